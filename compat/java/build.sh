@@ -1,0 +1,40 @@
+#!/bin/sh
+# Builds the compatibility peer: compat/java/target/<version>/classes, and what it needs in compat/java/target/<version>/lib.
+#
+#   build.sh [version...]        default: 4.7.0 3.50.0 3.21.0 (the versions pom.xml knows)
+#
+# Says nothing unless it fails, and does nothing when target/<version> is newer than the sources. Needs a JDK 17 and Maven.
+# Several builds at once (tests in parallel) wait for each other where flock exists.
+#
+# Start from the repository's root; the flags are for a quick start, nothing depends on them:
+#   java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto \
+#        -cp 'compat/java/target/4.7.0/classes:compat/java/target/4.7.0/lib/*' Peer redis://127.0.0.1:6379 string
+set -eu
+
+cd "$(dirname "$0")"
+mkdir -p target
+
+if command -v flock >/dev/null 2>&1; then
+    exec 9>target/.lock
+    flock 9
+fi
+
+[ $# -gt 0 ] || set -- 4.7.0 3.50.0 3.21.0
+
+for version in "$@"; do
+    stamp=target/$version/.built
+    if [ -e "$stamp" ] && [ -z "$(find pom.xml build.sh src -newer "$stamp" -print -quit)" ]; then
+        continue
+    fi
+
+    # From nothing: a jar or class left over from an older pom or source would still be on the class path.
+    rm -rf "target/$version"
+    log=target/$version.log
+    if ! mvn -q -B -Dredisson.version="$version" process-classes >"$log" 2>&1; then
+        cat "$log" >&2
+        echo "build.sh: the peer for Redisson $version does not build, see above" >&2
+        exit 1
+    fi
+    rm -f "$log"
+    touch "$stamp"
+done

@@ -1,0 +1,25 @@
+package redelay.compat;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
+import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
+
+/** The JSON of the lines. Not that of any codec: those have mappers of their own, set up by Redisson. */
+final class Json {
+    static final ObjectMapper MAPPER = JsonMapper.builder()
+            .addModules(new Jdk8Module(), new JavaTimeModule())
+            .disable(SerializationFeature.WRITE_DATE_TIMESTAMPS_AS_NANOSECONDS)
+            // A line holds one text; without these a forgotten tab or quote would pass as half of a value.
+            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+            .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+            // Else a BigDecimal 1.30 would be printed as 1.3.
+            .nodeFactory(new JsonNodeFactory(true))
+            .build();
+
+    private Json() {
+    }
+}

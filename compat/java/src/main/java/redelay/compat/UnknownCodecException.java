@@ -1,0 +1,10 @@
+package redelay.compat;
+
+/** No codec of this name, or not in this version of Redisson. */
+public final class UnknownCodecException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    UnknownCodecException(String message) {
+        super(message);
+    }
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Builds the Java side of the compatibility tests: installs JDK 17 or later and Maven where they are
+# missing, then runs compat/java/build.sh. Java Redisson is the reference redelay is measured against;
+# only `make compat` and `make vectors` need it, the other tests do not.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+root=$(dirname -- "$here")
+
+# The number N of "javac N.x.y"; 0 without a JDK, 1 for Java 8 and older ("1.8").
+jdk() {
+    version=$(javac -version 2>&1) || version=
+    version=${version##*javac }
+    version=${version%%[!0-9]*}
+    echo "${version:-0}"
+}
+
+missing=
+if ! command -v java >/dev/null || [ "$(jdk)" -lt 17 ]; then
+    missing=default-jdk-headless
+fi
+if ! command -v mvn >/dev/null; then
+    missing="$missing maven"
+fi
+if [ -n "$missing" ]; then
+    # Two words are two packages.
+    # shellcheck disable=SC2086
+    "$here/apt-install.sh" $missing
+fi
+if [ "$(jdk)" -lt 17 ]; then
+    echo "java.sh: javac $(jdk) is first on PATH, JDK 17 or later is needed" >&2
+    exit 1
+fi
+
+exec "$root/compat/java/build.sh"

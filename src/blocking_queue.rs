@@ -1,0 +1,253 @@
+//! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
+//!
+//! What takes and may wait is in `take.rs`, the stream in `stream.rs`.
+
+mod stream;
+mod take;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub use stream::Elements;
+
+use crate::conn::Command;
+use crate::error::Result;
+use crate::keys::Keys;
+use crate::queue::Queue;
+use crate::transfer::Watch;
+
+/// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
+/// [`Client::blocking_queue`](crate::Client::blocking_queue); cloning is cheap.
+///
+/// A handle that takes also keeps the delayed queue in front of it moving, from its first take until it is dropped
+/// with all its clones. (In Redisson nothing moves until somewhere an `RDelayedQueue` is made.)
+///
+/// # What a lost connection can cost
+/// The server pops an element, and the connection dies before the reply is here: then that element is gone. This is
+/// how `BLPOP` works, for every client. It concerns at most what one pop had asked for per connection that dies: one
+/// payload, or when several takers wait, or [`BlockingQueue::drain`] runs, as many as were asked for together.
+pub struct BlockingQueue<T> {
+    queue: Queue<T>,
+    /// Kept for as long as a handle takes, shared by its clones.
+    watches: Arc<Mutex<HashMap<Keys, Option<Watch>>>>,
+}
+
+impl<T> Clone for BlockingQueue<T> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone(), watches: self.watches.clone() }
+    }
+}
+
+impl<T> fmt::Debug for BlockingQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockingQueue").field("name", &self.queue.name).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> BlockingQueue<T> {
+    pub(crate) fn new(queue: Queue<T>) -> Self {
+        Self { queue, watches: Arc::default() }
+    }
+
+    pub(crate) fn queue(&self) -> &Queue<T> {
+        &self.queue
+    }
+
+    /// The name the handle was made with, before any mapping.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.queue.name
+    }
+
+    /// Appends a payload: takers can have it at once.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit) before
+    /// anything is sent; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be
+    /// there, and a repetition may put it there twice.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, the payload may or may not be appended.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let numbers = client.blocking_queue("numbers", codec::Long);
+    /// numbers.put(&7).await?;
+    /// assert_eq!(numbers.take().await?, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn put(&self, value: &T) -> Result<()> {
+        self.push("put", &[self.queue.encode("put", value)?]).await
+    }
+
+    /// The same as [`BlockingQueue::put`]: a list on the server is never full.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::put`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::put`].
+    pub async fn offer(&self, value: &T) -> Result<()> {
+        self.push("offer", &[self.queue.encode("offer", value)?]).await
+    }
+
+    /// Appends several payloads with one command, next to each other. Redisson's `addAll`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::put`]; all are encoded before anything is sent.
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::put`]; all are appended or none.
+    #[doc(alias = "addAll")]
+    pub async fn offer_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<()>
+    where
+        T: 'a,
+    {
+        self.push("offer_all", &self.queue.encode_all("offer_all", values)?).await
+    }
+
+    async fn push(&self, verb: &str, payloads: &[bytes::Bytes]) -> Result<()> {
+        if payloads.is_empty() {
+            return Ok(());
+        }
+        let command = Command::new("RPUSH").arg(self.target()).args(payloads.iter().cloned());
+        self.queue.call(verb, command).await.map(drop)
+    }
+
+    /// The first payload, which stays where it is.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode), or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn peek(&self) -> Result<Option<T>> {
+        let reply = self.queue.read("peek", Command::new("LINDEX").arg(self.target()).number(0)).await?;
+        let payload = self.queue.shape("peek", reply.into_optional_bytes())?;
+        payload.map(|payload| self.queue.decode("peek", payload)).transpose()
+    }
+
+    /// How many payloads are ready. Redisson's `size`.
+    ///
+    /// # Errors
+    /// The server's, such as a key of another type.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    #[doc(alias = "size")]
+    pub async fn len(&self) -> Result<usize> {
+        let reply = self.queue.read("len", Command::new("LLEN").arg(self.target())).await?;
+        Ok(self.queue.shape("len", reply.into_int())?.max(0) as usize)
+    }
+
+    /// Whether nothing is ready.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.len().await? == 0)
+    }
+
+    /// Whether a payload with the same bytes is ready.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn contains(&self, value: &T) -> Result<bool> {
+        let payload = self.queue.encode("contains", value)?;
+        let reply = self.queue.read("contains", Command::new("LPOS").arg(self.target()).arg(payload)).await?;
+        Ok(reply != crate::conn::Reply::Nil)
+    }
+
+    /// Removes the first payload with the same bytes; whether there was one.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be removed.
+    pub async fn remove(&self, value: &T) -> Result<bool> {
+        let payload = self.queue.encode("remove", value)?;
+        let command = Command::new("LREM").arg(self.target()).number(1).arg(payload);
+        let reply = self.queue.call("remove", command).await?;
+        Ok(self.queue.shape("remove", reply.into_int())? > 0)
+    }
+
+    /// Everything that is ready, in order. It all stays where it is.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn read_all(&self) -> Result<Vec<T>> {
+        let command = Command::new("LRANGE").arg(self.target()).number(0).number(-1);
+        let reply = self.queue.read("read_all", command).await?;
+        let payloads = self.queue.shape("read_all", reply.into_all_bytes())?;
+        payloads.into_iter().map(|payload| self.queue.decode("read_all", payload)).collect()
+    }
+
+    /// Drops everything that is ready; whether there was anything. The delayed queue stays as it is.
+    ///
+    /// # Errors
+    /// The server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    pub async fn clear(&self) -> Result<bool> {
+        self.remove_key("clear").await
+    }
+
+    /// The same as [`BlockingQueue::clear`]: an empty list does not exist.
+    ///
+    /// # Errors
+    /// The server's.
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::clear`].
+    pub async fn delete(&self) -> Result<bool> {
+        self.remove_key("delete").await
+    }
+
+    async fn remove_key(&self, verb: &str) -> Result<bool> {
+        let reply = self.queue.call(verb, Command::new("DEL").arg(self.target())).await?;
+        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    }
+
+    /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a time beyond 10^15 ms, or the server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be set.
+    pub async fn expire(&self, after: Duration) -> Result<bool> {
+        let millis = crate::due::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
+        let reply = self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
+        Ok(self.queue.shape("expire", reply.into_int())? > 0)
+    }
+
+    fn target(&self) -> bytes::Bytes {
+        self.queue.keys.target().clone()
+    }
+
+    /// Whoever takes from a queue also sees to it that it moves.
+    fn keep_moving(&self, lists: &[Keys]) {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        for keys in lists {
+            if !watches.contains_key(keys) {
+                watches.insert(keys.clone(), self.queue.client.watch(keys));
+            }
+        }
+    }
+}

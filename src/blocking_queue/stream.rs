@@ -1,0 +1,59 @@
+//! All payloads of a queue, as a `Stream`.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::Stream;
+
+use super::BlockingQueue;
+use crate::error::Result;
+use crate::pops::{End, Waiting, Wanted};
+
+/// The payloads of a queue as they come; made by [`BlockingQueue::into_stream`].
+///
+/// An error does not end it: one payload may not decode, and the next one does. It ends after
+/// [`ErrorKind::Closed`](crate::ErrorKind::Closed) would be returned, that is when the client is shut down.
+#[must_use = "streams do nothing unless polled"]
+pub struct Elements<T> {
+    queue: BlockingQueue<T>,
+    /// The place among the takers. It stays when a `next()` is dropped.
+    waiting: Option<Waiting>,
+}
+
+impl<T: 'static> Elements<T> {
+    pub(super) fn new(queue: BlockingQueue<T>) -> Self {
+        Self { queue, waiting: None }
+    }
+}
+
+impl<T: 'static> Stream for Elements<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        let this = &mut *self;
+        let waiting = match &mut this.waiting {
+            Some(waiting) => waiting,
+            None => match this.queue.own_list("stream") {
+                Ok(lists) => {
+                    let pops = &this.queue.queue().client.pops;
+                    this.waiting.insert(pops.wait(Wanted::one(End::Head, lists)))
+                }
+                Err(_closed) => return Poll::Ready(None),
+            },
+        };
+        let answer = ready!(Pin::new(waiting).poll(cx));
+        this.waiting = None;
+        match this.queue.payload("stream", answer) {
+            Err(error) if error.is_closed() => Poll::Ready(None),
+            item => Poll::Ready(item.transpose()),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Elements<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elements").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}

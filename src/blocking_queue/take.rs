@@ -1,0 +1,356 @@
+//! Everything that takes: a payload leaves the list, and arrives or comes back.
+
+use std::time::Duration;
+
+use super::{BlockingQueue, Elements};
+use crate::conn::OpError;
+use crate::error::Result;
+use crate::keys::Keys;
+use crate::pops::{End, Popped, Wanted};
+
+impl<T: 'static> BlockingQueue<T> {
+    /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server. Takers
+    /// of one client are served in the order in which they began.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode): the payload is off the list, its bytes are in
+    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list.
+    /// [`Closed`](crate::ErrorKind::Closed). A lost connection is no error; it is waited for.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of the list.
+    /// Order holds among the takers of this client, not across processes.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::String);
+    /// loop {
+    ///     match orders.take().await {
+    ///         Ok(order) => println!("{order}"),
+    ///         Err(error) if error.payload().is_some() => eprintln!("set aside: {error}"),
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub async fn take(&self) -> Result<T> {
+        self.take_from("take", End::Head).await
+    }
+
+    /// As [`BlockingQueue::take`], from the tail of the list: Redisson's `RBlockingDeque.takeLast`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::take`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take`]; what comes back goes to the tail.
+    pub async fn take_last(&self) -> Result<T> {
+        self.take_from("take_last", End::Tail).await
+    }
+
+    async fn take_from(&self, verb: &str, end: End) -> Result<T> {
+        let lists = self.own_list(verb)?;
+        let answer = self.queue.client.pops.wait(Wanted::one(end, lists)).await;
+        match self.payload(verb, answer)? {
+            Some(value) => Ok(value),
+            None => Err(self.queue.failed(verb)(OpError::Closed)),
+        }
+    }
+
+    /// The first payload, or `None` when nothing is ready. Does not wait.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection;
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost.
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take`].
+    pub async fn poll(&self) -> Result<Option<T>> {
+        self.poll_end("poll", End::Head).await
+    }
+
+    /// As [`BlockingQueue::poll`], from the tail of the list.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take_last`].
+    pub async fn poll_last(&self) -> Result<Option<T>> {
+        self.poll_end("poll_last", End::Tail).await
+    }
+
+    async fn poll_end(&self, verb: &str, end: End) -> Result<Option<T>> {
+        let lists = self.own_list(verb)?;
+        let answer = self.queue.client.pops.poll(Wanted::one(end, lists)).await;
+        self.payload(verb, answer)
+    }
+
+    /// The next payload, or `None` when none came within this time, ms-exact (Redisson truncates it to whole seconds,
+    /// and takes zero for ever). The list is looked at at least once, whatever the time.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) when the time is over and there
+    /// has been no connection for a second or more.
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take`].
+    #[doc(alias = "poll")]
+    pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
+        let lists = self.own_list("poll_timeout")?;
+        let answer = self.queue.client.pops.wait_for(Wanted::one(End::Head, lists), timeout).await;
+        self.payload("poll_timeout", answer)
+    }
+
+    /// As [`BlockingQueue::poll_timeout`], from the tail of the list.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take_last`].
+    pub async fn poll_last_timeout(&self, timeout: Duration) -> Result<Option<T>> {
+        let lists = self.own_list("poll_last_timeout")?;
+        let answer = self.queue.client.pops.wait_for(Wanted::one(End::Tail, lists), timeout).await;
+        self.payload("poll_last_timeout", answer)
+    }
+
+    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `drainTo` and `poll(int)`.
+    /// `usize::MAX` takes all. Each is decoded by itself, so that one that does not decode costs no other.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: payloads on their way to a dropped future come back to the head of the list, in order.
+    #[doc(alias = "drainTo")]
+    #[doc(alias = "poll")]
+    pub async fn drain(&self, max: usize) -> Result<Vec<Result<T>>> {
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        self.own_list("drain")?;
+        let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
+        let popped = self.queue.client.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
+        Ok(popped.map(|popped| self.decode_each("drain", popped)).unwrap_or_default())
+    }
+
+    /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it is
+    /// from: Redisson's `pollFromAnyWithName`. When several have one, the one served longest ago comes first.
+    /// `None` when none came within the time, ms-exact.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take`].
+    #[doc(alias = "pollFromAnyWithName")]
+    pub async fn poll_from_any(&self, timeout: Duration, others: &[&str]) -> Result<Option<(String, T)>> {
+        self.poll_any("poll_from_any", End::Head, timeout, others).await
+    }
+
+    /// As [`BlockingQueue::poll_from_any`], from the tails of the lists: Redisson's `pollLastFromAnyWithName`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::take_last`].
+    #[doc(alias = "pollLastFromAnyWithName")]
+    pub async fn poll_last_from_any(&self, timeout: Duration, others: &[&str]) -> Result<Option<(String, T)>> {
+        self.poll_any("poll_last_from_any", End::Tail, timeout, others).await
+    }
+
+    async fn poll_any(
+        &self,
+        verb: &str,
+        end: End,
+        timeout: Duration,
+        others: &[&str],
+    ) -> Result<Option<(String, T)>> {
+        let Some(popped) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
+        let name = self.name_of(&popped.keys, others);
+        let value = popped.into_payload().map(|payload| self.queue.decode(verb, payload)).transpose()?;
+        Ok(value.map(|value| (name, value)))
+    }
+
+    /// Up to `count` payloads of this queue or of one of the others, whichever has some first, and the name of that
+    /// queue: Redisson's `pollFirstFromAny`. It waits for the first payload only; what else is ready in the same queue
+    /// then comes with it. `None` when none came within the time, ms-exact. Works below Redis 7, too.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::drain`].
+    pub async fn poll_first_from_any(
+        &self,
+        timeout: Duration,
+        count: usize,
+        others: &[&str],
+    ) -> Result<Option<(String, Vec<Result<T>>)>> {
+        self.poll_many_from_any("poll_first_from_any", End::Head, timeout, count, others).await
+    }
+
+    /// As [`BlockingQueue::poll_first_from_any`], from the tails of the lists: Redisson's `pollLastFromAny` with a
+    /// count.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::drain`]; what comes back goes to the tail.
+    #[doc(alias = "pollLastFromAny")]
+    pub async fn poll_last_many_from_any(
+        &self,
+        timeout: Duration,
+        count: usize,
+        others: &[&str],
+    ) -> Result<Option<(String, Vec<Result<T>>)>> {
+        self.poll_many_from_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
+    }
+
+    async fn poll_many_from_any(
+        &self,
+        verb: &str,
+        end: End,
+        timeout: Duration,
+        count: usize,
+        others: &[&str],
+    ) -> Result<Option<(String, Vec<Result<T>>)>> {
+        if count == 0 {
+            return Err(self.queue.refuse(verb, "a count of 0 asks for nothing; it must be at least 1"));
+        }
+        let Some(mut popped) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
+        if count > 1 {
+            let more = Wanted::many(end, popped.keys.clone(), count - 1);
+            // Whatever becomes of the others, the first one is here.
+            if let Ok(Some(more)) = self.queue.client.pops.poll(more).await {
+                popped.append(more);
+            }
+        }
+        Ok(Some((self.name_of(&popped.keys, others), self.decode_each(verb, popped))))
+    }
+
+    async fn pop_any(&self, verb: &str, end: End, timeout: Duration, others: &[&str]) -> Result<Option<Popped>> {
+        let mut lists = self.own_list(verb)?;
+        for name in others {
+            let keys = self.queue.client.keys(name);
+            if !lists.contains(&keys) {
+                lists.push(keys);
+            }
+        }
+        self.keep_moving(&lists);
+        let wanted = Wanted::one(end, lists);
+        self.queue.client.pops.wait_for(wanted, timeout).await.map_err(self.queue.failed(verb))
+    }
+
+    /// The caller's name for a list.
+    fn name_of(&self, keys: &Keys, others: &[&str]) -> String {
+        let other = others.iter().find(|name| self.queue.client.keys(name) == *keys);
+        other.map_or(self.name(), |name| name).to_owned()
+    }
+
+    /// Moves the last payload of this queue to the head of another, and returns it; `None` when nothing is ready.
+    /// It is in one of the two at any time.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll`]; a payload that does not decode has been moved all the same.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: when the future is dropped, the payload may or may not have been moved.
+    pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
+        const VERB: &str = "poll_last_and_offer_first_to";
+        let wanted = self.moving(VERB, destination)?;
+        let answer = self.queue.client.pops.poll(wanted).await;
+        self.payload(VERB, answer)
+    }
+
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for a payload, ms-exact.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_timeout`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`].
+    pub async fn poll_last_and_offer_first_to_timeout(
+        &self,
+        destination: &str,
+        timeout: Duration,
+    ) -> Result<Option<T>> {
+        const VERB: &str = "poll_last_and_offer_first_to_timeout";
+        let wanted = self.moving(VERB, destination)?;
+        let answer = self.queue.client.pops.wait_for(wanted, timeout).await;
+        self.payload(VERB, answer)
+    }
+
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for as long as it takes.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::take`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`].
+    pub async fn take_last_and_offer_first_to(&self, destination: &str) -> Result<T> {
+        const VERB: &str = "take_last_and_offer_first_to";
+        let wanted = self.moving(VERB, destination)?;
+        let answer = self.queue.client.pops.wait(wanted).await;
+        match self.payload(VERB, answer)? {
+            Some(value) => Ok(value),
+            None => Err(self.queue.failed(VERB)(OpError::Closed)),
+        }
+    }
+
+    fn moving(&self, verb: &str, destination: &str) -> Result<Wanted> {
+        self.own_list(verb)?;
+        Ok(Wanted::moved(self.queue.keys.clone(), self.queue.client.target(destination)))
+    }
+
+    /// All that comes, one after the other, as a stream that ends when the client is shut down.
+    ///
+    /// # Cancel safety
+    /// A `next()` may be dropped at any time; a payload on its way stays in the stream. Dropping the stream gives it
+    /// back, as [`BlockingQueue::take`] does.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::StreamExt;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let mut orders = client.blocking_queue("orders", codec::String).into_stream();
+    /// while let Some(order) = orders.next().await {
+    ///     println!("{}", order?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "subscribeOnElements")]
+    #[must_use = "streams do nothing unless polled"]
+    pub fn into_stream(self) -> Elements<T> {
+        Elements::new(self)
+    }
+
+    /// The list of this queue alone, which is kept moving from now on.
+    pub(super) fn own_list(&self, verb: &str) -> Result<Vec<Keys>> {
+        self.queue.open(verb)?;
+        let lists = vec![self.queue.keys.clone()];
+        self.keep_moving(&lists);
+        Ok(lists)
+    }
+
+    pub(super) fn payload(
+        &self,
+        verb: &str,
+        answer: std::result::Result<Option<Popped>, OpError>,
+    ) -> Result<Option<T>> {
+        let popped = answer.map_err(self.queue.failed(verb))?;
+        let payload = popped.and_then(Popped::into_payload);
+        payload.map(|payload| self.queue.decode(verb, payload)).transpose()
+    }
+
+    fn decode_each(&self, verb: &str, popped: Popped) -> Vec<Result<T>> {
+        popped.into_payloads().into_iter().map(|payload| self.queue.decode(verb, payload)).collect()
+    }
+}

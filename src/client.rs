@@ -1,0 +1,186 @@
+//! `Client`: the connections and the background tasks behind all queues of one server.
+
+mod builder;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::blocking_queue::BlockingQueue;
+use crate::codec::Codec;
+use crate::conn::Conn;
+use crate::delayed_queue::DelayedQueue;
+use crate::entry::EntryFormat;
+use crate::error::{Error, Result};
+use crate::keys::Keys;
+use crate::pops::Pops;
+use crate::queue::Queue;
+use crate::transfer::{Transfer, Watch};
+pub use builder::Builder;
+
+/// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
+///
+/// It holds one connection for commands, one for announcements as soon as a queue is watched, and one for blocking
+/// pops as soon as somebody waits (another while somebody waits at the tail of a list, and one for each pair of lists
+/// between which somebody waits to move). It reconnects by itself, for ever.
+///
+/// # Shutting down
+/// [`Client::shutdown`] ends everything in order and waits for it. Dropping the last clone, and all queues made from
+/// it, starts the same and does not wait: payloads that were popped but not read are then given back only as long as
+/// the Tokio runtime runs.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) conn: Conn,
+    pub(crate) pops: Pops,
+    transfer: Option<Transfer>,
+    /// Work that was begun for a caller and must be seen through, even when the caller is gone.
+    pub(crate) errands: TaskTracker,
+    map_name: NameMapper,
+    pub(crate) max_payload: usize,
+    server: String,
+    stop: CancellationToken,
+    stopped: TaskTracker,
+    _stop_on_drop: DropGuard,
+}
+
+pub(crate) type NameMapper = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+impl Client {
+    /// Connects with the default options.
+    ///
+    /// `url` is `redis://[user:password@]host[:port][/database]`, `rediss://…` (TLS, feature `tls`) or
+    /// `redis+unix:///path/to/socket[?db=N]`; user and password percent-encoded.
+    ///
+    /// # Errors
+    /// As [`Builder::connect`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = redelay::Client::connect("redis://localhost").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn connect(url: &str) -> Result<Self> {
+        Self::builder().url(url).connect().await
+    }
+
+    /// Starts from the default options.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
+    ///
+    /// Any name works on a single server, as it does in Redisson.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue::<String>("orders", codec::String);
+    /// let order = orders.take().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn blocking_queue<T: 'static>(&self, name: &str, codec: impl Codec<T>) -> BlockingQueue<T> {
+        BlockingQueue::new(Queue::new(self.0.clone(), name, Arc::new(codec)))
+    }
+
+    /// The delayed queue in front of a blocking queue: Redisson's `getDelayedQueue(destinationQueue)`.
+    ///
+    /// From now on, for as long as the handle or a clone lives, this client moves what becomes due (unless it was
+    /// built with [`Builder::transfer`]`(false)`).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let ready = client.blocking_queue::<String>("orders", codec::String);
+    /// let delayed = client.delayed_queue(&ready);
+    /// delayed.offer(&"order 1".to_owned(), Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
+        DelayedQueue::new(target.queue().clone(), EntryFormat::Current)
+    }
+
+    /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are
+    /// waited for, popped payloads that nobody read go back to their lists, the connections close. Bounded by about
+    /// twice the command timeout. Calling it again waits for the same end.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the end goes on in the background.
+    pub async fn shutdown(&self) {
+        self.0.stop.cancel();
+        self.0.stopped.wait().await;
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("server", &self.0.server).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn start(conn: Conn, builder: &Builder) -> Arc<Self> {
+        let stop = CancellationToken::new();
+        let (transfer, transfers) = Transfer::start(conn.clone(), builder.transfer_settings(), stop.clone());
+        let (pops, popping) = Pops::start(conn.clone(), stop.clone());
+        let errands = TaskTracker::new();
+        let stopped = TaskTracker::new();
+        stopped.spawn({
+            let (conn, stop, errands) = (conn.clone(), stop.clone(), errands.clone());
+            async move {
+                stop.cancelled().await;
+                errands.close();
+                // What finds a place for payloads needs the command connection, so that one closes last.
+                let _ = tokio::join!(transfers, popping, tokio::time::timeout(conn.command_timeout(), errands.wait()));
+                conn.close().await;
+            }
+        });
+        stopped.close();
+        Arc::new(Self {
+            server: conn.server(),
+            conn,
+            pops,
+            transfer: builder.transfers().then_some(transfer),
+            errands,
+            map_name: builder.name_mapper_fn(),
+            max_payload: builder.max_payload_bytes(),
+            _stop_on_drop: stop.clone().drop_guard(),
+            stop,
+            stopped,
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    pub(crate) fn keys(&self, name: &str) -> Keys {
+        Keys::new(&(self.map_name)(name))
+    }
+
+    /// The key of a list under the caller's name for it.
+    pub(crate) fn target(&self, name: &str) -> Bytes {
+        self.keys(name).target().clone()
+    }
+
+    /// Keeps a queue moving while the guard lives, unless this client does not transfer.
+    pub(crate) fn watch(&self, keys: &Keys) -> Option<Watch> {
+        self.transfer.as_ref().map(|transfer| transfer.watch(keys))
+    }
+
+    pub(crate) fn closed(attempt: String) -> Error {
+        Error::operation(attempt, crate::conn::OpError::Closed)
+    }
+}

@@ -1,0 +1,213 @@
+//! The options of a client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Client, Inner, NameMapper};
+use crate::conn::{Conn, Options};
+use crate::entry;
+use crate::error::{Error, Result};
+use crate::transfer;
+
+/// The options of a [`Client`]. Each setter says its default, and why it is that.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::Client;
+/// # async fn example() -> redelay::Result<()> {
+/// let client = Client::builder()
+///     .url("redis://localhost")
+///     .client_name("billing")
+///     .name_prefix("shop:")
+///     .command_timeout(Duration::from_secs(2))
+///     .connect()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it connects"]
+pub struct Builder {
+    url: String,
+    client_name: String,
+    name_mapper: NameMapper,
+    connect_timeout: Duration,
+    command_timeout: Duration,
+    transfer: bool,
+    transfer_batch: u32,
+    transfer_budget: Duration,
+    sweep_interval: Duration,
+    max_payload: usize,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            url: "redis://localhost:6379".into(),
+            client_name: "redelay".into(),
+            name_mapper: Arc::new(str::to_owned),
+            connect_timeout: Duration::from_secs(10),
+            command_timeout: Duration::from_secs(5),
+            transfer: true,
+            transfer_batch: 5_000,
+            transfer_budget: Duration::from_millis(10),
+            sweep_interval: Duration::from_secs(60),
+            max_payload: 512 * 1024 * 1024 - entry::HEADER,
+        }
+    }
+}
+
+impl Builder {
+    /// Where the server is; see [`Client::connect`] for the forms. Defaults to `redis://localhost:6379`.
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.url = url.into();
+        self
+    }
+
+    /// How the connections are named on the server (`CLIENT LIST`). Defaults to `redelay`, so that they can be told
+    /// from others.
+    pub fn client_name(mut self, name: impl Into<String>) -> Self {
+        self.client_name = name.into();
+        self
+    }
+
+    /// Puts a prefix before every queue name: the usual case of Redisson's `NameMapper`. Defaults to none.
+    pub fn name_prefix(self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.name_mapper(move |name| format!("{prefix}{name}"))
+    }
+
+    /// Maps every queue name to the name that is used on the server: Redisson's `NameMapper`, which must be the same
+    /// in all services. The result decides about the braces of the other keys, as in Redisson. Defaults to no change.
+    pub fn name_mapper(mut self, map: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.name_mapper = Arc::new(map);
+        self
+    }
+
+    /// How long [`Builder::connect`] keeps trying while no server answers. Defaults to 10 s: services and their
+    /// server often start together.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long a command may take, the wait for a connection included; what blocks by nature is not limited by it.
+    /// Defaults to 5 s: longer than a failover or a slow command usually takes, and short enough to be told.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.command_timeout = timeout;
+        self
+    }
+
+    /// Whether this client moves due entries. Defaults to true, for a queue that nobody moves stands still; several
+    /// clients do not get into each other's way. With false, some other client, or a Redisson, has to.
+    pub fn transfer(mut self, transfer: bool) -> Self {
+        self.transfer = transfer;
+        self
+    }
+
+    /// The most entries that one transfer call moves. Defaults to 5,000, where the cost of a call no longer matters;
+    /// the time budget ends most calls earlier. At least 1.
+    pub fn transfer_batch(mut self, entries: u32) -> Self {
+        self.transfer_batch = entries;
+        self
+    }
+
+    /// The time after which a transfer call stops taking further steps, so that others get at the server. Defaults
+    /// to 10 ms: most of what a call can gain by being long is gained by then.
+    pub fn transfer_budget(mut self, budget: Duration) -> Self {
+        self.transfer_budget = budget;
+        self
+    }
+
+    /// How often a queue is looked at of which nothing was heard, each time with up to a quarter of jitter more.
+    /// Defaults to 60 s: it only mends what no message, reply or reconnection told of. At least 1 s.
+    pub fn sweep_interval(mut self, interval: Duration) -> Self {
+        self.sweep_interval = interval;
+        self
+    }
+
+    /// The largest payload that is sent, in bytes. Defaults to what a server takes as one string with its default
+    /// `proto-max-bulk-len`: 512 MiB, less the header of an entry.
+    pub fn max_payload(mut self, bytes: usize) -> Self {
+        self.max_payload = bytes;
+        self
+    }
+
+    /// Connects, and starts the background tasks. Needs a Tokio runtime with time and I/O enabled.
+    ///
+    /// # Errors
+    /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option cannot be used.
+    /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server wants another user or password.
+    /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): older than Redis 6.2.
+    /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a connection half made is closed.
+    pub async fn connect(self) -> Result<Client> {
+        self.check()?;
+        let options =
+            Options::new(&self.url, self.client_name.clone(), self.connect_timeout, self.command_timeout)
+                .map_err(|error| Error::connect("", error))?;
+        let server = options.server();
+        let conn = Conn::connect(options).await.map_err(|error| Error::connect(&server, error))?;
+        Ok(Client(Inner::start(conn, &self)))
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |reason: &str| Err(Error::invalid("connect", reason));
+        if self.transfer_batch == 0 {
+            return refuse("transfer_batch is 0, so nothing would ever move; it must be at least 1");
+        }
+        if self.transfer_budget.is_zero() {
+            return refuse("transfer_budget is zero; it must be at least 1 microsecond");
+        }
+        if self.sweep_interval < Duration::from_secs(1) {
+            return refuse("sweep_interval is shorter than a second; it only mends what was lost, 60 s is usual");
+        }
+        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
+            return refuse("a timeout is zero, so nothing could succeed");
+        }
+        if !self.client_name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return refuse("client_name may hold visible ASCII only, as CLIENT SETNAME demands");
+        }
+        Ok(())
+    }
+
+    pub(super) fn transfers(&self) -> bool {
+        self.transfer
+    }
+
+    pub(super) fn transfer_settings(&self) -> transfer::Settings {
+        transfer::Settings {
+            batch: self.transfer_batch,
+            budget: self.transfer_budget,
+            sweep_interval: self.sweep_interval,
+        }
+    }
+
+    pub(super) fn name_mapper_fn(&self) -> NameMapper {
+        self.name_mapper.clone()
+    }
+
+    pub(super) fn max_payload_bytes(&self) -> usize {
+        self.max_payload
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL may hold a password.
+        f.debug_struct("Builder")
+            .field("client_name", &self.client_name)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("command_timeout", &self.command_timeout)
+            .field("transfer", &self.transfer)
+            .field("transfer_batch", &self.transfer_batch)
+            .field("transfer_budget", &self.transfer_budget)
+            .field("sweep_interval", &self.sweep_interval)
+            .field("max_payload", &self.max_payload)
+            .finish_non_exhaustive()
+    }
+}

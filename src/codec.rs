@@ -1,0 +1,68 @@
+//! Codecs: what the bytes of a payload are. A handle is made with one, which must be the writer's.
+//!
+//! | here | in Redisson | bytes |
+//! |---|---|---|
+//! | [`String`] | `StringCodec` | UTF-8 |
+//! | [`Bytes`] | `ByteArrayCodec` | as they are |
+//! | [`Long`], [`Int`] | `LongCodec`, `IntegerCodec` | decimal text |
+//! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
+//! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
+//! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
+//!
+//! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
+
+#[cfg(feature = "json")]
+mod json;
+#[cfg(feature = "msgpack")]
+mod msgpack;
+mod number;
+mod text;
+
+#[cfg(feature = "json")]
+pub use json::Json;
+#[cfg(feature = "msgpack")]
+pub use msgpack::MsgPack;
+pub use number::{Double, Int, Long};
+pub use text::{Bytes, String};
+
+pub use crate::error::CodecError;
+
+/// Turns a value into the bytes of a payload and back.
+///
+/// Both directions are called on the caller's task, never in the background, and must not block.
+///
+/// ```
+/// use redelay::codec::{Codec, CodecError};
+///
+/// /// One byte: the number of a shelf.
+/// struct Shelf;
+///
+/// impl Codec<u8> for Shelf {
+///     fn encode(&self, value: &u8) -> Result<Vec<u8>, CodecError> {
+///         Ok(vec![*value])
+///     }
+///
+///     fn decode(&self, payload: &[u8]) -> Result<u8, CodecError> {
+///         match payload {
+///             [shelf] => Ok(*shelf),
+///             _ => Err(CodecError::new(format!("expected 1 byte, found {}", payload.len()))),
+///         }
+///     }
+/// }
+/// assert_eq!(Shelf.decode(&Shelf.encode(&7)?)?, 7);
+/// # Ok::<(), CodecError>(())
+/// ```
+pub trait Codec<T>: Send + Sync + 'static {
+    /// The payload of a value.
+    ///
+    /// # Errors
+    /// When the value has no representation in this format. Nothing is sent then.
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError>;
+
+    /// The value of a payload. Called with whatever bytes anybody wrote: it must neither panic nor allocate without
+    /// bound.
+    ///
+    /// # Errors
+    /// When the payload is no such value; the error should say what was expected, and where.
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError>;
+}

@@ -1,0 +1,159 @@
+//! The only room that knows the client library: connections, commands, replies, and what an error means for the caller.
+//!
+//! A client has one connection for commands, one for subscriptions and one per kind of blocking pop that is in use.
+//! Whatever goes wrong is one of four things, because a caller can act on no more: see [`OpError`].
+
+mod link;
+mod options;
+mod reply;
+mod subscriber;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep, timeout_at};
+
+pub(crate) use link::Link;
+pub(crate) use options::{ConnectError, Options};
+pub(crate) use reply::{OpError, Reply};
+pub(crate) use subscriber::{Channels, Notice};
+
+use link::Role;
+use std::time::Duration;
+
+/// The oldest server with every command that is used (`LPOP key count`, `LPOS`, `BLMOVE`).
+const OLDEST_SERVER: (u32, u32) = (6, 2);
+
+/// One command and its arguments, binary safe.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    name: &'static str,
+    args: Vec<Bytes>,
+}
+
+impl Command {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, args: Vec::with_capacity(4) }
+    }
+
+    #[must_use]
+    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn number(self, number: impl ToString) -> Self {
+        self.arg(number.to_string())
+    }
+
+    #[must_use]
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
+        self.args.extend(args);
+        self
+    }
+}
+
+/// The connection for commands, and the recipe for the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Conn {
+    options: Arc<Options>,
+    commands: Arc<Link>,
+}
+
+impl Conn {
+    /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
+    pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
+        let options = Arc::new(options);
+        let commands = Link::open(&options, Role::Commands).await?;
+        let conn = Self { options, commands: Arc::new(commands) };
+        conn.check_version().await?;
+        Ok(conn)
+    }
+
+    /// A connection of its own for blocking pops. Tries once.
+    pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
+        Link::open_once(&self.options, Role::Blocking).await
+    }
+
+    /// A connection of its own for subscriptions. Tries once.
+    async fn open_subscriber(&self) -> Result<Link, ConnectError> {
+        Link::open_once(&self.options, Role::Subscriber).await
+    }
+
+    /// Runs a command at most once.
+    ///
+    /// Dropping the future does not withdraw a command that is on its way: its effect happens, its reply is lost. So
+    /// whatever takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
+    pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
+        self.commands.call(command).await
+    }
+
+    /// Runs a command that may be run twice without harm: again when the reply was lost, within the command timeout.
+    pub(crate) async fn call_repeatable(&self, command: Command) -> Result<Reply, OpError> {
+        let deadline = Instant::now() + self.options.command_timeout;
+        let mut pause = Duration::from_millis(2);
+        loop {
+            let error = match timeout_at(deadline, self.commands.call(command.clone())).await {
+                Ok(Err(error @ OpError::Unknown(_))) => error,
+                Ok(result) => return result,
+                Err(_) => return Err(OpError::Unknown("no reply within the command timeout".into())),
+            };
+            if Instant::now() + pause >= deadline {
+                return Err(error);
+            }
+            sleep(pause).await;
+            pause *= 2;
+        }
+    }
+
+    /// Host and port, for messages.
+    pub(crate) fn server(&self) -> String {
+        self.options.server()
+    }
+
+    /// How long a command may take.
+    pub(crate) fn command_timeout(&self) -> Duration {
+        self.options.command_timeout
+    }
+
+    /// Closes the command connection. The other links close with their owners, which end first.
+    pub(crate) async fn close(&self) {
+        self.commands.close().await;
+    }
+
+    async fn check_version(&self) -> Result<(), ConnectError> {
+        let info = match self.call_repeatable(Command::new("INFO").arg("server")).await {
+            Ok(reply) => reply.into_bytes().unwrap_or_default(),
+            // A user whose rights leave out INFO may still use the queues; there is nothing to check then.
+            Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),
+            Err(error) => return Err(ConnectError::Failed(error.to_string())),
+        };
+        match parse_version(&info) {
+            Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
+fn parse_version(info: &[u8]) -> Option<(String, (u32, u32))> {
+    let info = String::from_utf8_lossy(info);
+    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?.trim();
+    let mut parts = version.split('.').map_while(|part| part.parse().ok());
+    Some((version.to_owned(), (parts.next()?, parts.next()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_is_read_from_info() {
+        let info = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
+        assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
+        assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
+        assert!(parse_version(b"redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
+        assert_eq!(parse_version(b"nothing"), None);
+    }
+}

@@ -1,0 +1,288 @@
+//! One connection in one role, kept alive.
+
+use std::fmt;
+use std::time::Duration;
+
+use fred::clients::Client;
+use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
+use fred::interfaces::{ClientLike, EventInterface};
+use fred::types::config::{
+    ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig, UnresponsiveConfig,
+};
+use fred::types::{Builder, ClusterHash, CustomCommand, Message};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Command, ConnectError, OpError, Options, Reply};
+
+/// How long one try to open a socket may take.
+const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the commands that introduce a new connection may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
+const PROBE: Duration = Duration::from_millis(500);
+/// How long a polite goodbye may take. It never comes back when the connection is lost meanwhile.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What a connection is for; it decides the timeouts that can work on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Every command has a timeout, and a silent server is noticed by it.
+    Commands,
+    /// A command may block for as long as it likes: its owner watches the time.
+    Blocking,
+    /// Receives messages. Its owner pings.
+    Subscriber,
+}
+
+/// One life of a connection, from one reconnection to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// Counts the reconnections.
+    pub(crate) number: u64,
+    /// The server's id of this connection, for `CLIENT UNBLOCK`.
+    pub(crate) client_id: i64,
+}
+
+/// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
+pub(crate) struct Link {
+    client: Client,
+    command_timeout: Duration,
+    session: watch::Receiver<Option<Session>>,
+    supervisor: AbortOnDropHandle<()>,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("session", &*self.session.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
+    /// What waiting does not mend (credentials, TLS) fails at once.
+    pub(super) async fn open(options: &Options, role: Role) -> Result<Self, ConnectError> {
+        let deadline = Instant::now() + options.connect_timeout;
+        let mut pause = Duration::from_millis(20);
+        loop {
+            match Self::open_once(options, role).await {
+                Err(ConnectError::Failed(_)) if Instant::now() + pause < deadline => {}
+                result => return result,
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(500));
+        }
+    }
+
+    /// Connects, or says why not.
+    pub(super) async fn open_once(options: &Options, role: Role) -> Result<Self, ConnectError> {
+        let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
+        let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT);
+        let connection = match timeout(within, client.init()).await {
+            Ok(Ok(connection)) => AbortOnDropHandle::new(connection),
+            Ok(Err(error)) => return Err(refusal(&error)),
+            Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
+        };
+        let events = Events { lost: client.error_rx(), back: client.reconnect_rx() };
+        let first = introduce(&client, &options.client_name, 0)
+            .await
+            .map_err(|error| ConnectError::Failed(error.to_string()))?;
+        let (sender, session) = watch::channel(Some(first));
+        let name = options.client_name.clone();
+        let supervisor = AbortOnDropHandle::new(tokio::spawn(supervise(
+            client.clone(),
+            name,
+            connection,
+            events,
+            sender,
+        )));
+        Ok(Self { client, command_timeout: options.command_timeout, session, supervisor })
+    }
+
+    /// Runs a command at most once; waits for a connection first, no longer than the command timeout.
+    pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
+        timeout(self.command_timeout, self.connected())
+            .await
+            .map_err(|_| OpError::NotExecuted("there is no connection to the server".into()))??;
+        self.send(command).await
+    }
+
+    /// Runs a command that may block. The caller must see the future through: an element popped for a future that
+    /// was dropped is gone. [`Link::reconnect`] ends it when the server has fallen silent.
+    pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
+        self.send(command).await
+    }
+
+    async fn send(&self, command: Command) -> Result<Reply, OpError> {
+        let blocking = command.name.starts_with('B');
+        let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
+        match self.client.custom_raw(custom, command.args).await {
+            Ok(frame) => {
+                let reply = Reply::of_frame(frame);
+                if matches!(&reply, Err(OpError::NotExecuted(why)) if why.starts_with("READONLY")) {
+                    // The server was demoted: whoever is the master now answers at the same address.
+                    self.reconnect();
+                }
+                reply
+            }
+            Err(error) => Err(OpError::of_sent(&error)),
+        }
+    }
+
+    /// Waits until there is a connection.
+    pub(crate) async fn connected(&self) -> Result<Session, OpError> {
+        let mut session = self.session.clone();
+        match session.wait_for(Option::is_some).await {
+            Ok(session) => session.ok_or(OpError::Closed),
+            Err(_) => Err(OpError::Closed),
+        }
+    }
+
+    /// The session, while there is a connection.
+    pub(crate) fn session(&self) -> Option<Session> {
+        *self.session.borrow()
+    }
+
+    /// Follows the sessions from here on.
+    pub(crate) fn sessions(&self) -> watch::Receiver<Option<Session>> {
+        self.session.clone()
+    }
+
+    /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
+    pub(crate) fn reconnect(&self) {
+        let client = self.client.clone();
+        // Its future ends with the reconnection, for which the caller need not wait.
+        tokio::spawn(async move { client.force_reconnection().await });
+    }
+
+    /// The client library's own handle, for subscriptions.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn messages(&self) -> broadcast::Receiver<Message> {
+        self.client.message_rx()
+    }
+
+    /// Says goodbye, for one second at most, and ends.
+    pub(crate) async fn close(&self) {
+        let _ = timeout(QUIT_TIMEOUT, self.client.quit()).await;
+        self.supervisor.abort();
+    }
+}
+
+fn build(options: &Options, role: Role) -> Result<Client, FredError> {
+    let connection = ConnectionConfig {
+        connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
+        internal_command_timeout: HANDSHAKE_TIMEOUT,
+        // More would run a command twice whose reply was lost.
+        max_command_attempts: 1,
+        unresponsive: UnresponsiveConfig {
+            // Blocked and subscribed connections are silent by nature; their owners watch them.
+            max_timeout: (role == Role::Commands).then_some(options.command_timeout),
+            interval: Duration::from_secs(1),
+        },
+        tcp: TcpConfig { nodelay: Some(true), ..TcpConfig::default() },
+        ..ConnectionConfig::default()
+    };
+    let performance = PerformanceConfig {
+        default_command_timeout: match role {
+            Role::Commands => options.command_timeout,
+            Role::Blocking | Role::Subscriber => Duration::ZERO,
+        },
+        broadcast_channel_capacity: if role == Role::Subscriber { 4096 } else { 32 },
+        ..PerformanceConfig::default()
+    };
+    let mut policy = ReconnectPolicy::new_exponential(0, 50, 5_000, 2);
+    policy.set_jitter(25);
+    let mut builder = Builder::from_config(options.config.clone());
+    builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
+    builder.build()
+}
+
+fn refusal(error: &FredError) -> ConnectError {
+    let why = error.details().to_owned();
+    match error.kind() {
+        FredErrorKind::Auth => ConnectError::Refused(why),
+        FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => ConnectError::Url(why),
+        _ => ConnectError::Failed(why),
+    }
+}
+
+/// Names the connection on the server and learns its id.
+async fn introduce(client: &Client, name: &str, number: u64) -> Result<Session, OpError> {
+    let command = |args: Vec<&'static str>| {
+        client.custom_raw::<&str>(CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false), args)
+    };
+    let introduction = async {
+        client
+            .custom_raw(
+                CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false),
+                vec!["SETNAME".to_owned(), name.to_owned()],
+            )
+            .await?;
+        command(vec!["ID"]).await
+    };
+    let frame = timeout(HANDSHAKE_TIMEOUT, introduction)
+        .await
+        .map_err(|_| OpError::Unknown("the server does not answer".into()))?
+        .map_err(|error| OpError::of_sent(&error))?;
+    Ok(Session { number, client_id: Reply::of_frame(frame)?.into_int()? })
+}
+
+struct Events {
+    lost: broadcast::Receiver<(FredError, Option<fred::types::config::Server>)>,
+    back: broadcast::Receiver<fred::types::config::Server>,
+}
+
+/// Keeps `session` true for as long as the link lives.
+async fn supervise(
+    client: Client,
+    name: String,
+    mut connection: AbortOnDropHandle<Result<(), FredError>>,
+    mut events: Events,
+    session: watch::Sender<Option<Session>>,
+) {
+    use broadcast::error::RecvError::Closed;
+    let mut number = 0;
+    loop {
+        let connected = session.borrow().is_some();
+        tokio::select! {
+            // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
+            biased;
+            lost = events.lost.recv() => {
+                if matches!(lost, Err(Closed)) {
+                    break;
+                }
+                session.send_replace(None);
+                continue;
+            }
+            back = events.back.recv() => {
+                if matches!(back, Err(Closed)) {
+                    break;
+                }
+            }
+            () = sleep(PROBE), if !connected => {}
+            ended = &mut connection => {
+                session.send_replace(None);
+                // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
+                // configuration. A queue must not stop for that.
+                if matches!(ended, Ok(Ok(()))) {
+                    break;
+                }
+                sleep(PROBE).await;
+                match client.init().await {
+                    Ok(handle) => connection = AbortOnDropHandle::new(handle),
+                    Err(_) => connection = AbortOnDropHandle::new(client.connect()),
+                }
+                continue;
+            }
+        }
+        number += 1;
+        if let Ok(next) = introduce(&client, &name, number).await {
+            session.send_replace(Some(next));
+        }
+    }
+    session.send_replace(None);
+}

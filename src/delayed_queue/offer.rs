@@ -1,0 +1,107 @@
+//! Storing entries, exactly once.
+//!
+//! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once it is
+//! due it may be delivered, and a second try would store it again. So a second try carries the due time that the
+//! first one can have had at the earliest, and the server refuses it when that time has come.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::keys::Keys;
+use crate::script;
+
+/// What a time means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// A delay, ms.
+    After,
+    /// A due time, epoch ms.
+    At,
+}
+
+impl When {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::After => "after",
+            Self::At => "at",
+        }
+    }
+}
+
+/// Stores the entries with their times; returns their due times, epoch ms.
+pub(super) async fn store(
+    conn: &Conn,
+    keys: &Keys,
+    when: When,
+    entries: &[(u64, Bytes)],
+) -> Result<Vec<u64>, OpError> {
+    let sent = Instant::now();
+    let deadline = sent + conn.command_timeout();
+    let mut pause = Duration::from_millis(2);
+    // From here on, tries that may have been executed need care; the others may just be repeated.
+    let lost = loop {
+        match call(conn, keys, when.word(), 0, entries).await {
+            Ok(reply) => {
+                let base = if when == When::After { clock(reply)? } else { 0 };
+                return Ok(entries.iter().map(|(time, _)| base + time).collect());
+            }
+            Err(OpError::NotExecuted(_)) if Instant::now() + pause < deadline => {
+                sleep(pause).await;
+                pause *= 2;
+            }
+            Err(OpError::Unknown(why)) => break why,
+            Err(error) => return Err(error),
+        }
+    };
+    let deadline = Instant::now() + conn.command_timeout();
+    let base = match when {
+        When::After => clock_at(conn, sent).await.map_err(|_| OpError::Unknown(lost.clone()))?,
+        When::At => 0,
+    };
+    loop {
+        match call(conn, keys, "again", base, entries).await {
+            Ok(Reply::Nil) => {
+                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
+            }
+            Ok(_) => return Ok(entries.iter().map(|(time, _)| base + time).collect()),
+            Err(OpError::NotExecuted(_) | OpError::Unknown(_)) if Instant::now() + pause < deadline => {
+                sleep(pause).await;
+                pause *= 2;
+            }
+            // Whatever this try says, the first one may have been executed.
+            Err(OpError::Closed) => return Err(OpError::Closed),
+            Err(error) => return Err(OpError::Unknown(error.to_string())),
+        }
+    }
+}
+
+async fn call(
+    conn: &Conn,
+    keys: &Keys,
+    mode: &'static str,
+    base: u64,
+    entries: &[(u64, Bytes)],
+) -> Result<Reply, OpError> {
+    let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
+    let args = entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
+    script::OFFER.on(&[keys.timeout_set(), keys.ordered_list(), &channel]).arg(mode).args(args).run(conn).await
+}
+
+fn clock(reply: Reply) -> Result<u64, OpError> {
+    Ok(u64::try_from(reply.into_int()?).unwrap_or(0))
+}
+
+/// What the server's clock showed at that instant of ours at the earliest, epoch ms.
+async fn clock_at(conn: &Conn, instant: Instant) -> Result<u64, OpError> {
+    let [seconds, micros] = conn.call_repeatable(Command::new("TIME")).await?.into_parts()?;
+    let number = |reply: Reply| -> Result<u64, OpError> {
+        let text = reply.into_bytes()?;
+        let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+        number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
+    };
+    let now = number(seconds)? * 1000 + number(micros)? / 1000;
+    Ok(now.saturating_sub(instant.elapsed().as_millis() as u64 + 1))
+}

@@ -1,0 +1,144 @@
+//! The packed entry: what the timeout set and the ordered list hold for one pending payload. Pure and total.
+//!
+//! ```text
+//! current (Redisson ≥ 3.21.1)    n: 1 byte | id: n bytes   | length: 8 bytes LE | payload
+//! legacy  (Redisson ≤ 3.21.0)               id: 8 bytes    | length: 8 bytes LE | payload
+//! ```
+//!
+//! The id makes equal payloads distinct. Its bytes order entries of the same due time, so redelay writes
+//! time-ordered ones (UUID v7) and keeps the order of offers; Redisson's are random. The legacy id is a float64 to
+//! Redisson and eight bytes to us.
+//!
+//! The exact length tells the formats apart. A current entry with bytes behind its payload is read as Redisson reads
+//! it: they are ignored. Whatever is none of these is malformed, and [`payload`] has no answer for it.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use uuid::Uuid;
+
+/// The layout in which entries are written. Both are always read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EntryFormat {
+    /// The layout since Redisson 3.21.1 (2023-05).
+    #[default]
+    Current,
+    /// The layout up to Redisson 3.21.0, for a fleet that still reads it. Entries with the same due time then come
+    /// out in random order, as they do between such Redissons.
+    Legacy,
+}
+
+/// The bytes in front of a payload, at most.
+pub(crate) const HEADER: usize = 1 + 16 + 8;
+
+/// Packs a payload under a fresh id.
+pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
+    match format {
+        EntryFormat::Current => {
+            let id = Uuid::now_v7();
+            let mut entry = BytesMut::with_capacity(HEADER + payload.len());
+            entry.put_u8(16);
+            entry.put_slice(id.as_bytes());
+            entry.put_u64_le(payload.len() as u64);
+            entry.put_slice(payload);
+            entry.freeze()
+        }
+        EntryFormat::Legacy => loop {
+            let mut entry = BytesMut::with_capacity(16 + payload.len());
+            // The random half of a UUID: a time-ordered one would leave too few bits to tell equal payloads apart.
+            entry.put_slice(&Uuid::now_v7().as_bytes()[8..]);
+            entry.put_u64_le(payload.len() as u64);
+            entry.put_slice(payload);
+            // By chance the bytes may read as a current entry with another payload.
+            if self::payload(&entry) == Some(payload) {
+                return entry.freeze();
+            }
+        },
+    }
+}
+
+/// The payload inside an entry of either format, or `None` when the entry is malformed.
+pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
+    let current = split(entry, 1 + usize::from(*entry.first()?));
+    if let Some((payload, [])) = current {
+        return Some(payload);
+    }
+    if let Some((payload, [])) = split(entry, 8) {
+        return Some(payload);
+    }
+    current.map(|(payload, _trailing)| payload)
+}
+
+/// Reads length and payload at an offset: the payload, and what is behind it.
+fn split(entry: &[u8], offset: usize) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = entry.get(offset..)?.split_first_chunk::<8>()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+    }
+
+    /// Written by Redisson: entry in hex, payload.
+    const WRITTEN_BY_REDISSON: &[(&str, &[u8])] = &[
+        ("08106890aa3e219125050000000000000068656c6c6f", b"hello"),
+        ("81ed4bdc439ac0c3050000000000000068656c6c6f", b"hello"),
+        ("08106890aa3e2191250000000000000000", b""),
+    ];
+
+    #[test]
+    fn reads_what_redisson_wrote() {
+        for (entry, expected) in WRITTEN_BY_REDISSON {
+            assert_eq!(payload(&hex(entry)), Some(*expected), "{entry}");
+        }
+    }
+
+    #[test]
+    fn trailing_bytes_are_ignored_as_redisson_does() {
+        assert_eq!(payload(&hex("0161020000000000000068692121")), Some(&b"hi"[..]));
+    }
+
+    #[test]
+    fn malformed() {
+        for entry in ["", "08", "026162", "0161ffffffffffffffff", "01610900000000000000", "ff00000000"] {
+            assert_eq!(payload(&hex(entry)), None, "{entry}");
+        }
+    }
+
+    #[test]
+    fn ids_keep_the_order_of_offers() {
+        let entries: Vec<Bytes> = (0..1000).map(|_| pack(EntryFormat::Current, b"same")).collect();
+        assert!(entries.is_sorted_by(|a, b| a < b));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_read(bytes: Vec<u8>, legacy: bool) {
+            let format = if legacy { EntryFormat::Legacy } else { EntryFormat::Current };
+            let entry = pack(format, &bytes);
+            prop_assert_eq!(payload(&entry), Some(&bytes[..]));
+            let overhead = if legacy { 16 } else { HEADER };
+            prop_assert_eq!(entry.len(), bytes.len() + overhead);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            if let Some(payload) = payload(&bytes) {
+                prop_assert!(payload.len() + 9 <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn ids_of_every_length_are_read(id in proptest::collection::vec(any::<u8>(), 0..=255), bytes: Vec<u8>) {
+            let mut entry = vec![id.len() as u8];
+            entry.extend(&id);
+            entry.extend((bytes.len() as u64).to_le_bytes());
+            entry.extend(&bytes);
+            prop_assert_eq!(payload(&entry), Some(&bytes[..]));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What is told to a subscriber of the `tracing` crate (feature `tracing`), target `redelay`. Once per change of
+//! state, so that a failing server does not fill the log. Without the feature nothing is compiled in.
+
+use crate::conn::OpError;
+use crate::keys::Keys;
+
+/// A transfer failed, and will be tried again.
+pub(crate) fn transfer_failing(keys: &Keys, error: &OpError) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", queue = %name(keys), %error, "transfer failing, trying again");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (keys, error);
+}
+
+/// The first transfer that succeeded after failing ones.
+pub(crate) fn transfer_recovered(keys: &Keys) {
+    #[cfg(feature = "tracing")]
+    tracing::info!(target: "redelay", queue = %name(keys), "transfer recovered");
+    #[cfg(not(feature = "tracing"))]
+    let _ = keys;
+}
+
+/// Entries that nobody can read were set aside.
+pub(crate) fn quarantined(keys: &Keys, entries: i64) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", queue = %name(keys), entries, "malformed entries quarantined");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (keys, entries);
+}
+
+/// Blocking pops fail, and will be tried again.
+pub(crate) fn pops_failing(error: &OpError) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", %error, "blocking pops failing, trying again");
+    #[cfg(not(feature = "tracing"))]
+    let _ = error;
+}
+
+/// A payload whose taker is gone could not be put back yet.
+pub(crate) fn give_back_failing(keys: &Keys, error: &OpError) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", queue = %name(keys), %error, "giving a payload back failed, trying again");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (keys, error);
+}
+
+#[cfg(feature = "tracing")]
+fn name(keys: &Keys) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(keys.target())
+}

@@ -1,0 +1,124 @@
+//! The keys of one queue, exactly as Redisson names them, and redelay's own side keys beside them.
+//!
+//! | what | key |
+//! |---|---|
+//! | target: the list that takers read | the name itself |
+//! | timeout set: entry → due, epoch ms | `redisson_delay_queue_timeout:` + tag |
+//! | ordered list: entries in order of insertion | `redisson_delay_queue:` + tag |
+//! | wake-up channel | `redisson_delay_queue_channel:` + tag |
+//! | quarantine: entries nobody can read | `redelay:quarantine:` + tag |
+//! | marker of a payload that was given back | `redelay:returned:` + tag + `:` + token |
+//!
+//! All carry the same hash tag, so they share a cluster slot whenever the name allows it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// The names of everything that belongs to one queue. Cheap to clone; equal when the target is, which names the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys(Arc<Names>);
+
+impl PartialEq for Keys {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.target == other.0.target
+    }
+}
+
+impl Eq for Keys {}
+
+impl Hash for Keys {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.target.hash(state);
+    }
+}
+
+#[derive(Debug)]
+struct Names {
+    target: Bytes,
+    timeout_set: Bytes,
+    ordered_list: Bytes,
+    quarantine: Bytes,
+    returned: String,
+    channel: Arc<str>,
+}
+
+impl Keys {
+    /// `name` is the name after mapping: Redisson maps first and looks for the brace in the result.
+    pub(crate) fn new(name: &str) -> Self {
+        // Any '{' counts, even one that makes no valid hash tag: "a{b" stays bare.
+        let tag = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
+        Self(Arc::new(Names {
+            target: Bytes::copy_from_slice(name.as_bytes()),
+            timeout_set: format!("redisson_delay_queue_timeout:{tag}").into(),
+            ordered_list: format!("redisson_delay_queue:{tag}").into(),
+            quarantine: format!("redelay:quarantine:{tag}").into(),
+            returned: format!("redelay:returned:{tag}:"),
+            channel: format!("redisson_delay_queue_channel:{tag}").into(),
+        }))
+    }
+
+    pub(crate) fn target(&self) -> &Bytes {
+        &self.0.target
+    }
+
+    pub(crate) fn timeout_set(&self) -> &Bytes {
+        &self.0.timeout_set
+    }
+
+    pub(crate) fn ordered_list(&self) -> &Bytes {
+        &self.0.ordered_list
+    }
+
+    pub(crate) fn quarantine(&self) -> &Bytes {
+        &self.0.quarantine
+    }
+
+    pub(crate) fn channel(&self) -> &Arc<str> {
+        &self.0.channel
+    }
+
+    /// The key that remembers for a while that the payloads under this token have been given back.
+    pub(crate) fn returned(&self, token: &str) -> Bytes {
+        format!("{}{token}", self.0.returned).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
+    const MEASURED: &[(&str, &str)] = &[
+        ("q", "redisson_delay_queue:{q}"),
+        ("{tag}q", "redisson_delay_queue:{tag}q"),
+        ("a{b}c", "redisson_delay_queue:a{b}c"),
+        ("a{b", "redisson_delay_queue:a{b"),
+        ("a}b", "redisson_delay_queue:{a}b}"),
+        ("", "redisson_delay_queue:{}"),
+        ("{", "redisson_delay_queue:{"),
+        ("}", "redisson_delay_queue:{}}"),
+        ("{}q", "redisson_delay_queue:{}q"),
+        ("x{}y{z}", "redisson_delay_queue:x{}y{z}"),
+        ("a:b:c", "redisson_delay_queue:{a:b:c}"),
+        ("очередь", "redisson_delay_queue:{очередь}"),
+        ("a b", "redisson_delay_queue:{a b}"),
+        ("q*?[x]", "redisson_delay_queue:{q*?[x]}"),
+        ("app:q", "redisson_delay_queue:{app:q}"),
+        ("app:{tag}q", "redisson_delay_queue:app:{tag}q"),
+    ];
+
+    #[test]
+    fn names_as_redisson_makes_them() {
+        for (name, ordered_list) in MEASURED {
+            let keys = Keys::new(name);
+            assert_eq!(keys.target(), name.as_bytes(), "target of {name:?}");
+            assert_eq!(keys.ordered_list(), ordered_list.as_bytes(), "list of {name:?}");
+            let tag = ordered_list.strip_prefix("redisson_delay_queue:").unwrap();
+            assert_eq!(keys.timeout_set(), format!("redisson_delay_queue_timeout:{tag}").as_bytes());
+            assert_eq!(&**keys.channel(), format!("redisson_delay_queue_channel:{tag}"));
+            assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
+        }
+    }
+}

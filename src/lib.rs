@@ -1,0 +1,66 @@
+//! Delayed queues on Redis, wire-compatible with Java Redisson's `RDelayedQueue` and `RBlockingQueue`: Rust services
+//! share live queues with Java services, and neither side notices.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use redelay::{Client, codec};
+//!
+//! # async fn example() -> redelay::Result<()> {
+//! let client = Client::connect("redis://localhost").await?;
+//! let ready = client.blocking_queue::<String>("orders", codec::String); // RBlockingQueue
+//! let delayed = client.delayed_queue(&ready); // RDelayedQueue
+//!
+//! delayed.offer(&"order 1".to_owned(), Duration::from_secs(30)).await?;
+//! let order = ready.take().await?; // 30 seconds later
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The way of one message
+//!
+//! | step | who runs it | room | on the server |
+//! |---|---|---|---|
+//! | offer | the caller | `delayed_queue/offer.rs` | `scripts/offer.lua` |
+//! | transfer | one task per client | `transfer.rs` | `scripts/transfer.lua` |
+//! | take | the task that owns every pop | `pops.rs` | `BLPOP`, `LPOP` |
+//!
+//! An *entry* is a *payload* (an encoded value) packed with an id; while it is pending it is in the *timeout set*,
+//! under its *due* time, and in the *ordered list*. The earliest due time is the *head*. A *transfer* moves what is due
+//! to the *target*, the list that takers read.
+//!
+//! # Features
+//!
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `json` | yes | `codec::Json` |
+//! | `msgpack` | yes | `codec::MsgPack` |
+//! | `tracing` | yes | events for the `tracing` crate, target `redelay` |
+//! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The public handles.
+mod blocking_queue;
+mod client;
+mod delayed_queue;
+// What they share.
+mod queue;
+// The two tasks of a client.
+mod pops;
+mod transfer;
+// What is said to the server.
+mod conn;
+mod script;
+// Pure: no I/O, no clock.
+mod due;
+mod entry;
+mod keys;
+
+pub mod codec;
+mod error;
+mod events;
+
+pub use blocking_queue::{BlockingQueue, Elements};
+pub use client::{Builder, Client};
+pub use delayed_queue::{DelayedQueue, Ticket};
+pub use entry::EntryFormat;
+pub use error::{Error, ErrorKind, Result};

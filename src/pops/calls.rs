@@ -1,0 +1,188 @@
+//! The commands behind the pops. Each future is seen through to its end by the pops task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::lane::Parked;
+use super::popped::End;
+use super::{Done, Kind};
+use crate::conn::{Command, Conn, Link, OpError, Reply};
+use crate::events;
+use crate::keys::Keys;
+use crate::script;
+
+/// How long one blocking pop is parked. A pop without end would never notice that nobody is at the other side.
+const SLICE: Duration = Duration::from_secs(10);
+/// How long after its slice a pop may still be answered before the connection is given up.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long a pop waits for a connection before it reports that there is none.
+const CONNECTION: Duration = Duration::from_secs(1);
+/// The pauses between attempts that fail.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long the server remembers that something was given back: longer than any reply is waited for.
+const MARKER_MS: u32 = 600_000;
+
+/// A blocking pop on several lists.
+pub(super) struct BlockingPop {
+    pub(super) conn: Conn,
+    pub(super) kind: Kind,
+    pub(super) keys: Vec<Keys>,
+    /// Interrupt it as soon as it is sent: what matters is that the lists are looked at.
+    pub(super) hurry: bool,
+    pub(super) interrupt: CancellationToken,
+    /// How many attempts in a row have failed before.
+    pub(super) failures: u32,
+}
+
+impl BlockingPop {
+    pub(super) async fn run(self, link: Option<Arc<Link>>) -> Done {
+        if self.failures > 0 {
+            sleep(pause(self.failures - 1)).await;
+        }
+        let link = match link {
+            Some(link) => link,
+            None => match self.conn.open_blocking().await {
+                Ok(link) => Arc::new(link),
+                Err(error) => {
+                    let outcome = Parked::Failed(OpError::NotExecuted(error.to_string()));
+                    return Done::Parked { kind: self.kind, link: None, outcome };
+                }
+            },
+        };
+        let outcome = self.park(&link).await;
+        Done::Parked { kind: self.kind, link: Some(link), outcome }
+    }
+
+    async fn park(&self, link: &Link) -> Parked {
+        let session = match timeout(CONNECTION, link.connected()).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(error)) => return Parked::Failed(error),
+            Err(_) => {
+                return Parked::Failed(OpError::NotExecuted("there is no connection to the server".into()));
+            }
+        };
+        if self.interrupt.is_cancelled() && !self.hurry {
+            return Parked::NotSent;
+        }
+        let mut pop = std::pin::pin!(link.call_blocking(self.command()));
+        // The pop must not be dropped: whatever else happens, it is awaited until it ends.
+        let mut deadline = Instant::now() + SLICE + GRACE;
+        let mut until_unblocked = Duration::ZERO;
+        loop {
+            let interrupted = self.hurry || self.interrupt.is_cancelled();
+            tokio::select! {
+                biased;
+                reply = &mut pop => return self.read(reply),
+                () = self.interrupt.cancelled(), if !interrupted => {}
+                () = sleep(until_unblocked), if interrupted => {
+                    // No effect before the server has the pop, so it is repeated until the pop ends.
+                    let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
+                    let _ = timeout(GRACE, self.conn.call(unblock)).await;
+                    until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
+                }
+                () = sleep_until(deadline) => {
+                    // The server is silent. With its connection the pop ends, too, as one of unknown outcome.
+                    link.reconnect();
+                    deadline = Instant::now() + GRACE;
+                }
+            }
+        }
+    }
+
+    fn command(&self) -> Command {
+        let slice = SLICE.as_secs();
+        match &self.kind {
+            Kind::Take(end) => {
+                let name = if *end == End::Head { "BLPOP" } else { "BRPOP" };
+                Command::new(name).args(self.keys.iter().map(|keys| keys.target().clone())).number(slice)
+            }
+            Kind::Move { source, destination } => Command::new("BRPOPLPUSH")
+                .arg(source.target().clone())
+                .arg(destination.clone())
+                .number(slice),
+        }
+    }
+
+    fn read(&self, reply: Result<Reply, OpError>) -> Parked {
+        let parse = |reply: Reply| -> Result<Parked, OpError> {
+            match (&self.kind, reply) {
+                (_, Reply::Nil) => Ok(Parked::Empty),
+                (Kind::Move { source, .. }, payload) => Ok(Parked::Payload(source.clone(), payload.into_bytes()?)),
+                (Kind::Take(_), reply) => {
+                    let [name, payload] = reply.into_parts()?;
+                    let name = name.into_bytes()?;
+                    let keys = self.keys.iter().find(|keys| *keys.target() == name);
+                    let keys = keys.ok_or_else(|| OpError::Server("popped from another list than asked".into()))?;
+                    Ok(Parked::Payload(keys.clone(), payload.into_bytes()?))
+                }
+            }
+        };
+        match reply.and_then(parse) {
+            Ok(outcome) => outcome,
+            // Another way for a server to say that the pop was interrupted.
+            Err(OpError::Server(why)) if why.starts_with("UNBLOCKED") => Parked::Empty,
+            Err(error) => Parked::Failed(error),
+        }
+    }
+}
+
+/// Pops up to `count` payloads without blocking.
+pub(super) async fn ask(conn: &Conn, kind: &Kind, keys: &Keys, count: usize) -> Result<Vec<Bytes>, OpError> {
+    match kind {
+        Kind::Take(end) => {
+            let name = if *end == End::Head { "LPOP" } else { "RPOP" };
+            let command = Command::new(name).arg(keys.target().clone()).number(count.min(i64::MAX as usize));
+            Ok(conn.call(command).await?.into_all_bytes()?)
+        }
+        Kind::Move { source, destination } => {
+            let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
+            Ok(conn.call(command).await?.into_optional_bytes()?.into_iter().collect())
+        }
+    }
+}
+
+/// Puts payloads back where they came from, and does not rest before that is done: nobody else has them.
+pub(super) async fn give_back(conn: &Conn, end: End, keys: &Keys, mut payloads: Vec<Bytes>) {
+    let push = match end {
+        End::Head => "LPUSH",
+        End::Tail => "RPUSH",
+    };
+    // The one popped first is pushed last.
+    payloads.reverse();
+    let marker = keys.returned(&Uuid::now_v7().simple().to_string());
+    for attempt in 0.. {
+        let call = script::GIVE_BACK
+            .on(&[keys.target(), &marker])
+            .arg(push)
+            .number(MARKER_MS)
+            .args(payloads.iter().cloned())
+            .again_is_harmless();
+        match call.run(conn).await {
+            Ok(_) | Err(OpError::Closed) => return,
+            Err(error) if attempt == 0 => events::give_back_failing(keys, &error),
+            Err(_) => {}
+        }
+        sleep(pause(attempt)).await;
+    }
+}
+
+/// Which of these keys hold something else than a list.
+pub(super) async fn examine(conn: &Conn, keys: Vec<Keys>) -> Vec<Keys> {
+    let kinds = keys.iter().map(|keys| conn.call_repeatable(Command::new("TYPE").arg(keys.target().clone())));
+    let kinds = futures::future::join_all(kinds).await;
+    let is_wrong = |kind: Result<Reply, OpError>| {
+        let kind = kind.ok().and_then(|reply| reply.into_bytes().ok());
+        kind.is_some_and(|kind| kind != "list" && kind != "none")
+    };
+    keys.into_iter().zip(kinds).filter_map(|(keys, kind)| is_wrong(kind).then_some(keys)).collect()
+}
+
+fn pause(attempt: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << attempt.min(10)).min(LAST_PAUSE).mul_f64(0.5 + fastrand::f64() / 2.0)
+}

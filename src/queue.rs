@@ -1,0 +1,111 @@
+//! What both handles of a queue share: its names, its codec, and how to say which queue an error is about.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::client::Inner;
+use crate::codec::Codec;
+use crate::conn::{Command, OpError, Reply};
+use crate::error::{Error, Result};
+use crate::keys::Keys;
+use crate::script::Call;
+
+/// One queue of one client, typed by its payload.
+pub(crate) struct Queue<T> {
+    pub(crate) client: Arc<Inner>,
+    pub(crate) name: Arc<str>,
+    pub(crate) keys: Keys,
+    codec: Arc<dyn Codec<T>>,
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            name: self.name.clone(),
+            keys: self.keys.clone(),
+            codec: self.codec.clone(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> Queue<T> {
+    pub(crate) fn new(client: Arc<Inner>, name: &str, codec: Arc<dyn Codec<T>>) -> Self {
+        let keys = client.keys(name);
+        Self { client, name: name.into(), keys, codec }
+    }
+
+    /// What an error says was attempted.
+    pub(crate) fn attempt(&self, verb: &str) -> String {
+        format!("{verb} (queue `{}`)", self.name)
+    }
+
+    pub(crate) fn refuse(&self, verb: &str, reason: impl Into<String>) -> Error {
+        Error::invalid(self.attempt(verb), reason)
+    }
+
+    pub(crate) fn failed(&self, verb: &str) -> impl FnOnce(OpError) -> Error {
+        let attempt = self.attempt(verb);
+        move |error| Error::operation(attempt, error)
+    }
+
+    pub(crate) fn encode(&self, verb: &str, value: &T) -> Result<Bytes> {
+        let payload = self.codec.encode(value).map_err(|error| Error::encode(self.attempt(verb), error))?;
+        let most = self.client.max_payload;
+        if payload.len() > most {
+            let reason = format!("the payload has {} bytes, more than the {most} that max_payload allows", payload.len());
+            return Err(self.refuse(verb, reason));
+        }
+        Ok(payload.into())
+    }
+
+    pub(crate) fn encode_all<'a>(
+        &self,
+        verb: &str,
+        values: impl IntoIterator<Item = &'a T>,
+    ) -> Result<Vec<Bytes>>
+    where
+        T: 'a,
+    {
+        values.into_iter().map(|value| self.encode(verb, value)).collect()
+    }
+
+    pub(crate) fn decode(&self, verb: &str, payload: Bytes) -> Result<T> {
+        self.codec.decode(&payload).map_err(|error| Error::decode(self.attempt(verb), payload, error))
+    }
+
+    /// Runs a command at most once.
+    pub(crate) async fn call(&self, verb: &str, command: Command) -> Result<Reply> {
+        self.open(verb)?;
+        self.client.conn.call(command).await.map_err(self.failed(verb))
+    }
+
+    /// Runs a command that may be run twice without harm.
+    pub(crate) async fn read(&self, verb: &str, command: Command) -> Result<Reply> {
+        self.open(verb)?;
+        self.client.conn.call_repeatable(command).await.map_err(self.failed(verb))
+    }
+
+    /// Runs a script.
+    pub(crate) async fn run(&self, verb: &str, call: Call) -> Result<Reply> {
+        self.open(verb)?;
+        call.run(&self.client.conn).await.map_err(self.failed(verb))
+    }
+
+    /// A reply of another shape than promised.
+    pub(crate) fn shape<V, E: Into<OpError>>(&self, verb: &str, value: std::result::Result<V, E>) -> Result<V> {
+        value.map_err(|error| Error::operation(self.attempt(verb), error.into()))
+    }
+
+    pub(crate) fn open(&self, verb: &str) -> Result<()> {
+        if self.client.is_closed() { Err(Inner::closed(self.attempt(verb))) } else { Ok(()) }
+    }
+}

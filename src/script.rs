@@ -1,0 +1,131 @@
+//! The Lua scripts, one file each, and how they are run.
+
+use bytes::Bytes;
+
+use crate::conn::{Command, Conn, OpError, Reply};
+
+/// One script: its text, the digest the server knows it by, and how many keys it takes.
+#[derive(Debug)]
+pub(crate) struct Script {
+    text: &'static str,
+    sha1: &'static str,
+    keys: usize,
+}
+
+macro_rules! script {
+    ($sha1:literal, $keys:literal, $($file:literal),+) => {
+        Script { text: concat!($(include_str!(concat!("scripts/", $file, ".lua"))),+), sha1: $sha1, keys: $keys }
+    };
+}
+
+pub(crate) static OFFER: Script = script!("2f1b4adfd2901dae125ee3f749ce0c86f8d393e8", 3, "offer");
+pub(crate) static TRANSFER: Script = script!("06c70aee5197342d22d0bdb60ff62b6943279c22", 4, "entry", "lists", "transfer");
+pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
+pub(crate) static RESCHEDULE: Script = script!("7ab66380e3dcdc0f986d4a813e7d6c5bf26fd6bf", 2, "reschedule");
+pub(crate) static POLL: Script = script!("cb1e7967a0ca799fc22d686a30e08aa343daca75", 3, "entry", "poll");
+pub(crate) static RESTORE: Script = script!("769de3c95967137f66636552a85cb8261fa63463", 3, "restore");
+pub(crate) static CONTAINS: Script = script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
+pub(crate) static REMOVE: Script = script!("ca7d29eaccb04c5965744fe2ceccf518e869aef0", 2, "entry", "lists", "remove");
+pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script = script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
+pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
+pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
+
+impl Script {
+    /// Runs the script at most once, unless [`Call::again_is_harmless`] was said.
+    pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
+        debug_assert_eq!(keys.len(), self.keys, "number of keys");
+        Call { script: self, keys: keys.iter().copied().cloned().collect(), args: Vec::new(), repeatable: false }
+    }
+}
+
+/// One run of a script, in the making.
+#[derive(Debug)]
+pub(crate) struct Call {
+    script: &'static Script,
+    keys: Vec<Bytes>,
+    args: Vec<Bytes>,
+    repeatable: bool,
+}
+
+impl Call {
+    #[must_use]
+    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn number(self, number: impl ToString) -> Self {
+        self.arg(number.to_string())
+    }
+
+    #[must_use]
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
+        self.args.extend(args);
+        self
+    }
+
+    /// Says that running it twice is as good as once, so that a lost reply is followed by another try.
+    #[must_use]
+    pub(crate) fn again_is_harmless(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
+        match self.send(conn, "EVALSHA", self.script.sha1).await {
+            // The server does not know the script: nothing was run, so the text may follow. It knows it from then on.
+            Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
+                self.send(conn, "EVAL", self.script.text).await
+            }
+            result => result,
+        }
+    }
+
+    async fn send(&self, conn: &Conn, name: &'static str, script: &'static str) -> Result<Reply, OpError> {
+        let command = Command::new(name)
+            .arg(script)
+            .number(self.keys.len())
+            .args(self.keys.iter().cloned())
+            .args(self.args.iter().cloned());
+        if self.repeatable { conn.call_repeatable(command).await } else { conn.call(command).await }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sha1::{Digest, Sha1};
+
+    #[test]
+    fn digests_and_headers_are_true() {
+        let scripts = [
+            ("offer", &OFFER),
+            ("transfer", &TRANSFER),
+            ("cancel", &CANCEL),
+            ("reschedule", &RESCHEDULE),
+            ("poll", &POLL),
+            ("restore", &RESTORE),
+            ("contains", &CONTAINS),
+            ("remove", &REMOVE),
+            ("poll_last_and_offer_first_to", &POLL_LAST_AND_OFFER_FIRST_TO),
+            ("expire", &EXPIRE),
+            ("give_back", &GIVE_BACK),
+        ];
+        let mut wrong = Vec::new();
+        for (name, script) in scripts {
+            let digest: String = Sha1::digest(script.text).iter().map(|byte| format!("{byte:02x}")).collect();
+            if digest != script.sha1 {
+                wrong.push(format!("{name}: {digest}"));
+            }
+            let header = script.text.rsplit("-- KEYS").next().expect("a header");
+            let keys = header.lines().next().expect("a line");
+            let named = (1..=9).take_while(|number| keys.contains(&format!("   {number} "))).count();
+            assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
+            let used = (1..=9).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
+            assert!(used.unwrap_or(0) <= script.keys, "{name} uses a key it is not given");
+            assert!(header.contains("-- Reply") && header.contains("-- Cost"), "the header of {name} is incomplete");
+        }
+        assert!(wrong.is_empty(), "digests that are not true:\n{}", wrong.join("\n"));
+    }
+}

@@ -1,0 +1,18 @@
+-- The packed entry, as in entry.rs: in front of every script that looks into one.
+-- Returns the payload, or nil when the entry is malformed.
+local function payload_of(entry)
+    local size, id_length = #entry, string.byte(entry, 1)
+    local with_trailing
+    if id_length and size >= id_length + 9 then
+        local length = struct.unpack('<L', entry, id_length + 2)
+        if length == size - id_length - 9 then
+            return string.sub(entry, id_length + 10)
+        elseif length < size - id_length - 9 then
+            with_trailing = string.sub(entry, id_length + 10, id_length + 9 + length)
+        end
+    end
+    if size >= 16 and struct.unpack('<L', entry, 9) == size - 16 then
+        return string.sub(entry, 17)
+    end
+    return with_trailing
+end

@@ -1,0 +1,10 @@
+-- Lets both structures of a delayed queue expire together.
+-- KEYS   1 timeout set   2 ordered list
+-- ARGV   1 ms from now
+-- Reply  1 when there was something to expire, else 0
+-- Cost   O(1)
+local set = 0
+for _, key in ipairs(KEYS) do
+    set = math.max(set, redis.call('PEXPIRE', key, ARGV[1]))
+end
+return set

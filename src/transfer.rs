@@ -1,0 +1,304 @@
+//! Moving due entries to their targets: one task per client for all of its queues.
+//!
+//! For each queue: subscribe, wait until the server confirms, look (a sweep); from then on sleep until the head is
+//! due, as the last reply or an announcement said, whichever is earlier. Every lost event is found by the next sweep:
+//! after each reconnection at once, otherwise about once a minute.
+
+mod clock;
+mod schedule;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::conn::{Channels, Conn, Notice, OpError};
+use crate::events;
+use crate::keys::Keys;
+use crate::script;
+use clock::ServerClock;
+use schedule::{Next, QueueId, Schedule};
+
+/// Transfers in flight at a time, so that ten thousand sweeps do not queue up in front of the callers' commands.
+const IN_FLIGHT: usize = 64;
+
+/// How transfers are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Most entries per call.
+    pub(crate) batch: u32,
+    /// Most time that one call may hold the server.
+    pub(crate) budget: Duration,
+    /// How often a queue is looked at that nobody spoke of.
+    pub(crate) sweep_interval: Duration,
+}
+
+/// The way to the transfer task.
+#[derive(Clone, Debug)]
+pub(crate) struct Transfer(mpsc::UnboundedSender<Request>);
+
+#[derive(Debug)]
+enum Request {
+    Open(Keys),
+    Close(Keys, Option<oneshot::Sender<()>>),
+}
+
+/// Keeps a queue moving for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    keys: Keys,
+    requests: mpsc::UnboundedSender<Request>,
+    closed: bool,
+}
+
+impl Transfer {
+    /// Starts the task. It ends when `stop` is cancelled, after the calls in flight have ended.
+    pub(crate) fn start(
+        conn: Conn,
+        settings: Settings,
+        stop: CancellationToken,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, requests) = mpsc::unbounded_channel();
+        (Self(sender), tokio::spawn(Task::new(conn, settings).run(requests, stop)))
+    }
+
+    /// Keeps this queue moving until the guard is dropped. Several guards for one queue share one watch.
+    pub(crate) fn watch(&self, keys: &Keys) -> Watch {
+        // Fails only after a shutdown, when nothing is to be moved any more.
+        let _ = self.0.send(Request::Open(keys.clone()));
+        Watch { keys: keys.clone(), requests: self.0.clone(), closed: false }
+    }
+}
+
+impl Watch {
+    /// Stops watching, and waits until it has stopped.
+    pub(crate) async fn close(mut self) {
+        self.closed = true;
+        let (done, stopped) = oneshot::channel();
+        let _ = self.requests.send(Request::Close(self.keys.clone(), Some(done)));
+        let _ = stopped.await;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.closed {
+            let _ = self.requests.send(Request::Close(self.keys.clone(), None));
+        }
+    }
+}
+
+/// What one call of the script told.
+struct Report {
+    queue: QueueId,
+    sent: Instant,
+    received: Instant,
+    result: Result<Moved, OpError>,
+}
+
+struct Moved {
+    quarantined: i64,
+    /// The score of the next head, epoch ms.
+    head: Option<f64>,
+    /// The server's clock, epoch µs.
+    clock: i64,
+}
+
+struct Watched {
+    keys: Keys,
+    watches: usize,
+}
+
+struct Task {
+    conn: Conn,
+    settings: Settings,
+    schedule: Schedule,
+    clock: ServerClock,
+    queues: HashMap<QueueId, Watched>,
+    ids: HashMap<Keys, QueueId>,
+    /// The queues behind a channel: `q` and `{q}` share theirs.
+    listeners: HashMap<Arc<str>, Vec<QueueId>>,
+    running: FuturesUnordered<BoxFuture<'static, Report>>,
+    next_id: QueueId,
+}
+
+impl Task {
+    fn new(conn: Conn, settings: Settings) -> Self {
+        let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
+        Self {
+            conn,
+            settings,
+            schedule,
+            clock: ServerClock::new(Instant::now()),
+            queues: HashMap::new(),
+            ids: HashMap::new(),
+            listeners: HashMap::new(),
+            running: FuturesUnordered::new(),
+            next_id: 0,
+        }
+    }
+
+    async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
+        // A client that only offers opens no second connection.
+        let mut listening: Option<(Channels, mpsc::Receiver<Notice>)> = None;
+        loop {
+            let wake = self.start_what_is_due();
+            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
+            tokio::select! {
+                () = stop.cancelled() => break,
+                request = requests.recv() => match request {
+                    Some(Request::Open(keys)) => {
+                        let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
+                        self.open(keys, channels);
+                    }
+                    Some(Request::Close(keys, done)) => {
+                        if let Some((channels, _)) = &listening {
+                            self.close(&keys, channels);
+                        }
+                        if let Some(done) = done {
+                            let _ = done.send(());
+                        }
+                    }
+                    None => break,
+                },
+                Some(notice) = async { listening.as_mut()?.1.recv().await } => self.note(notice),
+                Some(report) = self.running.next() => self.digest(report),
+                () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
+            }
+        }
+        // Dropping a call would be harmless, for the script is atomic; but a server that is being left in an orderly
+        // way should not find half-read connections.
+        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} }).await;
+    }
+
+    /// Starts the transfers that are due; returns when the next one will be.
+    fn start_what_is_due(&mut self) -> Option<Instant> {
+        while self.running.len() < IN_FLIGHT {
+            match self.schedule.next(Instant::now()) {
+                Next::Run(queue) => {
+                    let call = call(self.conn.clone(), self.queues[&queue].keys.clone(), queue, self.settings.clone());
+                    self.running.push(Box::pin(call));
+                }
+                Next::Sleep(at) => return Some(at),
+                Next::Idle => return None,
+            }
+        }
+        None
+    }
+
+    fn open(&mut self, keys: Keys, channels: &Channels) {
+        if let Some(watched) = self.ids.get(&keys).and_then(|id| self.queues.get_mut(id)) {
+            watched.watches += 1;
+            return;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.schedule.open(id, Instant::now());
+        self.listeners.entry(keys.channel().clone()).or_default().push(id);
+        channels.subscribe(keys.channel().clone());
+        self.ids.insert(keys.clone(), id);
+        self.queues.insert(id, Watched { keys, watches: 1 });
+    }
+
+    fn close(&mut self, keys: &Keys, channels: &Channels) {
+        let Some(&id) = self.ids.get(keys) else { return };
+        let Some(watched) = self.queues.get_mut(&id) else { return };
+        watched.watches -= 1;
+        if watched.watches > 0 {
+            return;
+        }
+        self.queues.remove(&id);
+        self.ids.remove(keys);
+        self.schedule.close(id);
+        if let Some(listeners) = self.listeners.get_mut(keys.channel()) {
+            listeners.retain(|listener| *listener != id);
+            if listeners.is_empty() {
+                self.listeners.remove(keys.channel());
+                channels.unsubscribe(keys.channel().clone());
+            }
+        }
+    }
+
+    fn note(&mut self, notice: Notice) {
+        let now = Instant::now();
+        match notice {
+            Notice::Confirmed(channels) => {
+                for id in channels.iter().filter_map(|channel| self.listeners.get(channel)).flatten() {
+                    self.schedule.sweep(*id, now);
+                }
+            }
+            Notice::Missed => {
+                for id in self.queues.keys() {
+                    self.schedule.sweep(*id, now);
+                }
+            }
+            Notice::Message { channel, payload } => {
+                // Redisson understands decimal integers only. Whatever else comes says at least that somebody had
+                // something to say, and one look costs little.
+                let due = std::str::from_utf8(&payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
+                let at = match due {
+                    Some(due) if !due.is_nan() => match self.clock.instant_of(due) {
+                        Some(at) => at,
+                        None => return,
+                    },
+                    _ => now,
+                };
+                for id in self.listeners.get(channel.as_str()).into_iter().flatten() {
+                    self.schedule.announced(*id, at);
+                }
+            }
+        }
+    }
+
+    fn digest(&mut self, report: Report) {
+        let Some(watched) = self.queues.get(&report.queue) else { return };
+        let was_failing = self.schedule.is_failing(report.queue);
+        match report.result {
+            Ok(moved) => {
+                self.clock.observe(report.sent, report.received, moved.clock);
+                let head = moved.head.and_then(|due| self.clock.instant_of(due));
+                self.schedule.finished(report.queue, report.received, head);
+                if was_failing {
+                    events::transfer_recovered(&watched.keys);
+                }
+                if moved.quarantined > 0 {
+                    events::quarantined(&watched.keys, moved.quarantined);
+                }
+            }
+            Err(error) => {
+                self.schedule.failed(report.queue, report.received);
+                if !was_failing {
+                    events::transfer_failing(&watched.keys, &error);
+                }
+            }
+        }
+    }
+}
+
+/// One call of the script. After a lost reply the schedule has it run again, which is harmless: what was moved is gone.
+async fn call(conn: Conn, keys: Keys, queue: QueueId, settings: Settings) -> Report {
+    let sent = Instant::now();
+    let reply = script::TRANSFER
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()])
+        .number(settings.batch)
+        .number(settings.budget.as_micros())
+        .run(&conn)
+        .await;
+    let received = Instant::now();
+    let read = |reply: crate::conn::Reply| {
+        let [_moved, quarantined, head, clock] = reply.into_parts()?;
+        let head = head.into_optional_bytes()?;
+        Ok(Moved {
+            quarantined: quarantined.into_int()?,
+            head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
+            clock: clock.into_int()?,
+        })
+    };
+    Report { queue, sent, received, result: reply.and_then(read) }
+}

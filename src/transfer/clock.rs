@@ -1,0 +1,110 @@
+//! What the server's clock shows, seen from ours. Pure.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How far two clocks may drift apart, in parts of a million: more than quartz does.
+const DRIFT_PPM: i64 = 100;
+
+/// Bounds on the difference between the server's clock and ours, narrowed by every reply that tells the time.
+///
+/// Announcements carry due times by the server's clock. The machine's own wall clock is never asked: it may be wrong,
+/// and the server's may jump. A reply that contradicts the bounds starts them anew.
+#[derive(Debug)]
+pub(crate) struct ServerClock {
+    origin: Instant,
+    bounds: Option<Bounds>,
+}
+
+/// Server's µs since the epoch minus our µs since `origin`.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    low: i64,
+    high: i64,
+    at: Instant,
+}
+
+impl ServerClock {
+    pub(crate) fn new(origin: Instant) -> Self {
+        Self { origin, bounds: None }
+    }
+
+    /// The server's clock showed `micros` at some instant between these two.
+    pub(crate) fn observe(&mut self, sent: Instant, received: Instant, micros: i64) {
+        let seen =
+            Bounds { low: micros - self.micros_of(received), high: micros - self.micros_of(sent), at: received };
+        self.bounds = Some(match self.bounds {
+            Some(known) => {
+                let drift = self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
+                let low = seen.low.max(known.low - drift - 1);
+                let high = seen.high.min(known.high + drift + 1);
+                if low <= high { Bounds { low, high, at: received } } else { seen }
+            }
+            None => seen,
+        });
+    }
+
+    /// Our instant at which the server's clock certainly shows this time (epoch ms): never early, and late by no more
+    /// than the quickest reply took. `None` when it is too far off to matter. While no reply has told the time, every
+    /// time may be now.
+    pub(crate) fn instant_of(&self, epoch_ms: f64) -> Option<Instant> {
+        let Some(Bounds { low, .. }) = self.bounds else { return Some(self.origin) };
+        let micros = (epoch_ms * 1000.0).ceil() - low as f64;
+        // NaN and whatever lies beyond a century from now is never.
+        (micros < 3.2e15).then(|| self.origin + Duration::from_micros(micros.max(0.0) as u64))
+    }
+
+    fn micros_of(&self, instant: Instant) -> i64 {
+        i64::try_from(instant.saturating_duration_since(self.origin).as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: i64 = 1_795_249_257_299_000;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn is_late_by_the_quickest_reply_at_most() {
+        let start = Instant::now();
+        let mut clock = ServerClock::new(start);
+        assert_eq!(clock.instant_of(EPOCH as f64 / 1000.0), Some(start));
+        clock.observe(start, start + ms(40), EPOCH + 20_000);
+        clock.observe(start + ms(100), start + ms(102), EPOCH + 101_000);
+        clock.observe(start + ms(200), start + ms(260), EPOCH + 230_000);
+        let due = clock.instant_of((EPOCH + 500_000) as f64 / 1000.0).unwrap();
+        let right = start + ms(500);
+        assert!(due >= right && due <= right + ms(2), "{:?}", due - right);
+    }
+
+    #[test]
+    fn follows_a_clock_that_jumped() {
+        let start = Instant::now();
+        let mut clock = ServerClock::new(start);
+        clock.observe(start, start + ms(1), EPOCH);
+        for jump in [3_600_000_000, -7_200_000_000] {
+            clock.observe(start + ms(10), start + ms(11), EPOCH + 10_000 + jump);
+            let due = clock.instant_of((EPOCH + jump + 20_000) as f64 / 1000.0).unwrap();
+            assert!(due >= start + ms(20) && due <= start + ms(22));
+        }
+    }
+
+    #[test]
+    fn strange_times() {
+        let start = Instant::now();
+        let mut clock = ServerClock::new(start);
+        clock.observe(start, start, EPOCH);
+        for past in [0.0, -5.0, f64::NEG_INFINITY] {
+            assert_eq!(clock.instant_of(past), Some(start), "{past}");
+        }
+        for never in [f64::INFINITY, f64::NAN, 1e20] {
+            assert_eq!(clock.instant_of(never), None, "{never}");
+        }
+    }
+}
