@@ -233,7 +233,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// Not cancel safe: when the future is dropped, it may or may not be set.
     pub async fn expire(&self, after: Duration) -> Result<bool> {
         let millis = crate::due::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
-        let reply = self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
+        let reply =
+            self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
         Ok(self.queue.shape("expire", reply.into_int())? > 0)
     }
 

@@ -143,7 +143,11 @@ impl Inner {
                 stop.cancelled().await;
                 errands.close();
                 // What finds a place for payloads needs the command connection, so that one closes last.
-                let _ = tokio::join!(transfers, popping, tokio::time::timeout(conn.command_timeout(), errands.wait()));
+                let _ = tokio::join!(
+                    transfers,
+                    popping,
+                    tokio::time::timeout(conn.command_timeout(), errands.wait())
+                );
                 conn.close().await;
             }
         });

@@ -169,7 +169,8 @@ impl<T: 'static> DelayedQueue<T> {
     pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
         const VERB: &str = "cancel";
         let entry = self.entry_of(VERB, ticket)?;
-        let call = script::CANCEL.on(&[self.queue.keys.timeout_set(), self.queue.keys.ordered_list()]).arg(entry);
+        let call =
+            script::CANCEL.on(&[self.queue.keys.timeout_set(), self.queue.keys.ordered_list()]).arg(entry);
         let reply = self.queue.run(VERB, call).await?;
         Ok(self.queue.shape(VERB, reply.into_int())? > 0)
     }
@@ -306,7 +307,8 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn poll_entries(&self, verb: &str, n: usize) -> Result<Vec<Result<T>>> {
         self.queue.open(verb)?;
-        let polled = poll::poll(&self.queue.client, &self.queue.keys, n).await.map_err(self.queue.failed(verb))?;
+        let polled =
+            poll::poll(&self.queue.client, &self.queue.keys, n).await.map_err(self.queue.failed(verb))?;
         Ok(polled.into_payloads().map(|payload| self.queue.decode(verb, payload)).collect())
     }
 
@@ -351,7 +353,12 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by("retain_all", "others", values).await
     }
 
-    async fn remove_by<'a>(&self, verb: &str, which: &'static str, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    async fn remove_by<'a>(
+        &self,
+        verb: &str,
+        which: &'static str,
+        values: impl IntoIterator<Item = &'a T>,
+    ) -> Result<bool>
     where
         T: 'a,
     {

@@ -85,7 +85,8 @@ impl Error {
     }
 
     pub(crate) fn encode(attempt: impl Into<String>, source: CodecError) -> Self {
-        Self::new(ErrorKind::Encode, attempt, "the value could not be encoded; nothing was sent").because(source)
+        Self::new(ErrorKind::Encode, attempt, "the value could not be encoded; nothing was sent")
+            .because(source)
     }
 
     pub(crate) fn decode(attempt: impl Into<String>, payload: Bytes, source: CodecError) -> Self {
@@ -120,7 +121,9 @@ impl Error {
     pub(crate) fn connect(server: &str, error: ConnectError) -> Self {
         let attempt = if server.is_empty() { "connect".to_owned() } else { format!("connect to {server}") };
         match error {
-            ConnectError::Url(why) => Self::new(ErrorKind::Invalid, attempt, format!("the URL cannot be used: {why}")),
+            ConnectError::Url(why) => {
+                Self::new(ErrorKind::Invalid, attempt, format!("the URL cannot be used: {why}"))
+            }
             ConnectError::Refused(why) => Self::new(
                 ErrorKind::Credentials,
                 attempt,
@@ -140,7 +143,13 @@ impl Error {
     }
 
     fn new(kind: ErrorKind, attempt: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, attempt: attempt.into(), reason: reason.into(), payload: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            attempt: attempt.into(),
+            reason: reason.into(),
+            payload: None,
+            source: None,
+        }))
     }
 
     fn because(mut self, source: CodecError) -> Self {
@@ -220,7 +229,10 @@ mod tests {
 
     #[test]
     fn says_what_where_why_and_what_next() {
-        let error = Error::operation("offer to the delayed queue `orders`", OpError::NotExecuted("no connection".into()));
+        let error = Error::operation(
+            "offer to the delayed queue `orders`",
+            OpError::NotExecuted("no connection".into()),
+        );
         assert_eq!(
             error.to_string(),
             "cannot offer to the delayed queue `orders`: no connection; nothing was executed, so try again"

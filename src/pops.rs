@@ -39,8 +39,8 @@ use crate::events;
 use crate::keys::Keys;
 use calls::BlockingPop;
 use lane::{Action, Answer, Lane, Parked, Patience, Waiter, WaiterId};
-pub(crate) use popped::{End, Popped};
 use popped::Home;
+pub(crate) use popped::{End, Popped};
 
 /// A connection that is down for so long makes itself felt to takers whose time is over.
 const DOWN: Duration = Duration::from_secs(1);
@@ -52,7 +52,10 @@ const KEEP: Duration = Duration::from_secs(30);
 enum Kind {
     Take(End),
     /// From the tail of one list to the head of another.
-    Move { source: Keys, destination: Bytes },
+    Move {
+        source: Keys,
+        destination: Bytes,
+    },
 }
 
 /// What a taker waits for.
@@ -262,8 +265,10 @@ impl Task {
                 station.link = link.or(station.link.take());
                 match &outcome {
                     Parked::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
-                        let (since, times) =
-                            station.failing.as_ref().map_or((Instant::now(), 0), |(since, times, _)| (*since, *times));
+                        let (since, times) = station
+                            .failing
+                            .as_ref()
+                            .map_or((Instant::now(), 0), |(since, times, _)| (*since, *times));
                         if times == 0 {
                             events::pops_failing(error);
                         }
@@ -324,7 +329,14 @@ impl Task {
                 Action::Park { keys, hurry } => {
                     station.interrupt = CancellationToken::new();
                     let failures = station.failing.as_ref().map_or(0, |(_, times, _)| *times);
-                    let pop = BlockingPop { conn, kind, keys, hurry, interrupt: station.interrupt.clone(), failures };
+                    let pop = BlockingPop {
+                        conn,
+                        kind,
+                        keys,
+                        hurry,
+                        interrupt: station.interrupt.clone(),
+                        failures,
+                    };
                     Box::pin(pop.run(station.link.clone()))
                 }
                 Action::Ask { keys, count } => Box::pin(async move {

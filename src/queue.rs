@@ -61,7 +61,10 @@ impl<T: 'static> Queue<T> {
         let payload = self.codec.encode(value).map_err(|error| Error::encode(self.attempt(verb), error))?;
         let most = self.client.max_payload;
         if payload.len() > most {
-            let reason = format!("the payload has {} bytes, more than the {most} that max_payload allows", payload.len());
+            let reason = format!(
+                "the payload has {} bytes, more than the {most} that max_payload allows",
+                payload.len()
+            );
             return Err(self.refuse(verb, reason));
         }
         Ok(payload.into())
@@ -101,7 +104,11 @@ impl<T: 'static> Queue<T> {
     }
 
     /// A reply of another shape than promised.
-    pub(crate) fn shape<V, E: Into<OpError>>(&self, verb: &str, value: std::result::Result<V, E>) -> Result<V> {
+    pub(crate) fn shape<V, E: Into<OpError>>(
+        &self,
+        verb: &str,
+        value: std::result::Result<V, E>,
+    ) -> Result<V> {
         value.map_err(|error| Error::operation(self.attempt(verb), error.into()))
     }
 

@@ -19,14 +19,18 @@ macro_rules! script {
 }
 
 pub(crate) static OFFER: Script = script!("2f1b4adfd2901dae125ee3f749ce0c86f8d393e8", 3, "offer");
-pub(crate) static TRANSFER: Script = script!("06c70aee5197342d22d0bdb60ff62b6943279c22", 4, "entry", "lists", "transfer");
+pub(crate) static TRANSFER: Script =
+    script!("06c70aee5197342d22d0bdb60ff62b6943279c22", 4, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("7ab66380e3dcdc0f986d4a813e7d6c5bf26fd6bf", 2, "reschedule");
 pub(crate) static POLL: Script = script!("cb1e7967a0ca799fc22d686a30e08aa343daca75", 3, "entry", "poll");
 pub(crate) static RESTORE: Script = script!("769de3c95967137f66636552a85cb8261fa63463", 3, "restore");
-pub(crate) static CONTAINS: Script = script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
-pub(crate) static REMOVE: Script = script!("ca7d29eaccb04c5965744fe2ceccf518e869aef0", 2, "entry", "lists", "remove");
-pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script = script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
+pub(crate) static CONTAINS: Script =
+    script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
+pub(crate) static REMOVE: Script =
+    script!("ca7d29eaccb04c5965744fe2ceccf518e869aef0", 2, "entry", "lists", "remove");
+pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
+    script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
 pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
 
@@ -34,7 +38,12 @@ impl Script {
     /// Runs the script at most once, unless [`Call::again_is_harmless`] was said.
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys, "number of keys");
-        Call { script: self, keys: keys.iter().copied().cloned().collect(), args: Vec::new(), repeatable: false }
+        Call {
+            script: self,
+            keys: keys.iter().copied().cloned().collect(),
+            args: Vec::new(),
+            repeatable: false,
+        }
     }
 }
 
@@ -124,7 +133,10 @@ mod tests {
             assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
             let used = (1..=9).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
             assert!(used.unwrap_or(0) <= script.keys, "{name} uses a key it is not given");
-            assert!(header.contains("-- Reply") && header.contains("-- Cost"), "the header of {name} is incomplete");
+            assert!(
+                header.contains("-- Reply") && header.contains("-- Cost"),
+                "the header of {name} is incomplete"
+            );
         }
         assert!(wrong.is_empty(), "digests that are not true:\n{}", wrong.join("\n"));
     }

@@ -174,7 +174,8 @@ impl Task {
         }
         // Dropping a call would be harmless, for the script is atomic; but a server that is being left in an orderly
         // way should not find half-read connections.
-        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} }).await;
+        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
+            .await;
     }
 
     /// Starts the transfers that are due; returns when the next one will be.
@@ -182,7 +183,12 @@ impl Task {
         while self.running.len() < IN_FLIGHT {
             match self.schedule.next(Instant::now()) {
                 Next::Run(queue) => {
-                    let call = call(self.conn.clone(), self.queues[&queue].keys.clone(), queue, self.settings.clone());
+                    let call = call(
+                        self.conn.clone(),
+                        self.queues[&queue].keys.clone(),
+                        queue,
+                        self.settings.clone(),
+                    );
                     self.running.push(Box::pin(call));
                 }
                 Next::Sleep(at) => return Some(at),

@@ -132,8 +132,8 @@ fn doubles_as_java_prints_them() {
         (f64::NEG_INFINITY, "-Infinity"),
         // Where Rust's shortest digits are others.
         (5e-324, "4.9E-324"),
-        (1125899906842624.25, "1.1258999068426242E15"),
-        (524288.00048828125, "524288.0004882812"),
+        (2f64.powi(50) + 0.25, "1.1258999068426242E15"),
+        (2f64.powi(19) + 2f64.powi(-11), "524288.0004882812"),
         // At a power of two: the nearest 16 digits are another double's.
         (2f64.powi(-44), "5.684341886080802E-14"),
     ] {

@@ -138,8 +138,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it is
-    /// from: Redisson's `pollFromAnyWithName`. When several have one, the one served longest ago comes first.
-    /// `None` when none came within the time, ms-exact.
+    /// from: Redisson's `pollFromAnyWithName`. When several have one, this queue comes first, then the others in the
+    /// order of their names here. `None` when none came within the time, ms-exact.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_timeout`].
@@ -159,7 +159,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Cancel safety
     /// Cancel safe, as [`BlockingQueue::take_last`].
     #[doc(alias = "pollLastFromAnyWithName")]
-    pub async fn poll_last_from_any(&self, timeout: Duration, others: &[&str]) -> Result<Option<(String, T)>> {
+    pub async fn poll_last_from_any(
+        &self,
+        timeout: Duration,
+        others: &[&str],
+    ) -> Result<Option<(String, T)>> {
         self.poll_any("poll_last_from_any", End::Tail, timeout, others).await
     }
 
@@ -234,7 +238,13 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(Some((self.name_of(&popped.keys, others), self.decode_each(verb, popped))))
     }
 
-    async fn pop_any(&self, verb: &str, end: End, timeout: Duration, others: &[&str]) -> Result<Option<Popped>> {
+    async fn pop_any(
+        &self,
+        verb: &str,
+        end: End,
+        timeout: Duration,
+        others: &[&str],
+    ) -> Result<Option<Popped>> {
         let mut lists = self.own_list(verb)?;
         for name in others {
             let keys = self.queue.client.keys(name);

@@ -164,7 +164,9 @@ impl Builder {
             return refuse("transfer_budget is zero; it must be at least 1 microsecond");
         }
         if self.sweep_interval < Duration::from_secs(1) {
-            return refuse("sweep_interval is shorter than a second; it only mends what was lost, 60 s is usual");
+            return refuse(
+                "sweep_interval is shorter than a second; it only mends what was lost, 60 s is usual",
+            );
         }
         if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
             return refuse("a timeout is zero, so nothing could succeed");

@@ -90,13 +90,8 @@ impl Link {
             .map_err(|error| ConnectError::Failed(error.to_string()))?;
         let (sender, session) = watch::channel(Some(first));
         let name = options.client_name.clone();
-        let supervisor = AbortOnDropHandle::new(tokio::spawn(supervise(
-            client.clone(),
-            name,
-            connection,
-            events,
-            sender,
-        )));
+        let supervisor =
+            AbortOnDropHandle::new(tokio::spawn(supervise(client.clone(), name, connection, events, sender)));
         Ok(Self { client, command_timeout: options.command_timeout, session, supervisor })
     }
 

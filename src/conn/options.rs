@@ -74,7 +74,9 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
         "redis" | "valkey" | "redis+unix" | "valkey+unix" => {}
         "rediss" | "valkeys" if cfg!(feature = "tls") => {}
         "rediss" | "valkeys" => {
-            return refuse(format!("{scheme}:// needs the cargo feature `tls`, which this program was built without"));
+            return refuse(format!(
+                "{scheme}:// needs the cargo feature `tls`, which this program was built without"
+            ));
         }
         other => {
             return refuse(format!(
@@ -87,7 +89,8 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
         return refuse(if scheme.ends_with("+unix") {
             "write redis+unix:///path/to/redis.sock, with an optional ?db=N".into()
         } else {
-            "write redis://[user:password@]host[:port][/database], with the user and password percent-encoded".into()
+            "write redis://[user:password@]host[:port][/database], with the user and password percent-encoded"
+                .into()
         });
     };
     if scheme.ends_with("+unix") {
@@ -102,9 +105,10 @@ fn unix_database(rest: &str) -> Result<Option<u8>, ConnectError> {
     let query = rest.split_once('?').map_or("", |(_, query)| query);
     match query.split('&').find_map(|pair| pair.strip_prefix("db=")) {
         None => Ok(None),
-        Some(number) => number.parse().map(Some).map_err(|_| {
-            ConnectError::Url("the database in ?db=N is not a number from 0 to 255".into())
-        }),
+        Some(number) => number
+            .parse()
+            .map(Some)
+            .map_err(|_| ConnectError::Url("the database in ?db=N is not a number from 0 to 255".into())),
     }
 }
 

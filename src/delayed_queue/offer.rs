@@ -86,8 +86,14 @@ async fn call(
     entries: &[(u64, Bytes)],
 ) -> Result<Reply, OpError> {
     let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
-    let args = entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
-    script::OFFER.on(&[keys.timeout_set(), keys.ordered_list(), &channel]).arg(mode).args(args).run(conn).await
+    let args =
+        entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
+    script::OFFER
+        .on(&[keys.timeout_set(), keys.ordered_list(), &channel])
+        .arg(mode)
+        .args(args)
+        .run(conn)
+        .await
 }
 
 fn clock(reply: Reply) -> Result<u64, OpError> {

@@ -47,7 +47,9 @@ impl Polled {
     pub(super) fn into_payloads(mut self) -> impl Iterator<Item = Bytes> {
         let entries = std::mem::take(&mut self.entries);
         // The script lets only entries through that have a payload.
-        entries.into_iter().map(|(entry, _)| entry::payload(&entry).map_or_else(Bytes::new, |payload| entry.slice_ref(payload)))
+        entries.into_iter().map(|(entry, _)| {
+            entry::payload(&entry).map_or_else(Bytes::new, |payload| entry.slice_ref(payload))
+        })
     }
 }
 

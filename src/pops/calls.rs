@@ -102,10 +102,9 @@ impl BlockingPop {
                 let name = if *end == End::Head { "BLPOP" } else { "BRPOP" };
                 Command::new(name).args(self.keys.iter().map(|keys| keys.target().clone())).number(slice)
             }
-            Kind::Move { source, destination } => Command::new("BRPOPLPUSH")
-                .arg(source.target().clone())
-                .arg(destination.clone())
-                .number(slice),
+            Kind::Move { source, destination } => {
+                Command::new("BRPOPLPUSH").arg(source.target().clone()).arg(destination.clone()).number(slice)
+            }
         }
     }
 
@@ -113,12 +112,15 @@ impl BlockingPop {
         let parse = |reply: Reply| -> Result<Parked, OpError> {
             match (&self.kind, reply) {
                 (_, Reply::Nil) => Ok(Parked::Empty),
-                (Kind::Move { source, .. }, payload) => Ok(Parked::Payload(source.clone(), payload.into_bytes()?)),
+                (Kind::Move { source, .. }, payload) => {
+                    Ok(Parked::Payload(source.clone(), payload.into_bytes()?))
+                }
                 (Kind::Take(_), reply) => {
                     let [name, payload] = reply.into_parts()?;
                     let name = name.into_bytes()?;
                     let keys = self.keys.iter().find(|keys| *keys.target() == name);
-                    let keys = keys.ok_or_else(|| OpError::Server("popped from another list than asked".into()))?;
+                    let keys =
+                        keys.ok_or_else(|| OpError::Server("popped from another list than asked".into()))?;
                     Ok(Parked::Payload(keys.clone(), payload.into_bytes()?))
                 }
             }

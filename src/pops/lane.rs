@@ -162,7 +162,9 @@ impl Lane {
         let Some(waiter) = self.waiters.get_mut(&id) else { return };
         waiter.patience = Patience::Over;
         let looked = self.park.as_ref().is_some_and(|park| {
-            park.covers(id, waiter) && !park.interrupted && now.saturating_duration_since(park.since) >= LOOKED
+            park.covers(id, waiter)
+                && !park.interrupted
+                && now.saturating_duration_since(park.since) >= LOOKED
         });
         if let Some(error) = down {
             self.answer(id, Err(error));
@@ -311,27 +313,40 @@ impl Lane {
         if parked { over } else { others_parked && (shared || alone > 0) }
     }
 
-    /// Parks on every list with waiters that is not being asked, the one served longest ago first.
+    /// Parks on every list with waiters that is not being asked, the one served longest ago first; but the lists of
+    /// one taker stay in the order in which it named them, which is Redisson's promise.
     fn park(&mut self, now: Instant) {
-        let mut lists: Vec<(u64, Keys)> = self
+        let mut lists: Vec<(u64, &Keys, &List)> = self
             .lists
             .iter()
             .filter(|(_, list)| !matches!(list.known, Known::Asking(_)) && !list.waiting.is_empty())
-            .map(|(keys, list)| (list.served, keys.clone()))
+            .map(|(keys, list)| (list.served, keys, list))
             .collect();
         if lists.is_empty() {
             return;
         }
-        lists.sort_by_key(|(served, _)| *served);
-        let keys: Vec<Keys> = lists.into_iter().map(|(_, keys)| keys).collect();
+        lists.sort_by_key(|(served, ..)| *served);
+        let parkable: HashSet<&Keys> = lists.iter().map(|(_, keys, _)| *keys).collect();
+        let mut listed = HashSet::with_capacity(lists.len());
+        let mut keys: Vec<Keys> = Vec::with_capacity(lists.len());
+        for (_, list_keys, list) in lists {
+            let together = list.waiting.iter().flat_map(|id| &self.waiters[id].keys);
+            for key in together.chain([list_keys]) {
+                if parkable.contains(key) && listed.insert(key.clone()) {
+                    keys.push(key.clone());
+                }
+            }
+        }
         let park = Park {
             keys: keys.iter().cloned().collect(),
             before: self.waiters.last_key_value().map_or(0, |(id, _)| id + 1),
             since: now,
             interrupted: false,
         };
-        let hurry =
-            self.waiters.iter().any(|(id, waiter)| waiter.patience == Patience::Over && park.covers(*id, waiter));
+        let hurry = self
+            .waiters
+            .iter()
+            .any(|(id, waiter)| waiter.patience == Patience::Over && park.covers(*id, waiter));
         self.park = Some(Park { interrupted: hurry, ..park });
         self.actions.push(Action::Park { keys, hurry });
     }

@@ -32,11 +32,15 @@ impl ServerClock {
 
     /// The server's clock showed `micros` at some instant between these two.
     pub(crate) fn observe(&mut self, sent: Instant, received: Instant, micros: i64) {
-        let seen =
-            Bounds { low: micros - self.micros_of(received), high: micros - self.micros_of(sent), at: received };
+        let seen = Bounds {
+            low: micros - self.micros_of(received),
+            high: micros - self.micros_of(sent),
+            at: received,
+        };
         self.bounds = Some(match self.bounds {
             Some(known) => {
-                let drift = self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
+                let drift =
+                    self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
                 let low = seen.low.max(known.low - drift - 1);
                 let high = seen.high.min(known.high + drift + 1);
                 if low <= high { Bounds { low, high, at: received } } else { seen }

@@ -1,5 +1,9 @@
 package redelay.compat;
 
+import java.util.Optional;
+
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
@@ -18,6 +22,8 @@ final class Json {
             .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
             // Else a BigDecimal 1.30 would be printed as 1.3.
             .nodeFactory(new JsonNodeFactory(true))
+            // A null note is no Optional at all, as in Java code that never set it; the module would make it an empty one.
+            .withConfigOverride(Optional.class, field -> field.setSetterInfo(JsonSetter.Value.forValueNulls(Nulls.SKIP)))
             .build();
 
     private Json() {
