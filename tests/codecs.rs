@@ -397,7 +397,7 @@ mod json {
     #[test]
     fn deep_nesting_is_refused() {
         let deep = |level: &str| level.repeat(100_000).into_bytes();
-        refused::<Value>(&Json, &deep("["), "recursion limit exceeded");
+        refused::<Value>(&Json, &deep("["), "recursion limit exceeded at line 1 column 128");
         refused::<Tree>(&Json, &deep(r#"{"Next":"#), "recursion limit exceeded");
         refused::<Small>(&Json, &[br#"{"c":"#, &deep("[")[..]].concat(), "");
     }
@@ -421,7 +421,7 @@ mod json {
 #[cfg(feature = "msgpack")]
 mod msgpack {
     use codec::MsgPack;
-    use serde::de::{Deserializer, SeqAccess, Visitor};
+    use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
     use serde::{Deserialize, Serialize};
 
     use super::structured::{Never, Small, Strict, Tree, damaged, refused, trees};
@@ -481,6 +481,63 @@ mod msgpack {
         check::<Value>(b"\x91");
         // A map of one, with the number of `Tree::Next`: rmp_serde alone overflows the stack.
         check::<Tree>(b"\x81\x04");
+    }
+
+    /// Takes any value.
+    #[derive(Debug, Serialize)]
+    struct Anything;
+
+    impl<'de> Deserialize<'de> for Anything {
+        fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(input).map(|IgnoredAny| Anything)
+        }
+    }
+
+    #[test]
+    fn each_kind_of_value_ends_where_it_should() {
+        for (head, rest) in [
+            (&b"\x7f"[..], 0),
+            (b"\xe0", 0),
+            (b"\xc0", 0),
+            (b"\xc3", 0),
+            (b"\xcc", 1),
+            (b"\xcd", 2),
+            (b"\xce", 4),
+            (b"\xcf", 8),
+            (b"\xd0", 1),
+            (b"\xd1", 2),
+            (b"\xd2", 4),
+            (b"\xd3", 8),
+            (b"\xca", 4),
+            (b"\xcb", 8),
+            (b"\xbf", 31),
+            (b"\xd9\x03", 3),
+            (b"\xda\x00\x03", 3),
+            (b"\xdb\x00\x00\x00\x03", 3),
+            (b"\xc4\x03", 3),
+            (b"\xc5\x00\x03", 3),
+            (b"\xc6\x00\x00\x00\x03", 3),
+            // The type of an extension is not part of its length.
+            (b"\xd4", 2),
+            (b"\xd5", 3),
+            (b"\xd6", 5),
+            (b"\xd7", 9),
+            (b"\xd8", 17),
+            (b"\xc7\x03", 4),
+            (b"\xc8\x00\x03", 4),
+            (b"\xc9\x00\x00\x00\x03", 4),
+            (b"\x9f", 15),
+            (b"\xdc\x00\x03", 3),
+            (b"\xdd\x00\x00\x00\x03", 3),
+            (b"\x8f", 30),
+            (b"\xde\x00\x03", 6),
+            (b"\xdf\x00\x00\x00\x03", 6),
+        ] {
+            let payload = [head, &vec![0; rest + 1]].concat();
+            let accepts = |end| Codec::<Anything>::decode(&MsgPack, &payload[..end]).is_ok();
+            let end = payload.len() - 1;
+            assert_eq!([end - 1, end, end + 1].map(accepts), [false, true, false], "{head:x?}");
+        }
     }
 
     /// Believes what it is told about its length.

@@ -15,14 +15,15 @@ use super::{Codec, CodecError};
 ///
 /// * Java's names are those of the fields: `#[serde(rename_all = "camelCase")]`.
 /// * A property that Redisson left out is a `None`; a type other than `Option` needs `#[serde(default)]`.
-/// * A `byte[]` is a base64 string there, a `Vec<u8>` a list of numbers here.
-/// * NaN and the infinities are not JSON: Jackson writes them as strings, `serde_json` as `null`, which Java reads into
-///   a `double` as 0.
+/// * A `byte[]` is a base64 string there; a `Vec<u8>` is a list of numbers here, which Redisson reads too.
+/// * NaN and the infinities are not JSON: Redisson writes `"NaN"`, this writes `null`, which Java reads into a `double`
+///   as 0. Do not send them.
 ///
 /// # Errors
 /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels, or has a
-/// number or text beyond Rust's (half of a surrogate pair); the error names line and column, and quotes no value.
-/// Encoding fails when the type's `Serialize` does, or for a map whose keys are neither text nor numbers.
+/// number or text beyond Rust's (half of a surrogate pair); the error names line and column, and quotes no value unless
+/// the type's own `Deserialize` does. Encoding fails when the type's `Serialize` does, or for a map whose keys are lists
+/// or structs.
 ///
 /// ```
 /// use redelay::codec::{self, Codec};

@@ -12,14 +12,14 @@ use super::{Codec, CodecError};
 const MAX_DEPTH: usize = 127;
 
 /// MessagePack with structs as maps from field names, as Jackson's MessagePack mapper writes a bean. No Redisson codec
-/// does exactly this: its `MsgPackJacksonCodec` puts class names around and into values, and cannot read these.
+/// does exactly this: its `MsgPackJacksonCodec` puts class names into lists and maps, and reads none without.
 ///
 /// Numbers take the fewest bytes that hold them. Both `Vec<u8>` and lists are arrays; [`bytes::Bytes`] is binary.
 ///
 /// # Errors
 /// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it holds, or
-/// nests deeper than 127 levels; the error names the offset, and quotes no value. Encoding fails when the type's
-/// `Serialize` does.
+/// nests deeper than 127 levels; the error names the offset, and quotes no value unless the type's own
+/// `Deserialize` does. Encoding fails when the type's `Serialize` does.
 ///
 /// ```
 /// use redelay::codec::{self, Codec};

@@ -78,8 +78,8 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
 
 /// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`, `-Infinity`.
 ///
-/// Encodes as `Double.toString` of JDK 19 and later. Older ones print some numbers with more digits than it takes: JDK 17
-/// has `1.9999999999999998E23` for `2.0E23`. The bytes differ then; the number that either side reads is the same.
+/// Encodes as `Double.toString` of JDK 19 and later. Older ones print some numbers with more digits than it takes, as
+/// JDK 17 does with `1.9999999999999998E23` for `2.0E23`: other bytes, which either side reads as the same number.
 ///
 /// # Errors
 /// Decoding fails unless the payload is a decimal number, with or without a fraction or an exponent, or `NaN` or

@@ -1,0 +1,326 @@
+//! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
+
+#[path = "compat/peer.rs"]
+mod peer;
+
+use peer::{Lang, Peer, Setup};
+use redelay_fixture::{Server, until, until_within};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const BOTH: [Lang; 2] = [Lang::Rust, Lang::Java];
+const HOUR: &str = "3600000";
+/// Names that Redisson treats differently; all work on one server.
+const NAMES: [&str; 5] = ["orders", "{tag}orders", "a{b", "очередь", "a b:*?[x]"];
+
+/// Three peers of each language, so that every role is a process of its own.
+struct Cast {
+    offerers: [Peer; 2],
+    movers: [Peer; 2],
+    takers: [Peer; 2],
+}
+
+impl Cast {
+    fn start(setup: &Setup) -> Self {
+        let pair = || BOTH.map(|lang| setup.start(lang));
+        Self { offerers: pair(), movers: pair(), takers: pair() }
+    }
+
+    /// One queue's life: `count` values with mixed delays, offered, moved and taken in these languages.
+    fn play(&mut self, queue: &str, [offer, transfer, take]: [Lang; 3], count: usize) {
+        let roles = format!("{offer:?} offers, {transfer:?} moves, {take:?} takes on {queue:?}");
+        let mover = &mut self.movers[transfer as usize];
+        mover.tell(&["open", queue]);
+        // Something far behind, so that later offers are announced only when they are the new head.
+        let offerer = &mut self.offerers[offer as usize];
+        offerer.tell(&["offer", queue, "\"far\"", HOUR]);
+        let mut expected = Vec::new();
+        for n in 0..count {
+            // Falling delays, far enough apart: each is a new head, and the order of taking is that of due times.
+            let delay = (count - n) * 25;
+            offerer.tell(&["offer", queue, &format!("\"v{n} é\""), &delay.to_string()]);
+            expected.insert(0, json!(format!("v{n} é")));
+        }
+        let taken = self.takers[take as usize].ask(&["drain", queue, &count.to_string()]);
+        let mut taken: Vec<Value> =
+            serde_json::from_str(&taken).unwrap_or_else(|_| panic!("{roles}: {taken}"));
+        // Offering takes time, too: only the multiset is certain.
+        let by_text = |value: &Value| value.to_string();
+        taken.sort_by_key(by_text);
+        expected.sort_by_key(by_text);
+        assert_eq!(taken, expected, "{roles}");
+        assert_eq!(offerer.ask(&["readall", queue]), "[\"far\"]", "{roles}");
+        offerer.tell(&["clear", queue]);
+        self.movers[transfer as usize].tell(&["destroy", queue]);
+    }
+
+    fn quit(self) {
+        self.offerers.into_iter().chain(self.movers).chain(self.takers).for_each(Peer::quit);
+    }
+}
+
+/// Every way to spread the three roles over the two languages.
+fn all_roles() -> impl Iterator<Item = [Lang; 3]> {
+    BOTH.into_iter()
+        .flat_map(|a| BOTH.into_iter().flat_map(move |b| BOTH.into_iter().map(move |c| [a, b, c])))
+}
+
+#[test]
+fn offer_transfer_and_take_in_either_language() {
+    let server = Server::start();
+    let mut cast = Cast::start(&Setup::new(&server.url()));
+    for name in NAMES {
+        for roles in all_roles() {
+            cast.play(name, roles, 8);
+        }
+    }
+    assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
+    cast.quit();
+}
+
+#[test]
+fn the_same_behind_a_name_mapper() {
+    let server = Server::start();
+    let url = server.url();
+    let mut cast = Cast::start(&Setup { prefix: "app:", ..Setup::new(&url) });
+    for name in ["orders", "{tag}orders"] {
+        for roles in all_roles() {
+            cast.play(name, roles, 4);
+        }
+    }
+    cast.offerers[0].tell(&["offer", "orders", "\"x\"", HOUR]);
+    let list: Vec<u8> = b"redisson_delay_queue:{app:orders}".into();
+    assert!(server.keys().contains(&list));
+    cast.quit();
+}
+
+#[test]
+fn the_same_with_redisson_3_50() {
+    let server = Server::start();
+    let url = server.url();
+    let mut cast = Cast::start(&Setup { redisson: "3.50.0", ..Setup::new(&url) });
+    for roles in all_roles() {
+        cast.play("orders", roles, 8);
+    }
+    cast.quit();
+}
+
+#[test]
+fn every_codec_in_both_directions() {
+    let server = Server::start();
+    let url = server.url();
+    let object = r#"{"id":7,"name":"Zoë 🚀","tags":["a",""],"price":12.5,"none":null,"deep":{"yes":true}}"#;
+    let rows: [(&str, &[&str]); 7] = [
+        ("string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
+        ("bytes", &["\"\"", "\"00\"", "\"fffe0080\""]),
+        ("long", &["0", "-1", "9223372036854775807", "-9223372036854775808"]),
+        ("int", &["0", "2147483647", "-2147483648"]),
+        ("double", &["0.0", "1.5", "-1e300", "1e-5", "12345678.9"]),
+        ("json", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
+        ("msgpack", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
+    ];
+    for (codec, values) in rows {
+        let setup = Setup { codec, ..Setup::new(&url) };
+        let mut peers = BOTH.map(|lang| setup.start(lang));
+        for [from, to] in [[0, 1], [1, 0]] {
+            for value in values {
+                peers[from].tell(&["put", codec, value]);
+                let taken = peers[to].ask(&["poll", codec, "5000"]);
+                let read =
+                    |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| panic!("{text}"));
+                assert_eq!(read(&taken), read(value), "{codec}: {from} to {to}");
+            }
+        }
+        peers.map(Peer::quit);
+    }
+}
+
+#[test]
+fn each_sees_what_the_other_has_pending() {
+    let server = Server::start();
+    let url = server.url();
+    let setup = Setup::new(&url);
+    let mut peers = BOTH.map(|lang| setup.start(lang));
+    for [writer, reader] in [[0, 1], [1, 0]] {
+        for value in ["\"a\"", "\"b\"", "\"c\"", "\"b\"", "\"é\""] {
+            peers[writer].tell(&["offer", "q", value, HOUR]);
+        }
+        let reader = &mut peers[reader];
+        assert_eq!(reader.ask(&["size", "q"]), "5");
+        assert_eq!(reader.ask(&["readall", "q"]), r#"["a","b","c","b","é"]"#);
+        assert_eq!(reader.ask(&["peek", "q"]), "\"a\"");
+        assert_eq!(reader.ask(&["contains", "q", "\"é\""]), "true");
+        assert_eq!(reader.ask(&["contains", "q", "\"x\""]), "false");
+        assert_eq!(reader.ask(&["dpoll", "q"]), "\"a\"");
+        assert_eq!(reader.ask(&["remove", "q", "\"b\""]), "true");
+        assert_eq!(reader.ask(&["remove", "q", "\"x\""]), "false");
+        let writer = &mut peers[writer];
+        assert_eq!(writer.ask(&["readall", "q"]), r#"["c","b","é"]"#);
+        assert_eq!(server.zset("redisson_delay_queue_timeout:{q}").len(), 3);
+        writer.tell(&["clear", "q"]);
+        assert_eq!(writer.ask(&["dpoll", "q"]), "null");
+    }
+    for peer in &mut peers {
+        let answer = peer.ask(&["offer", "q", "\"a\"", "-1"]);
+        assert!(answer.starts_with('!'), "a negative delay: {answer}");
+        assert!(peer.ask(&["offer", "q", "{", "1"]).starts_with('!'));
+        assert_eq!(peer.ask(&["size", "q"]), "0", "and it goes on");
+    }
+}
+
+#[test]
+fn redelay_announces_new_heads_only_and_in_plain_digits() {
+    let server = Server::start();
+    let mut peer = Setup::new(&server.url()).rust();
+    let mut connection = server.redis();
+    let mut channel = connection.as_pubsub();
+    channel.subscribe("redisson_delay_queue_channel:{q}").expect("a subscription");
+    let mut heads = Vec::new();
+    for (delay, is_head) in
+        [("50000", true), ("60000", false), ("40000", true), ("45000", false), ("0", true)]
+    {
+        peer.tell(&["offer", "q", "\"x\"", delay]);
+        if is_head {
+            let entries = server.zset("redisson_delay_queue_timeout:{q}");
+            heads.push((entries[0].1 as u64).to_string());
+        }
+    }
+    for head in heads {
+        let message = channel.get_message().expect("a message");
+        assert_eq!(message.get_payload::<String>().expect("text"), head);
+    }
+    channel.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
+    assert!(channel.get_message().is_err(), "nothing else was announced");
+}
+
+#[test]
+fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
+    let server = Server::start();
+    let url = server.url();
+    let setup = Setup::new(&url);
+    let mut java = setup.java();
+    java.tell(&["open", "q"]);
+    java.tell(&["offer", "q", "\"far\"", HOUR]);
+    let mut cycles = |count: usize, patience: &str| {
+        (0..count)
+            .filter(|_| {
+                java.tell(&["offer", "q", "\"again\"", "15"]);
+                let stood_still = java.ask(&["poll", "q", patience]) == "null";
+                if stood_still {
+                    // What Redisson lost, an outside message revives.
+                    server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "0"]);
+                    assert_eq!(java.ask(&["take", "q"]), "\"again\"");
+                }
+                stood_still
+            })
+            .count()
+    };
+    let alone = cycles(150, "1000");
+    let mut rust = setup.rust();
+    rust.tell(&["open", "q"]);
+    until("both listen", || server.subscribers("redisson_delay_queue_channel:{q}") == 2);
+    let together = cycles(400, "2000");
+    println!(
+        "stood still: {alone} of 150 cycles with Redisson alone, {together} of 400 with redelay beside it"
+    );
+    assert_eq!(together, 0);
+}
+
+/// Everything around the entry format of Redisson up to 3.21.0.
+mod legacy {
+    use super::*;
+
+    #[test]
+    fn what_3_21_offers_redelay_lists_counts_removes_and_delivers() {
+        let server = Server::start();
+        let url = server.url();
+        let mut old = Setup { redisson: "3.21.0", ..Setup::new(&url) }.java();
+        let mut rust = Setup::new(&url).rust();
+        for value in ["\"a\"", "\"b\"", "\"c\"", "\"d\""] {
+            old.tell(&["offer", "q", value, HOUR]);
+        }
+        assert_eq!(rust.ask(&["size", "q"]), "4");
+        assert_eq!(rust.ask(&["readall", "q"]), r#"["a","b","c","d"]"#);
+        assert_eq!(rust.ask(&["peek", "q"]), "\"a\"");
+        assert_eq!(rust.ask(&["contains", "q", "\"c\""]), "true");
+        assert_eq!(rust.ask(&["remove", "q", "\"b\""]), "true");
+        assert_eq!(rust.ask(&["dpoll", "q"]), "\"a\"");
+        assert_eq!(old.ask(&["readall", "q"]), r#"["c","d"]"#);
+        rust.tell(&["open", "q"]);
+        old.tell(&["offerall", "q", "50", "100", "v"]);
+        let taken: Vec<String> = serde_json::from_str(&rust.ask(&["drain", "q", "50"])).unwrap();
+        assert_eq!(taken.len(), 50);
+        assert_eq!(rust.ask(&["size", "q"]), "2");
+    }
+
+    #[test]
+    fn what_redelay_writes_in_the_old_format_3_21_lists_moves_and_takes() {
+        let server = Server::start();
+        let url = server.url();
+        let setup = Setup { redisson: "3.21.0", legacy: true, ..Setup::new(&url) };
+        let (mut old, mut rust) = (setup.java(), setup.rust());
+        for value in ["\"a\"", "\"b\"", "\"c\""] {
+            rust.tell(&["offer", "q", value, HOUR]);
+        }
+        assert_eq!(old.ask(&["readall", "q"]), r#"["a","b","c"]"#);
+        assert_eq!(old.ask(&["contains", "q", "\"b\""]), "true");
+        assert_eq!(old.ask(&["remove", "q", "\"b\""]), "true");
+        assert_eq!(old.ask(&["dpoll", "q"]), "\"a\"");
+        old.tell(&["open", "q"]);
+        rust.tell(&["offerall", "q", "50", "100", "v"]);
+        let taken: Vec<String> = serde_json::from_str(&old.ask(&["drain", "q", "50"])).unwrap();
+        assert_eq!(taken.len(), 50);
+        assert_eq!(old.ask(&["readall", "q"]), r#"["c"]"#);
+    }
+
+    /// Whether everything pending is overdue by so many ms, by the server's clock.
+    fn overdue(server: &Server, millis: f64) -> bool {
+        let time: (f64, f64) = server.get(["TIME"]);
+        let last = server.zset("redisson_delay_queue_timeout:{q}").last().map_or(f64::MAX, |(_, due)| *due);
+        time.0 * 1000.0 + time.1 / 1000.0 > last + millis
+    }
+
+    #[test]
+    fn a_head_in_the_other_format_stops_redisson_until_a_redelay_joins() {
+        for [reader, writer] in [["4.7.0", "3.21.0"], ["3.21.0", "4.7.0"]] {
+            let server = Server::start();
+            let url = server.url();
+            let mut mover = Setup { redisson: reader, ..Setup::new(&url) }.java();
+            let mut other = Setup { redisson: writer, ..Setup::new(&url) }.java();
+            other.tell(&["offer", "q", "\"foreign\"", "50"]);
+            mover.tell(&["offer", "q", "\"own\"", "100"]);
+            mover.tell(&["open", "q"]);
+            until_within(Duration::from_secs(20), "both long due", || overdue(&server, 2000.0));
+            assert_eq!(mover.ask(&["len", "q"]), "0", "{reader} cannot read the head, and stands still");
+            let mut rust = Setup::new(&url).rust();
+            rust.tell(&["open", "q"]);
+            assert_eq!(mover.ask(&["drain", "q", "2"]), r#"["foreign","own"]"#);
+        }
+    }
+
+    #[test]
+    fn both_redissons_moving_stop_each_other_until_a_redelay_joins() {
+        let server = Server::start();
+        let url = server.url();
+        let mut new = Setup::new(&url).java();
+        let mut old = Setup { redisson: "3.21.0", ..Setup::new(&url) }.java();
+        for peer in [&mut new, &mut old] {
+            peer.tell(&["open", "q"]);
+        }
+        for n in 0..10 {
+            new.tell(&["offer", "q", &format!("\"new{n}\""), "500"]);
+            old.tell(&["offer", "q", &format!("\"old{n}\""), "500"]);
+        }
+        until_within(Duration::from_secs(20), "all long due", || overdue(&server, 1000.0));
+        let mut rust = Setup::new(&url).rust();
+        rust.tell(&["open", "q"]);
+        until("nothing is left pending", || server.zset("redisson_delay_queue_timeout:{q}").is_empty());
+        // Redisson's script appends before it fails, and again every time: doubles are its own.
+        let mut taken = server.list("q");
+        let delivered = taken.len();
+        taken.sort();
+        taken.dedup();
+        assert_eq!(taken.len(), 20, "each was delivered");
+        println!("Redisson's own doubles: {}", delivered - taken.len());
+    }
+}

@@ -1,0 +1,158 @@
+//! The two peers as processes: one line in, one line out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// No answer takes longer, on a busy machine with a cold JVM either.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Who plays a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lang {
+    Rust,
+    Java,
+}
+
+/// What a peer is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) codec: &'a str,
+    pub(crate) redisson: &'a str,
+    pub(crate) prefix: &'a str,
+    pub(crate) legacy: bool,
+}
+
+impl<'a> Setup<'a> {
+    pub(crate) fn new(url: &'a str) -> Self {
+        Self { url, codec: "string", redisson: "4.7.0", prefix: "", legacy: false }
+    }
+
+    pub(crate) fn start(&self, lang: Lang) -> Peer {
+        match lang {
+            Lang::Rust => self.rust(),
+            Lang::Java => self.java(),
+        }
+    }
+
+    pub(crate) fn rust(&self) -> Peer {
+        let mut command = Command::new(rust_peer());
+        command.args([self.url, self.codec]).env("REDELAY_MAPPER", self.prefix);
+        if self.legacy {
+            command.env("REDELAY_FORMAT", "legacy");
+        }
+        Peer::spawn(command, "rust".into())
+    }
+
+    pub(crate) fn java(&self) -> Peer {
+        let build = java_build().join("target").join(self.redisson);
+        let mut command = Command::new("java");
+        command
+            .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"])
+            .arg(format!("-Dredelay.mapper={}", self.prefix))
+            .arg("-cp")
+            .arg(format!("{0}/classes:{0}/lib/*", build.display()))
+            .args(["Peer", self.url, self.codec]);
+        Peer::spawn(command, format!("java {}", self.redisson))
+    }
+}
+
+/// A running peer; it ends with the test.
+pub(crate) struct Peer {
+    who: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    answers: Receiver<String>,
+}
+
+impl Peer {
+    fn spawn(mut command: Command, who: String) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
+                panic!("cannot start the {who} peer ({error}); scripts/java.sh installs Java")
+            });
+        let stdout = child.stdout.take().expect("a pipe");
+        let (sender, answers) = channel();
+        thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let stdin = child.stdin.take();
+        let peer = Self { who, child, stdin, answers };
+        assert_eq!(peer.answer(), "ready", "{}", peer.who);
+        peer
+    }
+
+    /// Sends a command and returns its answer.
+    pub(crate) fn ask(&mut self, fields: &[&str]) -> String {
+        self.send(fields);
+        self.answer()
+    }
+
+    /// Sends a command whose answer is `ok`.
+    pub(crate) fn tell(&mut self, fields: &[&str]) {
+        let answer = self.ask(fields);
+        assert_eq!(answer, "ok", "{} answers {fields:?}", self.who);
+    }
+
+    /// Sends a command; [`Peer::answer`] reads its answer later.
+    pub(crate) fn send(&mut self, fields: &[&str]) {
+        let stdin = self.stdin.as_mut().expect("still open");
+        writeln!(stdin, "{}", fields.join("\t")).and_then(|()| stdin.flush()).expect("a living peer");
+    }
+
+    pub(crate) fn answer(&self) -> String {
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(_) => panic!("the {} peer gives no answer", self.who),
+        }
+    }
+
+    /// Ends it as the protocol has it; its exit code must be 0.
+    pub(crate) fn quit(mut self) {
+        self.send(&["quit"]);
+        let status = self.child.wait().expect("an exit code");
+        assert!(status.success(), "the {} peer ended with {status}", self.who);
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The example `peer` of this crate, built like the test that wants it.
+fn rust_peer() -> &'static Path {
+    static PEER: OnceLock<PathBuf> = OnceLock::new();
+    PEER.get_or_init(|| {
+        // <target>/<profile>/deps/compat-<hash>
+        let exe = std::env::current_exe().expect("a path");
+        let profile = exe.ancestors().nth(2).expect("a profile folder");
+        let target = profile.parent().expect("a target folder");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--example", "peer", "--target-dir"]).arg(target);
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
+        assert!(status.success(), "the peer does not build");
+        profile.join("examples/peer")
+    })
+}
+
+/// The folder of the Java peer, built for every version.
+fn java_build() -> &'static Path {
+    static BUILD: OnceLock<PathBuf> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("compat/java");
+        let status = Command::new("sh").arg(folder.join("build.sh")).status().expect("sh");
+        assert!(status.success(), "the Java peer does not build; scripts/java.sh installs what it needs");
+        folder
+    })
+}
