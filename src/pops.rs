@@ -88,6 +88,7 @@ impl Wanted {
 pub(crate) struct Pops {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
+    command_timeout: Duration,
 }
 
 #[derive(Debug)]
@@ -101,8 +102,9 @@ impl Pops {
     /// Starts the task. It ends when `stop` is cancelled, after everything that was popped has found a place.
     pub(crate) fn start(conn: Conn, stop: CancellationToken) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, requests) = mpsc::unbounded_channel();
+        let command_timeout = conn.command_timeout();
         let handle = tokio::spawn(Task::new(conn).run(requests, stop));
-        (Self { requests: sender, ids: Arc::default() }, handle)
+        (Self { requests: sender, ids: Arc::default(), command_timeout }, handle)
     }
 
     /// Waits as long as it takes.
@@ -124,7 +126,9 @@ impl Pops {
             Ok(answer) => answer,
             Err(_) => {
                 let _ = self.requests.send(Request::Expire(kind, waiting.id));
-                waiting.await
+                // Dropping the place is harmless; waiting for a server that has fallen silent would not end.
+                let silent = || OpError::NotExecuted("the server does not answer".into());
+                timeout(self.command_timeout, waiting).await.unwrap_or_else(|_| Err(silent()))
             }
         }
     }

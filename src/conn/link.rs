@@ -1,13 +1,15 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fred::clients::Client;
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::{
-    ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig, UnresponsiveConfig,
+    ConnectionConfig, Options as CallOptions, PerformanceConfig, ReconnectPolicy, TcpConfig,
+    UnresponsiveConfig,
 };
 use fred::types::{Builder, ClusterHash, CustomCommand, Message};
 use tokio::sync::{broadcast, watch};
@@ -51,6 +53,7 @@ pub(crate) struct Link {
     command_timeout: Duration,
     session: watch::Receiver<Option<Session>>,
     supervisor: AbortOnDropHandle<()>,
+    closed: AtomicBool,
 }
 
 impl fmt::Debug for Link {
@@ -92,27 +95,42 @@ impl Link {
         let name = options.client_name.clone();
         let supervisor =
             AbortOnDropHandle::new(tokio::spawn(supervise(client.clone(), name, connection, events, sender)));
-        Ok(Self { client, command_timeout: options.command_timeout, session, supervisor })
+        Ok(Self {
+            client,
+            command_timeout: options.command_timeout,
+            session,
+            supervisor,
+            closed: AtomicBool::new(false),
+        })
     }
 
     /// Runs a command at most once; waits for a connection first, no longer than the command timeout.
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
+        if self.session().is_some() {
+            return self.send(&self.client, command).await;
+        }
+        let begun = Instant::now();
         timeout(self.command_timeout, self.connected())
             .await
             .map_err(|_| OpError::NotExecuted("there is no connection to the server".into()))??;
-        self.send(command).await
+        let left = self.command_timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+        let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
+        self.send(&self.client.with_options(&options), command).await
     }
 
     /// Runs a command that may block. The caller must see the future through: an element popped for a future that
     /// was dropped is gone. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
-        self.send(command).await
+        self.send(&self.client, command).await
     }
 
-    async fn send(&self, command: Command) -> Result<Reply, OpError> {
+    async fn send(&self, client: &impl ClientLike, command: Command) -> Result<Reply, OpError> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(OpError::Closed);
+        }
         let blocking = command.name.starts_with('B');
         let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
-        match self.client.custom_raw(custom, command.args).await {
+        match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 let reply = Reply::of_frame(frame);
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.starts_with("READONLY")) {
@@ -162,6 +180,7 @@ impl Link {
 
     /// Says goodbye, for one second at most, and ends.
     pub(crate) async fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
         let _ = timeout(QUIT_TIMEOUT, self.client.quit()).await;
         self.supervisor.abort();
     }

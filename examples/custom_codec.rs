@@ -1,0 +1,62 @@
+//! A codec of one's own, and what becomes of a payload that does not decode.
+//!
+//!     cargo run --example custom_codec
+//!
+//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+
+use std::error::Error;
+use std::time::Duration;
+
+use redelay::codec::{self, Codec, CodecError};
+use redelay::{Client, ErrorKind};
+
+#[derive(Debug, PartialEq)]
+struct Reading {
+    sensor: u16,
+    celsius: f32,
+}
+
+/// Six bytes, big-endian, as `java.io.DataOutputStream` writes a short and a float.
+struct ReadingCodec;
+
+impl Codec<Reading> for ReadingCodec {
+    fn encode(&self, reading: &Reading) -> Result<Vec<u8>, CodecError> {
+        Ok([&reading.sensor.to_be_bytes()[..], &reading.celsius.to_be_bytes()].concat())
+    }
+
+    // Whatever anybody wrote comes in here: it must be refused with a reason, never with a panic.
+    fn decode(&self, payload: &[u8]) -> Result<Reading, CodecError> {
+        let [a, b, c, d, e, f] = *payload else {
+            return Err(CodecError::new(format!("a reading has 6 bytes, not {}", payload.len())));
+        };
+        Ok(Reading { sensor: u16::from_be_bytes([a, b]), celsius: f32::from_be_bytes([c, d, e, f]) })
+    }
+}
+
+#[tokio::main]
+async fn main() -> redelay::Result<()> {
+    let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
+    let client = Client::connect(&url).await?;
+    let readings = client.blocking_queue::<Reading>("example:readings", ReadingCodec);
+    client
+        .delayed_queue(&readings)
+        .offer(&Reading { sensor: 7, celsius: 21.5 }, Duration::from_secs(1))
+        .await?;
+
+    // Another handle on the same list, with another codec: somebody who writes what is no reading.
+    let raw = client.blocking_queue::<Vec<u8>>("example:readings", codec::Bytes);
+    raw.put(&b"21.5 degrees".to_vec()).await?;
+
+    for _ in 0..2 {
+        match readings.take().await {
+            Ok(reading) => println!("{reading:?}"),
+            // It is off the list. Its bytes are in the error, and the codec's own words are its source.
+            Err(error) if error.kind() == ErrorKind::Decode => {
+                println!("set aside {:?}: {}", error.payload(), error.source().expect("a reason"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    client.shutdown().await;
+    Ok(())
+}

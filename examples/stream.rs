@@ -1,0 +1,44 @@
+//! A queue as a `Stream`, with the adapters of the `futures` crate: four payloads are worked on at a time.
+//!
+//!     cargo run --example stream
+//!
+//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use redelay::{Client, codec};
+use tokio::time::sleep;
+
+#[tokio::main]
+async fn main() -> redelay::Result<()> {
+    let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
+    let client = Client::connect(&url).await?;
+    let ready = client.blocking_queue("example:stream", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+
+    // Many offers in one call: all are stored, or none. They become ready in the order of their due times.
+    let numbers: Vec<i64> = (1..=12).collect();
+    let offers = numbers.iter().map(|number| (number, Duration::from_millis(1300 - *number as u64 * 100)));
+    delayed.offer_all(offers).await?;
+
+    // `take` is the adapter here. Without it, the stream goes on until the client is shut down.
+    ready
+        .into_stream()
+        .take(numbers.len())
+        .for_each_concurrent(4, |number| async {
+            match number {
+                Ok(number) => {
+                    println!("  {number:>2} begins");
+                    sleep(Duration::from_millis(250)).await;
+                    println!("  {number:>2} is done");
+                }
+                // The stream goes on: it is one payload that does not decode.
+                Err(error) => eprintln!("set aside: {error}"),
+            }
+        })
+        .await;
+
+    client.shutdown().await;
+    Ok(())
+}

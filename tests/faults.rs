@@ -1,0 +1,164 @@
+//! Faults under load: what was acknowledged is delivered, once, and nothing needs a restart. How long it took is printed.
+//!
+//! One loss is allowed, and counted: what the server had popped for a connection that died before the reply came.
+
+#[path = "faults/load.rs"]
+mod load;
+
+use std::time::{Duration, Instant};
+
+use load::Load;
+use redelay_fixture::{Server, until_async_within};
+
+/// The ids of the clients for which `wanted` holds, by their line in CLIENT LIST.
+fn clients(server: &Server, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let list: String = server.get(["CLIENT", "LIST"]);
+    let id = |line: &str| line.split(' ').find_map(|field| field.strip_prefix("id=")).map(str::to_owned);
+    list.lines().filter(|line| wanted(line)).filter_map(id).collect()
+}
+
+fn is_subscriber(line: &str) -> bool {
+    !line.contains(" sub=0 ")
+}
+
+fn is_blocking(line: &str) -> bool {
+    line.contains(" cmd=blpop")
+}
+
+/// Kills connections of one kind, again and again under load; returns how many were killed.
+async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize) {
+    let server = Server::start();
+    let load = Load::start(&server.url(), 4, TAKERS).await;
+    load.goes_on(100).await;
+    let (mut killed, mut recovery) = (0, Vec::new());
+    while killed < times {
+        for id in clients(&server, |line| line.contains(" name=") && wanted(line)) {
+            let gone: usize = server.get(["CLIENT", "KILL", "ID", &id]);
+            killed += gone;
+        }
+        recovery.push(load.goes_on(20).await);
+    }
+    let outcome = load.finish(&server).await;
+    recovery.sort();
+    println!(
+        "{what}: {killed} kills, {} offers acknowledged, {} unknown, {} refused, {} lost; going on after {:?} (median), {:?} (max)",
+        outcome.acknowledged,
+        outcome.unknown,
+        outcome.refused,
+        outcome.lost.len(),
+        recovery[recovery.len() / 2],
+        recovery[recovery.len() - 1],
+    );
+    assert_eq!(outcome.doubled, Vec::<String>::new(), "{what}");
+    assert!(outcome.lost.len() <= killed, "{what}: lost {:?}", outcome.lost);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killing_the_command_connections() {
+    let commands = |line: &str| line.contains(" name=offers") && !is_subscriber(line) && !is_blocking(line);
+    kill_repeatedly("commands", commands, 300).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killing_the_takers_command_connection() {
+    let commands = |line: &str| line.contains(" name=takes") && !is_subscriber(line) && !is_blocking(line);
+    kill_repeatedly("takers' commands", commands, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killing_the_blocking_connection() {
+    kill_repeatedly("blocking pops", is_blocking, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killing_the_subscribers() {
+    kill_repeatedly("subscribers", is_subscriber, 300).await;
+}
+
+/// How many take at the same time; a pop asks for so many payloads at most.
+const TAKERS: usize = 4;
+
+/// Runs one fault in the middle of a load; `deaths` of connections that pop are part of it.
+async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFnOnce(&Server, &Load)) {
+    let load = Load::start(&server.url(), 4, TAKERS).await;
+    load.goes_on(200).await;
+    let begun = Instant::now();
+    fault(&server, &load).await;
+    let took = begun.elapsed();
+    let recovery = load.goes_on(200).await;
+    let outcome = load.finish(&server).await;
+    println!(
+        "{what}: took {took:?}, going on {recovery:?} after it; {} offers acknowledged, {} unknown, {} refused, {} lost",
+        outcome.acknowledged,
+        outcome.unknown,
+        outcome.refused,
+        outcome.lost.len()
+    );
+    assert_eq!(outcome.doubled, Vec::<String>::new(), "{what}");
+    assert!(outcome.lost.len() <= deaths * TAKERS, "{what}: lost {:?}", outcome.lost);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn script_flush() {
+    survives("script flush", Server::start(), 0, async |server, load| {
+        for _ in 0..50 {
+            server.flush_scripts();
+            load.goes_on(20).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_server() {
+    survives("client pause", Server::start(), 0, async |server, load| {
+        for _ in 0..3 {
+            server.pause(Duration::from_millis(300));
+            load.goes_on(20).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_server() {
+    // The takers' connection for commands and the one for pops are given up once each.
+    survives("frozen server", Server::start(), 2, async |server, load| {
+        let before = load.acknowledged();
+        server.freeze();
+        // For longer than a command may take: every offer in flight is given up.
+        until_async_within(Duration::from_secs(30), "offers fail", || async { load.failed() >= 4 }).await;
+        server.thaw();
+        assert!(load.acknowledged() <= before + 8, "acknowledged by a frozen server");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restart_with_aof() {
+    let server = Server::builder().appendonly(true).start();
+    let load = Load::start(&server.url(), 4, TAKERS).await;
+    let mut recovery = Vec::new();
+    for _ in 0..5 {
+        load.goes_on(200).await;
+        server.restart();
+        recovery.push(load.goes_on(50).await);
+    }
+    for _ in 0..3 {
+        load.goes_on(200).await;
+        server.kill_9();
+        server.start_again();
+        recovery.push(load.goes_on(50).await);
+    }
+    let outcome = load.finish(&server).await;
+    println!(
+        "restart with AOF: going on after {recovery:?}; {} offers acknowledged, {} unknown, {} refused, {} lost",
+        outcome.acknowledged,
+        outcome.unknown,
+        outcome.refused,
+        outcome.lost.len()
+    );
+    assert_eq!(outcome.doubled, Vec::<String>::new());
+    // Eight times every connection died, and two of them pop.
+    assert!(outcome.lost.len() <= 16, "lost {:?}", outcome.lost);
+}
