@@ -293,3 +293,101 @@ fn poll_many_of_the_delayed_queue() {
             .boxed()
     });
 }
+
+/// Drops offers of `size` elements each, while others take.
+fn drop_offers(size: i64) {
+    for runtime in runtimes() {
+        let server = Server::start();
+        runtime.block_on(async {
+            let queues = Queues::of(&server).await;
+            let ledger = Ledger::with_room(0);
+            let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
+            let taker = tokio::spawn(ledger.clone().keep_taking(queues.clone(), take));
+            let (mut acknowledged, mut dropped) = (Vec::new(), BTreeSet::new());
+            for n in 0.. {
+                let batch: Vec<i64> = (n * size..(n + 1) * size).collect();
+                let offers = batch.iter().map(|element| (element, ms(*element as u64 % 11)));
+                match drop_at(Moment::number(n as usize), queues.delayed.offer_all(offers)).await {
+                    Some(tickets) => {
+                        assert_eq!(tickets.unwrap().len(), batch.len());
+                        acknowledged.extend(batch);
+                    }
+                    None => drop(dropped.insert(n)),
+                }
+                if dropped.len() == DROPS {
+                    break;
+                }
+            }
+            ledger.over.cancel();
+            taker.await.unwrap();
+            queues.client.shutdown().await;
+            let mut found = ledger.into_received();
+            found.extend(left(&server));
+            let stored: BTreeSet<i64> = found.iter().copied().collect();
+            for n in dropped {
+                let of_one_offer = stored.range(n * size..(n + 1) * size).count() as i64;
+                assert!([0, size].contains(&of_one_offer), "{of_one_offer} of {size} are stored");
+            }
+            each_once(acknowledged, found);
+        });
+    }
+}
+
+#[test]
+fn offer() {
+    drop_offers(1);
+}
+
+#[test]
+fn offer_all() {
+    drop_offers(3);
+}
+
+/// What a single taker gets, dropped at each of its polls, and what is left at the end, is what was put, in this order.
+fn keeps_the_order(call: Call) {
+    for runtime in runtimes() {
+        let server = Server::start();
+        runtime.block_on(async {
+            let queues = Queues::of(&server).await;
+            let ledger = Ledger::with_room(6);
+            let producer = tokio::spawn({
+                let (ledger, ready) = (ledger.clone(), queues.ready.clone());
+                async move {
+                    let mut next = 0;
+                    while ledger.room().await {
+                        ready.put(&next).await.unwrap();
+                        next += 1;
+                    }
+                    next
+                }
+            });
+            drop_calls(ledger.clone(), queues.clone(), call).await;
+            ledger.over.cancel();
+            let produced = producer.await.unwrap();
+            queues.client.shutdown().await;
+            let mut found = ledger.into_received();
+            found.extend(left(&server));
+            let swapped = found.windows(2).find(|pair| pair[0] >= pair[1]);
+            assert_eq!((found.len() as i64, swapped), (produced, None));
+        });
+    }
+}
+
+#[test]
+fn a_single_taker_keeps_the_order() {
+    keeps_the_order(|queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed());
+}
+
+#[test]
+fn a_single_drainer_keeps_the_order() {
+    keeps_the_order(|queues| {
+        async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+    });
+}
+
+#[test]
+fn a_single_poller_keeps_the_order() {
+    keeps_the_order(|queues| {
+        async move { Vec::from_iter(queues.ready.poll_timeout(ms(1)).await.unwrap()) }.boxed()
+    });
+}

@@ -11,7 +11,7 @@ mod view;
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fred::interfaces::ClientLike;
 use fred::types::{ClusterHash, CustomCommand, config::Config};
@@ -98,6 +98,7 @@ async fn keys(url: &str, name: &str) -> Result<Vec<String>, Box<dyn Error>> {
         (cursor, found) = redis.custom(scan.clone(), args).await?;
         keys.extend(found);
         if cursor == "0" {
+            keys.sort();
             redis.quit().await?;
             return Ok(keys);
         }

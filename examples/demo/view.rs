@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::{ORDERS, Order};
 
-pub struct View {
-    pub begun: Instant,
+pub(crate) struct View {
+    pub(crate) begun: Instant,
     terminal: bool,
     taken: Cell<usize>,
 }
 
 impl View {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dumb =
             std::env::var_os("NO_COLOR").is_some() || std::env::var("TERM").is_ok_and(|term| term == "dumb");
         Self {
@@ -24,22 +24,19 @@ impl View {
         }
     }
 
-    pub fn title(&self, server: &str) {
-        self.line(
-            &self.bold(&format!("{ORDERS} orders over {server}, due 0.2 to 6 s after they are offered")),
-        );
+    pub(crate) fn title(&self, server: &str) {
+        let title = format!("{ORDERS} orders over {server}, due 0.2 to 6 s after they are offered");
+        self.line(&self.bold(&title));
         self.line(&self.dim("  at          order  item             delay        late"));
     }
 
-    pub fn arrival(&self, order: &Order, late: Duration, taken: usize) {
+    pub(crate) fn arrival(&self, order: &Order, late: Duration, taken: usize) {
         self.taken.set(taken);
         let millis = late.as_secs_f64() * 1000.0;
-        let colour = if millis < 10.0 {
-            32
-        } else if millis < 100.0 {
-            33
-        } else {
-            31
+        let colour = match millis {
+            ..10.0 => 32,
+            ..100.0 => 33,
+            _ => 31,
         };
         let late = self.paint(colour, &format!("{millis:>6.1} ms"));
         let at = self.dim(&format!("{:>6.3} s", self.begun.elapsed().as_secs_f64()));
@@ -47,27 +44,26 @@ impl View {
         self.line(&format!("  {at}  {:>7}  {:<15}  {delay:.3} s  {late}", order.id, order.item));
     }
 
-    pub fn keys(&self, what: &str, keys: &[String]) {
-        let keys = if keys.is_empty() { "no key".to_owned() } else { keys.join("  ") };
-        self.line(&self.bold(&format!("{what}: {keys}")));
+    pub(crate) fn keys(&self, what: &str, keys: &[String]) {
+        let none = if keys.is_empty() { " no key" } else { "" };
+        self.line(&self.bold(&format!("{what}:{none}")));
+        keys.iter().for_each(|key| self.line(&format!("  {key}")));
     }
 
     /// Returns whether every order came once.
-    pub fn summary(&self, taken: &[(usize, Duration)]) -> bool {
+    pub(crate) fn summary(&self, taken: &[(usize, Duration)]) -> bool {
         self.taken.set(0);
         let distinct = taken.iter().map(|(id, _)| id).collect::<HashSet<_>>().len();
         let (lost, twice) = (ORDERS - distinct, taken.len() - distinct);
         let mut late: Vec<f64> = taken.iter().map(|(_, late)| late.as_secs_f64() * 1000.0).collect();
         late.sort_by(f64::total_cmp);
-        let rank =
-            |part: f64| late.get((part * late.len() as f64).ceil() as usize - 1).copied().unwrap_or(f64::NAN);
+        let rank = |part: f64| {
+            let rank = (part * late.len() as f64).ceil() as usize;
+            late.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+        };
         self.line(&self.bold(&format!("{ORDERS} offered, {distinct} taken, {lost} lost, {twice} twice")));
-        self.line(&format!(
-            "late by: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
-            rank(0.5),
-            rank(0.99),
-            rank(1.0)
-        ));
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(rank);
+        self.line(&format!("late by: p50 {p50:.1} ms, p99 {p99:.1} ms, max {max:.1} ms"));
         lost == 0 && twice == 0
     }
 

@@ -1,0 +1,61 @@
+# What there is to do here: `make help`. CI runs the same targets (.ci/run).
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard examples/*/main.rs))))
+# What stands in [features], but for `default`.
+FEATURES := $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9_-]*\) *=.*/\1/p' Cargo.toml | grep -vx default)
+# tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
+SERVER_TESTS = $(filter-out compat,$(notdir $(basename $(wildcard tests/*.rs))))
+OTHER_SERVERS := redis-6.2 valkey-9.1
+# A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
+PACKAGE_FLAGS ?=
+
+.PHONY: help demo test setup lint components docs features examples package ci
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL, or a server of its own; about 10 s)
+	@cargo build --quiet --example demo
+	@scripts/with-server.sh cargo run --quiet --example demo
+
+test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
+	cargo test --workspace
+	@set -e; for server in $(OTHER_SERVERS); do \
+		if [ ! -d target/servers/$$server ]; then echo "skipped: there is no $$server for this machine"; continue; fi; \
+		echo "REDELAY_SERVER=$$server cargo test$(SERVER_TESTS:%= --test %)"; \
+		REDELAY_SERVER=$$server cargo test $(SERVER_TESTS:%=--test %); \
+	done
+
+setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests
+	scripts/servers.sh
+	scripts/java.sh
+
+lint: components ## format and clippy, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+components:
+	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy
+
+docs: ## the API documentation, warnings are errors
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+
+features: components ## the library with no feature, and with each one alone
+	@set -e; for feature in "" $(FEATURES); do \
+		echo "cargo clippy --no-default-features --features '$$feature'"; \
+		cargo clippy --quiet --no-default-features --features "$$feature" -- -D warnings; \
+	done
+
+examples: ## runs every example, each with a server of its own
+	cargo build --examples
+	@set -e; for example in $(EXAMPLES); do \
+		echo "== $$example"; \
+		REDIS_URL= scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
+	done
+
+package: ## the package as it would be published, built from itself
+	cargo package $(PACKAGE_FLAGS)
+
+ci: lint test docs features examples package ## all of it
