@@ -12,25 +12,27 @@ OTHER_SERVERS := redis-6.2 valkey-9.1
 PACKAGE_FLAGS ?=
 
 .PHONY: help demo test setup lint components docs features examples package ci
+.NOTPARALLEL:
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL, or a server of its own; about 10 s)
-	@cargo build --quiet --example demo
+	@cargo build --example demo
 	@scripts/with-server.sh cargo run --quiet --example demo
 
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
-	cargo test --workspace
+	cargo test --workspace --all-features
 	@set -e; for server in $(OTHER_SERVERS); do \
 		if [ ! -d target/servers/$$server ]; then echo "skipped: there is no $$server for this machine"; continue; fi; \
-		echo "REDELAY_SERVER=$$server cargo test$(SERVER_TESTS:%= --test %)"; \
-		REDELAY_SERVER=$$server cargo test $(SERVER_TESTS:%=--test %); \
+		echo "REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %)"; \
+		REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %); \
 	done
 
-setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests
+setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
 	scripts/servers.sh
 	scripts/java.sh
+	@command -v openssl >/dev/null || scripts/apt-install.sh openssl
 
 lint: components ## format and clippy, warnings are errors
 	cargo fmt --all --check

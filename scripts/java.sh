@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the Java side of the compatibility tests: installs JDK 17 or later and Maven where they are
 # missing, then runs compat/java/build.sh. Java Redisson is the reference redelay is measured against;
-# only `make compat` and `make vectors` need it, the other tests do not.
+# only tests/compat.rs needs it, the other tests do not.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)

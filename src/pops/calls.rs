@@ -60,30 +60,34 @@ impl BlockingPop {
     }
 
     async fn park(&self, link: &Link) -> Parked {
-        let session = match timeout(CONNECTION, link.connected()).await {
-            Ok(Ok(session)) => session,
+        match timeout(CONNECTION, link.connected()).await {
+            Ok(Ok(_)) => {}
             Ok(Err(error)) => return Parked::Failed(error),
             Err(_) => {
                 return Parked::Failed(OpError::NotExecuted("there is no connection to the server".into()));
             }
-        };
+        }
         if self.interrupt.is_cancelled() && !self.hurry {
             return Parked::NotSent;
         }
         let mut pop = std::pin::pin!(link.call_blocking(self.command()));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
-        let mut deadline = Instant::now() + SLICE + GRACE;
+        let mut deadline = Instant::now() + GRACE + if self.hurry { Duration::ZERO } else { SLICE };
         let mut until_unblocked = Duration::ZERO;
         loop {
             let interrupted = self.hurry || self.interrupt.is_cancelled();
             tokio::select! {
                 biased;
                 reply = &mut pop => return self.read(reply),
-                () = self.interrupt.cancelled(), if !interrupted => {}
+                () = self.interrupt.cancelled(), if !interrupted => {
+                    deadline = deadline.min(Instant::now() + GRACE);
+                }
                 () = sleep(until_unblocked), if interrupted => {
                     // No effect before the server has the pop, so it is repeated until the pop ends.
-                    let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
-                    let _ = timeout(GRACE, self.conn.call(unblock)).await;
+                    if let Some(session) = link.session() {
+                        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
+                        let _ = timeout(GRACE, self.conn.call(unblock)).await;
+                    }
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {

@@ -1,0 +1,338 @@
+//! One future at a time, dropped at a chosen moment: what was on its way to it is given back, where it came from and as
+//! it was; and a taker that is gone does not hold elements up for others.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::stream::StreamExt;
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay_fixture::{Proxy, Server, until, until_async};
+use tokio_test::task::{self, Spawn};
+use tokio_test::{assert_pending, assert_ready};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
+const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
+
+async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
+    let client = Client::connect(&server.url()).await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    (client, ready, delayed)
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A future that waits.
+fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
+    let future: Boxed<T> = Box::pin(future);
+    let mut spawned = task::spawn(future);
+    assert_pending!(spawned.poll());
+    spawned
+}
+
+/// Returns when the future has what it waits for, and has not been polled since.
+async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
+    until_async("woken", || std::future::ready(spawned.is_woken())).await;
+}
+
+/// A taker that was handed an element and has not read it.
+async fn unread_take(
+    server: &Server,
+    ready: &BlockingQueue<String>,
+) -> Spawn<Boxed<redelay::Result<String>>> {
+    let ready = ready.clone();
+    let mut take = pending(async move { ready.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut take).await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+    take
+}
+
+/// One entry, due in an hour.
+async fn offer_one(server: &Server, delayed: &DelayedQueue<String>) -> Vec<(Vec<u8>, f64)> {
+    delayed.offer(&"a".to_owned(), HOUR).await.unwrap();
+    let entries = server.zset(TIMEOUT_SET);
+    assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    entries
+}
+
+/// Looks at the server so often that whatever goes on meanwhile has happened.
+async fn meanwhile(server: &Server) {
+    for _ in 0..50 {
+        server.cmd(["PING"]);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_call_gives_back_what_it_was_handed_and_did_not_read() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = queues(&server).await;
+    let calls: [(&str, fn(BlockingQueue<String>) -> Boxed<()>); 9] = [
+        ("take", |q| Box::pin(async move { drop(q.take().await) })),
+        ("take_last", |q| Box::pin(async move { drop(q.take_last().await) })),
+        ("poll", |q| Box::pin(async move { drop(q.poll().await) })),
+        ("poll_last", |q| Box::pin(async move { drop(q.poll_last().await) })),
+        ("poll_timeout", |q| Box::pin(async move { drop(q.poll_timeout(HOUR).await) })),
+        ("drain", |q| Box::pin(async move { drop(q.drain(3).await) })),
+        ("poll_from_any", |q| Box::pin(async move { drop(q.poll_from_any(HOUR, &["x"]).await) })),
+        ("poll_last_from_any", |q| Box::pin(async move { drop(q.poll_last_from_any(HOUR, &["x"]).await) })),
+        ("stream", |q| Box::pin(async move { drop(q.into_stream().next().await) })),
+    ];
+    for (name, call) in calls {
+        server.cmd(["RPUSH", "q", "a", "b", "c", "d", "e"]);
+        let mut call = pending(call(ready.clone()));
+        woken(&mut call).await;
+        assert!(server.list("q").len() < 5, "{name} was handed nothing");
+        drop(call);
+        until_async(name, || async { server.list("q").concat() == b"abcde" }).await;
+        server.cmd(["DEL", "q"]);
+    }
+}
+
+#[tokio::test]
+async fn several_from_any_come_back_together() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    for (polls, last) in [(1, false), (2, false), (1, true), (2, true)] {
+        server.cmd(["RPUSH", "q", "a", "b", "c", "d", "e"]);
+        let ready = ready.clone();
+        let mut call = pending(async move {
+            let several = match last {
+                false => ready.poll_first_from_any(HOUR, 3, &["x"]).await,
+                true => ready.poll_last_many_from_any(HOUR, 3, &["x"]).await,
+            };
+            several.map(drop)
+        });
+        woken(&mut call).await;
+        if polls == 2 {
+            assert_pending!(call.poll());
+            woken(&mut call).await;
+        }
+        drop(call);
+        until_async("all of them", || async { server.list("q").concat() == b"abcde" }).await;
+        server.cmd(["DEL", "q"]);
+    }
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_dropped_taker_was_handed_goes_to_the_next_one() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = queues(&server).await;
+    let (first, second) = (ready.clone(), ready.clone());
+    let mut first = pending(async move { first.take().await });
+    let mut second = pending(async move { second.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut first).await;
+    assert!(!second.is_woken());
+    drop(first);
+    woken(&mut second).await;
+    assert_eq!(assert_ready!(second.poll()).unwrap(), "a");
+    assert_eq!(server.command_calls("lpush"), 0, "it went round by the server");
+}
+
+#[tokio::test]
+async fn a_dropped_taker_leaves_the_elements_to_other_processes() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = queues(&server).await;
+    for _ in 0..20 {
+        let ready = ready.clone();
+        let take = pending(async move { ready.take().await });
+        until_async("it is parked", || async { server.blocked_clients() == 1 }).await;
+        drop(take);
+        until_async("it is not parked any more", || async { server.blocked_clients() == 0 }).await;
+        server.cmd(["RPUSH", "q", "a"]);
+        let (_, element): (String, String) = server.get(["BLPOP", "q", "10"]);
+        assert_eq!(element, "a");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_taker_lets_the_one_behind_it_go_on_waiting() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let other = client.blocking_queue("other", codec::String);
+    let first = ready.clone();
+    let first = pending(async move { first.take().await });
+    let mut second = pending(async move { other.take().await });
+    until_async("they are parked", || async { server.blocked_clients() == 1 }).await;
+    drop(first);
+    meanwhile(&server).await;
+    server.cmd(["RPUSH", "q", "not for anybody"]);
+    server.cmd(["RPUSH", "other", "a"]);
+    woken(&mut second).await;
+    assert_eq!(assert_ready!(second.poll()).unwrap(), "a");
+    assert_eq!(server.list("q"), [b"not for anybody"]);
+}
+
+#[tokio::test]
+async fn a_dropped_next_leaves_its_element_in_the_stream() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = queues(&server).await;
+    let mut stream = ready.into_stream();
+    let mut next = task::spawn(stream.next());
+    assert_pending!(next.poll());
+    server.cmd(["RPUSH", "q", "a", "b"]);
+    until_async("woken", || std::future::ready(next.is_woken())).await;
+    drop(next);
+    assert_eq!(stream.next().await.unwrap().unwrap(), "a");
+    assert_eq!(stream.next().await.unwrap().unwrap(), "b");
+}
+
+#[tokio::test]
+async fn dropping_a_stream_gives_back_what_is_on_its_way() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = queues(&server).await;
+    let mut stream = ready.into_stream();
+    let mut next = task::spawn(stream.next());
+    assert_pending!(next.poll());
+    server.cmd(["RPUSH", "q", "a", "b"]);
+    until_async("woken", || std::future::ready(next.is_woken())).await;
+    assert_eq!(server.list("q"), [b"b"]);
+    drop(next);
+    drop(stream);
+    until_async("given back", || async { server.list("q").concat() == b"ab" }).await;
+}
+
+#[tokio::test]
+async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server).await;
+    let take = unread_take(&server, &ready).await;
+    drop((client, ready, delayed));
+    assert!(server.clients_named("redelay") > 0, "the taker keeps the client");
+    drop(take);
+    until_async("given back", || async { server.list("q") == [b"a"] }).await;
+    until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
+}
+
+#[tokio::test]
+async fn shutdown_gives_back_what_is_dropped_unread() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let take = unread_take(&server, &ready).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    until_async("the subscription ends", || async {
+        server.subscribers("redisson_delay_queue_channel:{q}") == 0
+    })
+    .await;
+    meanwhile(&server).await;
+    drop(take);
+    shutdown.await;
+    assert_eq!(server.list("q"), [b"a"]);
+}
+
+#[tokio::test]
+async fn an_element_read_during_the_shutdown_is_the_takers() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let mut take = unread_take(&server, &ready).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    assert_eq!(assert_ready!(take.poll()).unwrap(), "a");
+    shutdown.await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
+    for half_way in [false, true] {
+        let server = Server::start();
+        let (client, _ready, delayed) = queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        if half_way {
+            woken(&mut poll).await;
+            assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
+        }
+        drop(poll);
+        client.shutdown().await;
+        assert_eq!(server.zset(TIMEOUT_SET), entries);
+        assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    }
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_and_is_dropped_unread_meanwhile() {
+    let server = Server::start();
+    let (client, _ready, delayed) = queues(&server).await;
+    let entries = offer_one(&server, &delayed).await;
+    let mut poll = pending(async move { delayed.poll().await });
+    woken(&mut poll).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    until_async("the subscription ends", || async {
+        server.subscribers("redisson_delay_queue_channel:{q}") == 0
+    })
+    .await;
+    meanwhile(&server).await;
+    drop(poll);
+    shutdown.await;
+    assert_eq!(server.zset(TIMEOUT_SET), entries);
+}
+
+#[tokio::test]
+async fn polled_entries_come_back_in_their_places() {
+    let server = Server::start();
+    let (_client, _ready, delayed) = queues(&server).await;
+    for (n, element) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+        delayed.offer(&element.to_owned(), HOUR * (5 - n as u32)).await.unwrap();
+    }
+    let before = (server.list(ORDERED_LIST), server.zset(TIMEOUT_SET));
+    for n in [1, 3, 5, 9] {
+        let delayed = delayed.clone();
+        let mut poll = pending(async move { delayed.poll_many(n).await });
+        woken(&mut poll).await;
+        assert_eq!(server.list(ORDERED_LIST).len(), 5_usize.saturating_sub(n));
+        drop(poll);
+        until_async("restored", || async { (server.list(ORDERED_LIST), server.zset(TIMEOUT_SET)) == before })
+            .await;
+    }
+}
+
+#[test]
+fn what_is_dropped_outside_of_the_runtime_comes_back_too() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = Server::start();
+    let (take, poll, entries) = runtime.block_on(async {
+        let (_client, ready, delayed) = queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        woken(&mut poll).await;
+        (unread_take(&server, &ready).await, poll, entries)
+    });
+    drop(take);
+    until("the element is back", || server.list("q") == [b"a"]);
+    drop(poll);
+    until("the entry is back", || server.zset(TIMEOUT_SET) == entries);
+}
+
+/// The pop that was parked for the taker and the one sent for the poll are answered at the same time.
+#[tokio::test]
+async fn a_poll_beside_a_waiting_taker_loses_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::String);
+    for _ in 0..20 {
+        let (taker, poller) = (ready.clone(), ready.clone());
+        let take = pending(async move { taker.take().await });
+        until_async("it is parked", || async { server.blocked_clients() == 1 }).await;
+        proxy.hold_replies(true);
+        server.cmd(["RPUSH", "q", "a", "b"]);
+        let poll = pending(async move { poller.poll().await });
+        until_async("both are answered", || async { server.list("q").is_empty() }).await;
+        proxy.hold_replies(false);
+        let (taken, polled) = tokio::join!(take, poll);
+        let mut both = [taken.unwrap(), polled.unwrap().expect("the other element")];
+        both.sort();
+        assert_eq!(both, ["a", "b"]);
+    }
+}
