@@ -247,7 +247,7 @@ impl<T: 'static> BlockingQueue<T> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         for keys in lists {
             if !watches.contains_key(keys) {
-                watches.insert(keys.clone(), self.queue.client.watch(keys));
+                watches.insert(keys.clone(), self.queue.engine.watch(keys));
             }
         }
     }

@@ -5,20 +5,13 @@ mod builder;
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
-
 use crate::blocking_queue::BlockingQueue;
 use crate::codec::Codec;
-use crate::conn::Conn;
 use crate::delayed_queue::DelayedQueue;
+use crate::engine::Engine;
 use crate::entry::EntryFormat;
-use crate::error::{Error, Result};
-use crate::keys::Keys;
-use crate::pops::Pops;
+use crate::error::Result;
 use crate::queue::Queue;
-use crate::transfer::{Transfer, Watch};
 pub use builder::Builder;
 
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
@@ -32,23 +25,7 @@ pub use builder::Builder;
 /// it, starts the same and does not wait: payloads that were popped but not read are then given back only as long as
 /// the Tokio runtime runs.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
-
-pub(crate) struct Inner {
-    pub(crate) conn: Conn,
-    pub(crate) pops: Pops,
-    transfer: Option<Transfer>,
-    /// Work that was begun for a caller and must be seen through, even when the caller is gone.
-    pub(crate) errands: TaskTracker,
-    map_name: NameMapper,
-    pub(crate) max_payload: usize,
-    server: String,
-    stop: CancellationToken,
-    stopped: TaskTracker,
-    _stop_on_drop: DropGuard,
-}
-
-pub(crate) type NameMapper = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub struct Client(Arc<Engine>);
 
 impl Client {
     /// Connects with the default options.
@@ -119,72 +96,12 @@ impl Client {
     /// # Cancel safety
     /// Cancel safe: the end goes on in the background.
     pub async fn shutdown(&self) {
-        self.0.stop.cancel();
-        self.0.stopped.wait().await;
+        self.0.stop().await;
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", &self.0.server).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    fn start(conn: Conn, builder: &Builder) -> Arc<Self> {
-        let stop = CancellationToken::new();
-        let (transfer, transfers) = Transfer::start(conn.clone(), builder.transfer_settings(), stop.clone());
-        let (pops, popping) = Pops::start(conn.clone(), stop.clone());
-        let errands = TaskTracker::new();
-        let stopped = TaskTracker::new();
-        stopped.spawn({
-            let (conn, stop, errands) = (conn.clone(), stop.clone(), errands.clone());
-            async move {
-                stop.cancelled().await;
-                errands.close();
-                // What finds a place for payloads needs the command connection, so that one closes last.
-                let _ = tokio::join!(
-                    transfers,
-                    popping,
-                    tokio::time::timeout(conn.command_timeout(), errands.wait())
-                );
-                conn.close().await;
-            }
-        });
-        stopped.close();
-        Arc::new(Self {
-            server: conn.server(),
-            conn,
-            pops,
-            transfer: builder.transfers().then_some(transfer),
-            errands,
-            map_name: builder.name_mapper_fn(),
-            max_payload: builder.max_payload_bytes(),
-            _stop_on_drop: stop.clone().drop_guard(),
-            stop,
-            stopped,
-        })
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.stop.is_cancelled()
-    }
-
-    pub(crate) fn keys(&self, name: &str) -> Keys {
-        Keys::new(&(self.map_name)(name))
-    }
-
-    /// The key of a list under the caller's name for it.
-    pub(crate) fn target(&self, name: &str) -> Bytes {
-        self.keys(name).target().clone()
-    }
-
-    /// Keeps a queue moving while the guard lives, unless this client does not transfer.
-    pub(crate) fn watch(&self, keys: &Keys) -> Option<Watch> {
-        self.transfer.as_ref().map(|transfer| transfer.watch(keys))
-    }
-
-    pub(crate) fn closed(attempt: String) -> Error {
-        Error::operation(attempt, crate::conn::OpError::Closed)
+        f.debug_struct("Client").field("server", &self.0.conn.server()).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,12 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! Offering is in `offer.rs`, polling before the due time in `poll.rs`.
+//! Here are offering and tickets. Looking at what is pending is in `pending.rs`, and what takes entries out before they
+//! are due in `removal.rs`.
 
 mod offer;
+mod pending;
 mod poll;
+mod removal;
 mod ticket;
 
 use std::fmt;
@@ -14,7 +17,7 @@ use bytes::Bytes;
 
 pub use ticket::Ticket;
 
-use crate::conn::{Command, Reply};
+use crate::conn::Reply;
 use crate::due;
 use crate::entry::{self, EntryFormat};
 use crate::error::Result;
@@ -49,7 +52,7 @@ impl<T> fmt::Debug for DelayedQueue<T> {
 
 impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn new(queue: Queue<T>, format: EntryFormat) -> Self {
-        let watch = queue.client.watch(&queue.keys);
+        let watch = queue.engine.watch(&queue.keys);
         Self { queue, format, watch: Arc::new(Mutex::new(watch)) }
     }
 
@@ -149,7 +152,7 @@ impl<T: 'static> DelayedQueue<T> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let dues = offer::store(&self.queue.client.conn, &self.queue.keys, when, &entries)
+        let dues = offer::store(&self.queue.engine.conn, &self.queue.keys, when, &entries)
             .await
             .map_err(self.queue.failed(verb))?;
         let tickets = entries.into_iter().zip(dues);
@@ -218,258 +221,6 @@ impl<T: 'static> DelayedQueue<T> {
         } else {
             Err(self.queue.refuse(verb, format!("the ticket is of another queue: `{}`", ticket.target())))
         }
-    }
-
-    /// How many payloads are pending.
-    ///
-    /// # Errors
-    /// The server's, such as a key of another type.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn size(&self) -> Result<usize> {
-        let command = Command::new("LLEN").arg(self.queue.keys.ordered_list().clone());
-        let reply = self.queue.read("size", command).await?;
-        Ok(self.queue.shape("size", reply.into_int())?.max(0) as usize)
-    }
-
-    /// Whether nothing is pending.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::size`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn is_empty(&self) -> Result<bool> {
-        Ok(self.size().await? == 0)
-    }
-
-    /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries that
-    /// nobody can read are left out.
-    ///
-    /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn read_all(&self) -> Result<Vec<T>> {
-        self.range("read_all", -1).await
-    }
-
-    /// The payload offered first of those that are pending. It stays.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::read_all`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn peek(&self) -> Result<Option<T>> {
-        Ok(self.range("peek", 0).await?.into_iter().next())
-    }
-
-    async fn range(&self, verb: &str, last: i64) -> Result<Vec<T>> {
-        let list = self.queue.keys.ordered_list().clone();
-        let reply = self.queue.read(verb, Command::new("LRANGE").arg(list).number(0).number(last)).await?;
-        let entries = self.queue.shape(verb, reply.into_all_bytes())?;
-        let payloads = entries.iter().filter_map(|entry| Some(entry.slice_ref(entry::payload(entry)?)));
-        payloads.map(|payload| self.queue.decode(verb, payload)).collect()
-    }
-
-    /// Takes the payload offered first out of the queue, due or not.
-    ///
-    /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode): the payload is out of the queue, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
-    /// was lost: then a payload may be, too.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: what a dropped future had polled goes back to where it was, with its due time.
-    pub async fn poll(&self) -> Result<Option<T>> {
-        let mut polled = self.poll_entries("poll", 1).await?;
-        polled.pop().transpose()
-    }
-
-    /// Takes up to `n` payloads out of the queue, due or not, in the order in which they were offered: Redisson's
-    /// `poll(int)`. Each is decoded by itself, so that one that does not decode costs no other.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::poll`].
-    ///
-    /// # Cancel safety
-    /// As [`DelayedQueue::poll`].
-    #[doc(alias = "poll")]
-    pub async fn poll_many(&self, n: usize) -> Result<Vec<Result<T>>> {
-        if n == 0 {
-            return Ok(Vec::new());
-        }
-        self.poll_entries("poll_many", n).await
-    }
-
-    async fn poll_entries(&self, verb: &str, n: usize) -> Result<Vec<Result<T>>> {
-        self.queue.open(verb)?;
-        let polled =
-            poll::poll(&self.queue.client, &self.queue.keys, n).await.map_err(self.queue.failed(verb))?;
-        Ok(polled.into_payloads().map(|payload| self.queue.decode(verb, payload)).collect())
-    }
-
-    /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list on the
-    /// server: with a [`Ticket`], [`DelayedQueue::cancel`] is the cheaper way.
-    ///
-    /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.
-    ///
-    /// # Cancel safety
-    /// When the future is dropped, it may or may not be removed.
-    pub async fn remove(&self, value: &T) -> Result<bool> {
-        self.remove_by("remove", "first", [value]).await
-    }
-
-    /// Removes every payload that has the same bytes as one of these; whether any was removed.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::remove`].
-    ///
-    /// # Cancel safety
-    /// As [`DelayedQueue::remove`].
-    pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
-    where
-        T: 'a,
-    {
-        self.remove_by("remove_all", "all", values).await
-    }
-
-    /// Removes every payload that has the same bytes as none of these, so that it is never delivered (Redisson's
-    /// `retainAll` delivers it all the same); whether any was removed.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::remove`].
-    ///
-    /// # Cancel safety
-    /// As [`DelayedQueue::remove`].
-    pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
-    where
-        T: 'a,
-    {
-        self.remove_by("retain_all", "others", values).await
-    }
-
-    async fn remove_by<'a>(
-        &self,
-        verb: &str,
-        which: &'static str,
-        values: impl IntoIterator<Item = &'a T>,
-    ) -> Result<bool>
-    where
-        T: 'a,
-    {
-        let payloads = self.queue.encode_all(verb, values)?;
-        let keys = &self.queue.keys;
-        let call = script::REMOVE.on(&[keys.timeout_set(), keys.ordered_list()]).arg(which).args(payloads);
-        let reply = self.queue.run(verb, call).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
-    }
-
-    /// Whether a payload with the same bytes is pending. Reads through the list on the server.
-    ///
-    /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn contains(&self, value: &T) -> Result<bool> {
-        self.contains_each("contains", [value]).await
-    }
-
-    /// Whether for each of these a payload with the same bytes is pending. Reads through the list on the server once.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::contains`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only reads.
-    pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
-    where
-        T: 'a,
-    {
-        self.contains_each("contains_all", values).await
-    }
-
-    async fn contains_each<'a>(&self, verb: &str, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
-    where
-        T: 'a,
-    {
-        let payloads = self.queue.encode_all(verb, values)?;
-        let call = script::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).again_is_harmless();
-        let reply = self.queue.run(verb, call).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
-    }
-
-    /// Takes the payload offered last out of the queue, due or not, and puts it at the head of another list; `None`
-    /// when nothing is pending. It is in one of the two at any time.
-    ///
-    /// # Errors
-    /// As [`DelayedQueue::poll`]; a payload that does not decode has been moved all the same.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost: when the future is dropped, the payload may or may not have been moved.
-    pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
-        const VERB: &str = "poll_last_and_offer_first_to";
-        let keys = &self.queue.keys;
-        let destination = self.queue.client.target(destination);
-        let call = script::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
-            keys.timeout_set(),
-            keys.ordered_list(),
-            keys.quarantine(),
-            &destination,
-        ]);
-        let reply = self.queue.run(VERB, call).await?;
-        let payload = self.queue.shape(VERB, reply.into_optional_bytes())?;
-        payload.map(|payload| self.queue.decode(VERB, payload)).transpose()
-    }
-
-    /// Drops everything that is pending; whether there was anything. What is ready stays.
-    ///
-    /// # Errors
-    /// The server's.
-    ///
-    /// # Cancel safety
-    /// When the future is dropped, it may or may not be done.
-    pub async fn clear(&self) -> Result<bool> {
-        self.remove_keys("clear").await
-    }
-
-    /// The same as [`DelayedQueue::clear`]: an empty queue does not exist.
-    ///
-    /// # Errors
-    /// The server's.
-    ///
-    /// # Cancel safety
-    /// As [`DelayedQueue::clear`].
-    pub async fn delete(&self) -> Result<bool> {
-        self.remove_keys("delete").await
-    }
-
-    async fn remove_keys(&self, verb: &str) -> Result<bool> {
-        let keys = &self.queue.keys;
-        let command = Command::new("DEL").arg(keys.ordered_list().clone()).arg(keys.timeout_set().clone());
-        let reply = self.queue.call(verb, command).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
-    }
-
-    /// Lets everything that is pending vanish after this time, ms-exact; whether there was anything.
-    ///
-    /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more, or the server's.
-    ///
-    /// # Cancel safety
-    /// When the future is dropped, it may or may not be set.
-    pub async fn expire(&self, after: Duration) -> Result<bool> {
-        const VERB: &str = "expire";
-        let millis = due::millis(after).map_err(|why| self.queue.refuse(VERB, why))?;
-        let keys = &self.queue.keys;
-        let call = script::EXPIRE.on(&[keys.timeout_set(), keys.ordered_list()]).number(millis);
-        let reply = self.queue.run(VERB, call.again_is_harmless()).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
     }
 
     /// Stops moving for this handle and its clones, and waits until it has stopped. What is pending stays, and is

@@ -38,11 +38,16 @@
 //! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
+
 // The public handles.
 mod blocking_queue;
 mod client;
 mod delayed_queue;
 // What they share.
+mod engine;
 mod queue;
 // The two tasks of a client.
 mod pops;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::client::Inner;
 use crate::codec::Codec;
 use crate::conn::{Command, OpError, Reply};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keys::Keys;
 use crate::script::Call;
 
 /// One queue of one client, typed by its payload.
 pub(crate) struct Queue<T> {
-    pub(crate) client: Arc<Inner>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) name: Arc<str>,
     pub(crate) keys: Keys,
     codec: Arc<dyn Codec<T>>,
@@ -23,7 +23,7 @@ pub(crate) struct Queue<T> {
 impl<T> Clone for Queue<T> {
     fn clone(&self) -> Self {
         Self {
-            client: self.client.clone(),
+            engine: self.engine.clone(),
             name: self.name.clone(),
             keys: self.keys.clone(),
             codec: self.codec.clone(),
@@ -38,9 +38,9 @@ impl<T> fmt::Debug for Queue<T> {
 }
 
 impl<T: 'static> Queue<T> {
-    pub(crate) fn new(client: Arc<Inner>, name: &str, codec: Arc<dyn Codec<T>>) -> Self {
-        let keys = client.keys(name);
-        Self { client, name: name.into(), keys, codec }
+    pub(crate) fn new(engine: Arc<Engine>, name: &str, codec: Arc<dyn Codec<T>>) -> Self {
+        let keys = engine.keys(name);
+        Self { engine, name: name.into(), keys, codec }
     }
 
     /// What an error says was attempted.
@@ -59,7 +59,7 @@ impl<T: 'static> Queue<T> {
 
     pub(crate) fn encode(&self, verb: &str, value: &T) -> Result<Bytes> {
         let payload = self.codec.encode(value).map_err(|error| Error::encode(self.attempt(verb), error))?;
-        let most = self.client.max_payload;
+        let most = self.engine.max_payload;
         if payload.len() > most {
             let reason = format!(
                 "the payload has {} bytes, more than the {most} that max_payload allows",
@@ -88,19 +88,19 @@ impl<T: 'static> Queue<T> {
     /// Runs a command at most once.
     pub(crate) async fn call(&self, verb: &str, command: Command) -> Result<Reply> {
         self.open(verb)?;
-        self.client.conn.call(command).await.map_err(self.failed(verb))
+        self.engine.conn.call(command).await.map_err(self.failed(verb))
     }
 
     /// Runs a command that may be run twice without harm.
     pub(crate) async fn read(&self, verb: &str, command: Command) -> Result<Reply> {
         self.open(verb)?;
-        self.client.conn.call_repeatable(command).await.map_err(self.failed(verb))
+        self.engine.conn.call_repeatable(command).await.map_err(self.failed(verb))
     }
 
     /// Runs a script.
     pub(crate) async fn run(&self, verb: &str, call: Call) -> Result<Reply> {
         self.open(verb)?;
-        call.run(&self.client.conn).await.map_err(self.failed(verb))
+        call.run(&self.engine.conn).await.map_err(self.failed(verb))
     }
 
     /// A reply of another shape than promised.
@@ -113,6 +113,6 @@ impl<T: 'static> Queue<T> {
     }
 
     pub(crate) fn open(&self, verb: &str) -> Result<()> {
-        if self.client.is_closed() { Err(Inner::closed(self.attempt(verb))) } else { Ok(()) }
+        self.engine.check_open().map_err(self.failed(verb))
     }
 }

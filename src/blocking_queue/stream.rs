@@ -37,7 +37,7 @@ impl<T: 'static> Stream for Elements<T> {
             Some(waiting) => waiting,
             None => match this.queue.own_list("stream") {
                 Ok(lists) => {
-                    let pops = &this.queue.queue().client.pops;
+                    let pops = &this.queue.queue().engine.pops;
                     this.waiting.insert(pops.wait(Wanted::one(End::Head, lists)))
                 }
                 Err(_closed) => return Poll::Ready(None),

@@ -52,7 +52,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn take_from(&self, verb: &str, end: End) -> Result<T> {
         let lists = self.own_list(verb)?;
-        let answer = self.queue.client.pops.wait(Wanted::one(end, lists)).await;
+        let answer = self.queue.engine.pops.wait(Wanted::one(end, lists)).await;
         match self.payload(verb, answer)? {
             Some(value) => Ok(value),
             None => Err(self.queue.failed(verb)(OpError::Closed)),
@@ -84,7 +84,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn poll_end(&self, verb: &str, end: End) -> Result<Option<T>> {
         let lists = self.own_list(verb)?;
-        let answer = self.queue.client.pops.poll(Wanted::one(end, lists)).await;
+        let answer = self.queue.engine.pops.poll(Wanted::one(end, lists)).await;
         self.payload(verb, answer)
     }
 
@@ -100,7 +100,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "poll")]
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list("poll_timeout")?;
-        let answer = self.queue.client.pops.wait_for(Wanted::one(End::Head, lists), timeout).await;
+        let answer = self.queue.engine.pops.wait_for(Wanted::one(End::Head, lists), timeout).await;
         self.payload("poll_timeout", answer)
     }
 
@@ -113,7 +113,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// Cancel safe, as [`BlockingQueue::take_last`].
     pub async fn poll_last_timeout(&self, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list("poll_last_timeout")?;
-        let answer = self.queue.client.pops.wait_for(Wanted::one(End::Tail, lists), timeout).await;
+        let answer = self.queue.engine.pops.wait_for(Wanted::one(End::Tail, lists), timeout).await;
         self.payload("poll_last_timeout", answer)
     }
 
@@ -133,7 +133,7 @@ impl<T: 'static> BlockingQueue<T> {
         }
         self.own_list("drain")?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped = self.queue.client.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
+        let popped = self.queue.engine.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
         Ok(popped.map(|popped| self.decode_each("drain", popped)).unwrap_or_default())
     }
 
@@ -231,7 +231,7 @@ impl<T: 'static> BlockingQueue<T> {
         if count > 1 {
             let more = Wanted::many(end, popped.keys.clone(), count - 1);
             // Whatever becomes of the others, the first one is here.
-            if let Ok(Some(more)) = self.queue.client.pops.poll(more).await {
+            if let Ok(Some(more)) = self.queue.engine.pops.poll(more).await {
                 popped.append(more);
             }
         }
@@ -247,19 +247,19 @@ impl<T: 'static> BlockingQueue<T> {
     ) -> Result<Option<Popped>> {
         let mut lists = self.own_list(verb)?;
         for name in others {
-            let keys = self.queue.client.keys(name);
+            let keys = self.queue.engine.keys(name);
             if !lists.contains(&keys) {
                 lists.push(keys);
             }
         }
         self.keep_moving(&lists);
         let wanted = Wanted::one(end, lists);
-        self.queue.client.pops.wait_for(wanted, timeout).await.map_err(self.queue.failed(verb))
+        self.queue.engine.pops.wait_for(wanted, timeout).await.map_err(self.queue.failed(verb))
     }
 
     /// The caller's name for a list.
     fn name_of(&self, keys: &Keys, others: &[&str]) -> String {
-        let other = others.iter().find(|name| self.queue.client.keys(name) == *keys);
+        let other = others.iter().find(|name| self.queue.engine.keys(name) == *keys);
         other.map_or(self.name(), |name| name).to_owned()
     }
 
@@ -274,7 +274,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.client.pops.poll(wanted).await;
+        let answer = self.queue.engine.pops.poll(wanted).await;
         self.payload(VERB, answer)
     }
 
@@ -292,7 +292,7 @@ impl<T: 'static> BlockingQueue<T> {
     ) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to_timeout";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.client.pops.wait_for(wanted, timeout).await;
+        let answer = self.queue.engine.pops.wait_for(wanted, timeout).await;
         self.payload(VERB, answer)
     }
 
@@ -306,7 +306,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn take_last_and_offer_first_to(&self, destination: &str) -> Result<T> {
         const VERB: &str = "take_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.client.pops.wait(wanted).await;
+        let answer = self.queue.engine.pops.wait(wanted).await;
         match self.payload(VERB, answer)? {
             Some(value) => Ok(value),
             None => Err(self.queue.failed(VERB)(OpError::Closed)),
@@ -315,7 +315,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     fn moving(&self, verb: &str, destination: &str) -> Result<Wanted> {
         self.own_list(verb)?;
-        Ok(Wanted::moved(self.queue.keys.clone(), self.queue.client.target(destination)))
+        Ok(Wanted::moved(self.queue.keys.clone(), self.queue.engine.target(destination)))
     }
 
     /// All that comes, one after the other, as a stream that ends when the client is shut down.

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Client, Inner, NameMapper};
+use super::Client;
 use crate::conn::{Conn, Options};
+use crate::engine::{Engine, NameMapper, Settings};
 use crate::entry;
 use crate::error::{Error, Result};
 use crate::transfer;
@@ -152,7 +153,7 @@ impl Builder {
                 .map_err(|error| Error::connect("", error))?;
         let server = options.server();
         let conn = Conn::connect(options).await.map_err(|error| Error::connect(&server, error))?;
-        Ok(Client(Inner::start(conn, &self)))
+        Ok(Client(Engine::start(conn, self.settings())))
     }
 
     fn check(&self) -> Result<()> {
@@ -177,24 +178,17 @@ impl Builder {
         Ok(())
     }
 
-    pub(super) fn transfers(&self) -> bool {
-        self.transfer
-    }
-
-    pub(super) fn transfer_settings(&self) -> transfer::Settings {
-        transfer::Settings {
+    fn settings(self) -> Settings {
+        let transfer = transfer::Settings {
             batch: self.transfer_batch,
             budget: self.transfer_budget,
             sweep_interval: self.sweep_interval,
+        };
+        Settings {
+            transfer: self.transfer.then_some(transfer),
+            map_name: self.name_mapper,
+            max_payload: self.max_payload,
         }
-    }
-
-    pub(super) fn name_mapper_fn(&self) -> NameMapper {
-        self.name_mapper.clone()
-    }
-
-    pub(super) fn max_payload_bytes(&self) -> usize {
-        self.max_payload
     }
 }
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::sleep;
 
-use crate::client::Inner;
 use crate::conn::{OpError, Reply};
+use crate::engine::Engine;
 use crate::entry;
 use crate::keys::Keys;
 use crate::script;
 
 /// Entries that were polled, with their due times. Dropped unread, they are put back.
 pub(super) struct Polled {
-    client: Arc<Inner>,
+    engine: Arc<Engine>,
     keys: Keys,
     entries: Vec<(Bytes, Option<Bytes>)>,
 }
@@ -23,9 +23,9 @@ pub(super) struct Polled {
 ///
 /// What if this future is dropped? The script's reply would be lost with it, so it runs in a task of its own, whose
 /// unread result puts the entries back.
-pub(super) async fn poll(client: &Arc<Inner>, keys: &Keys, n: usize) -> Result<Polled, OpError> {
-    let (runner, keys) = (client.clone(), keys.clone());
-    let errand = client.errands.spawn(async move {
+pub(super) async fn poll(engine: &Arc<Engine>, keys: &Keys, n: usize) -> Result<Polled, OpError> {
+    let (runner, keys) = (engine.clone(), keys.clone());
+    let errand = engine.errands.spawn(async move {
         let reply = script::POLL
             .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine()])
             .number(n)
@@ -37,7 +37,7 @@ pub(super) async fn poll(client: &Arc<Inner>, keys: &Keys, n: usize) -> Result<P
             [Reply::Bytes(entry), Reply::Nil] => Ok((entry.clone(), None)),
             _ => Err(OpError::Server("the reply was not entries and scores".into())),
         });
-        Ok(Polled { entries: entries.collect::<Result<_, OpError>>()?, client: runner, keys })
+        Ok(Polled { entries: entries.collect::<Result<_, OpError>>()?, engine: runner, keys })
     });
     errand.await.unwrap_or(Err(OpError::Closed))
 }
@@ -59,12 +59,12 @@ impl Drop for Polled {
         if self.entries.is_empty() || tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        let (client, keys) = (self.client.clone(), self.keys.clone());
+        let (engine, keys) = (self.engine.clone(), self.keys.clone());
         let args: Vec<Bytes> = std::mem::take(&mut self.entries)
             .into_iter()
             .flat_map(|(entry, score)| [score.unwrap_or_default(), entry])
             .collect();
-        self.client.errands.spawn(async move {
+        self.engine.errands.spawn(async move {
             let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
             let mut pause = Duration::from_millis(10);
             loop {
@@ -72,7 +72,7 @@ impl Drop for Polled {
                     .on(&[keys.timeout_set(), keys.ordered_list(), &channel])
                     .args(args.iter().cloned())
                     .again_is_harmless();
-                match call.run(&client.conn).await {
+                match call.run(&engine.conn).await {
                     Ok(_) | Err(OpError::Closed) => return,
                     Err(_) => sleep(pause).await,
                 }

@@ -1,0 +1,99 @@
+//! Looking at what is pending; nothing changes.
+
+use super::DelayedQueue;
+use crate::conn::Command;
+use crate::entry;
+use crate::error::Result;
+use crate::script;
+
+impl<T: 'static> DelayedQueue<T> {
+    /// How many payloads are pending.
+    ///
+    /// # Errors
+    /// The server's, such as a key of another type.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn size(&self) -> Result<usize> {
+        let command = Command::new("LLEN").arg(self.queue.keys.ordered_list().clone());
+        let reply = self.queue.read("size", command).await?;
+        Ok(self.queue.shape("size", reply.into_int())?.max(0) as usize)
+    }
+
+    /// Whether nothing is pending.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::size`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.size().await? == 0)
+    }
+
+    /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries that
+    /// nobody can read are left out.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn read_all(&self) -> Result<Vec<T>> {
+        self.range("read_all", -1).await
+    }
+
+    /// The payload offered first of those that are pending. It stays.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::read_all`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn peek(&self) -> Result<Option<T>> {
+        Ok(self.range("peek", 0).await?.into_iter().next())
+    }
+
+    async fn range(&self, verb: &str, last: i64) -> Result<Vec<T>> {
+        let list = self.queue.keys.ordered_list().clone();
+        let reply = self.queue.read(verb, Command::new("LRANGE").arg(list).number(0).number(last)).await?;
+        let entries = self.queue.shape(verb, reply.into_all_bytes())?;
+        let payloads = entries.iter().filter_map(|entry| Some(entry.slice_ref(entry::payload(entry)?)));
+        payloads.map(|payload| self.queue.decode(verb, payload)).collect()
+    }
+
+    /// Whether a payload with the same bytes is pending. Reads through the list on the server.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn contains(&self, value: &T) -> Result<bool> {
+        self.contains_each("contains", [value]).await
+    }
+
+    /// Whether for each of these a payload with the same bytes is pending. Reads through the list on the server once.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::contains`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        self.contains_each("contains_all", values).await
+    }
+
+    async fn contains_each<'a>(&self, verb: &str, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        let payloads = self.queue.encode_all(verb, values)?;
+        let call = script::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).again_is_harmless();
+        let reply = self.queue.run(verb, call).await?;
+        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    }
+}
