@@ -25,9 +25,10 @@ use crate::transfer::Watch;
 /// with all its clones. (In Redisson nothing moves until somewhere an `RDelayedQueue` is made.)
 ///
 /// # What a lost connection can cost
-/// The server pops an element, and the connection dies before the reply is here: then that element is gone. This is
-/// how `BLPOP` works, for every client. It concerns at most what one pop had asked for per connection that dies: one
-/// payload, or when several takers wait, or [`BlockingQueue::drain`] runs, as many as were asked for together.
+/// While somebody waits, a blocking pop is parked on the server. When the server answers it in the very moment in which
+/// its connection dies, that one payload is gone: this is how `BLPOP` works, for every client. So per death of that
+/// connection at most one payload is lost. Whatever is popped without blocking (polls, drains, and the payloads for
+/// several takers at once) is remembered by the server until its reply has arrived, and is not lost.
 pub struct BlockingQueue<T> {
     queue: Queue<T>,
     /// Kept for as long as a handle takes, shared by its clones.

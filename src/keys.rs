@@ -7,7 +7,8 @@
 //! | ordered list: entries in order of insertion | `redisson_delay_queue:` + tag |
 //! | wake-up channel | `redisson_delay_queue_channel:` + tag |
 //! | quarantine: entries nobody can read | `redelay:quarantine:` + tag |
-//! | marker of a payload that was given back | `redelay:returned:` + tag + `:` + token |
+//! | claim: what one pop took, until its reply has arrived | `redelay:popped:` + tag + `:` + token |
+//! | marker of payloads that were given back | `redelay:returned:` + tag + `:` + token |
 //!
 //! All carry the same hash tag, so they share a cluster slot whenever the name allows it.
 
@@ -40,7 +41,7 @@ struct Names {
     timeout_set: Bytes,
     ordered_list: Bytes,
     quarantine: Bytes,
-    returned: String,
+    tag: String,
     channel: Arc<str>,
 }
 
@@ -54,8 +55,8 @@ impl Keys {
             timeout_set: format!("redisson_delay_queue_timeout:{tag}").into(),
             ordered_list: format!("redisson_delay_queue:{tag}").into(),
             quarantine: format!("redelay:quarantine:{tag}").into(),
-            returned: format!("redelay:returned:{tag}:"),
             channel: format!("redisson_delay_queue_channel:{tag}").into(),
+            tag,
         }))
     }
 
@@ -79,9 +80,14 @@ impl Keys {
         &self.0.channel
     }
 
+    /// The key that remembers what the pop under this token took.
+    pub(crate) fn popped(&self, token: &str) -> Bytes {
+        format!("redelay:popped:{}:{token}", self.0.tag).into()
+    }
+
     /// The key that remembers for a while that the payloads under this token have been given back.
     pub(crate) fn returned(&self, token: &str) -> Bytes {
-        format!("{}{token}", self.0.returned).into()
+        format!("redelay:returned:{}:{token}", self.0.tag).into()
     }
 }
 

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | the taker is dropped before it got anything | the parked pop is interrupted, unless others wait for the same list |
 //! | … after it got something, read or not yet woken | [`Popped`] comes back: to the next taker, or to its end of the list |
-//! | the reply to a pop is lost with its connection | what the server had popped for it is lost: at most what that one command asked for |
+//! | the reply to a parked pop is lost with its connection | the one payload that the server may have popped for it is lost |
+//! | the reply to a pop that does not block is lost | it is sent again, and gets what the first try took |
 //! | the reply to a give-back is lost | it is sent again; a marker on the server tells that it was done |
 //! | the server restarts | pops are parked again when the connection is back |
 //! | the connection falls silent | a watchdog gives it up a few seconds after the pop should have ended |
@@ -37,7 +38,7 @@ use tokio_util::task::TaskTracker;
 use crate::conn::{Conn, Link, OpError};
 use crate::events;
 use crate::keys::Keys;
-use calls::BlockingPop;
+use calls::{BlockingPop, Taken};
 use lane::{Action, Answer, Lane, Parked, Patience, Waiter, WaiterId};
 use popped::Home;
 pub(crate) use popped::{End, Popped};
@@ -115,7 +116,8 @@ impl Pops {
     /// Takes what is there.
     pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
         let patience = if wanted.keys.len() == 1 { Patience::None } else { Patience::Over };
-        self.join(wanted, patience).await
+        let waiting = self.join(wanted, patience);
+        self.soon(waiting).await
     }
 
     /// Waits until something comes, or this time has passed; looks at least once.
@@ -126,11 +128,17 @@ impl Pops {
             Ok(answer) => answer,
             Err(_) => {
                 let _ = self.requests.send(Request::Expire(kind, waiting.id));
-                // Dropping the place is harmless; waiting for a server that has fallen silent would not end.
-                let silent = || OpError::NotExecuted("the server does not answer".into());
-                timeout(self.command_timeout, waiting).await.unwrap_or_else(|_| Err(silent()))
+                self.soon(waiting).await
             }
         }
+    }
+
+    /// An answer that should come at once. From a server that has fallen silent it may not come at all; to give the
+    /// place up is harmless.
+    async fn soon(&self, waiting: Waiting) -> Answer {
+        let silent = || OpError::NotExecuted("the server does not answer".into());
+        // A command waits for a connection first, for which it has as long; then it has an error of its own.
+        timeout(self.command_timeout * 2, waiting).await.unwrap_or_else(|_| Err(silent()))
     }
 
     fn join(&self, wanted: Wanted, patience: Patience) -> Waiting {
@@ -173,10 +181,23 @@ impl Drop for Waiting {
 
 /// What came of something that the task had started.
 enum Done {
-    Parked { kind: Kind, link: Option<Arc<Link>>, outcome: Parked },
-    Asked { kind: Kind, keys: Keys, count: usize, result: Result<Vec<Bytes>, OpError> },
-    Examined { kind: Kind, wrong: Vec<Keys> },
-    GivenBack,
+    Parked {
+        kind: Kind,
+        link: Option<Arc<Link>>,
+        outcome: Parked,
+    },
+    Asked {
+        kind: Kind,
+        keys: Keys,
+        count: usize,
+        result: Result<Taken, OpError>,
+    },
+    Examined {
+        kind: Kind,
+        wrong: Vec<Keys>,
+    },
+    /// Nothing that anybody waits for.
+    Settled,
 }
 
 /// A lane, and the connection on which its pops are parked.
@@ -184,6 +205,8 @@ struct Station {
     lane: Lane,
     link: Option<Arc<Link>>,
     interrupt: CancellationToken,
+    /// What the server still remembers of pops whose replies have arrived.
+    claims: HashMap<Keys, Bytes>,
     /// Since when pops have failed, how often in a row, and the last reason.
     failing: Option<(Instant, u32, OpError)>,
     used: Instant,
@@ -285,14 +308,19 @@ impl Task {
                 Some(kind)
             }
             Done::Asked { kind, keys, count, result } => {
-                self.stations.get_mut(&kind)?.lane.asked(&keys, count, result);
+                let station = self.stations.get_mut(&kind)?;
+                let payloads = result.map(|taken| {
+                    station.claims.extend(taken.claim.map(|claim| (keys.clone(), claim)));
+                    taken.payloads
+                });
+                station.lane.asked(&keys, count, payloads);
                 Some(kind)
             }
             Done::Examined { kind, wrong } => {
                 self.stations.get_mut(&kind)?.lane.examined(&wrong);
                 Some(kind)
             }
-            Done::GivenBack => None,
+            Done::Settled => None,
         }
     }
 
@@ -314,6 +342,7 @@ impl Task {
                 lane: Lane::new(end, home),
                 link: None,
                 interrupt: CancellationToken::new(),
+                claims: HashMap::new(),
                 failing: None,
                 used: Instant::now(),
             }
@@ -343,15 +372,18 @@ impl Task {
                     };
                     Box::pin(pop.run(station.link.clone()))
                 }
-                Action::Ask { keys, count } => Box::pin(async move {
-                    let result = calls::ask(&conn, &kind, &keys, count).await;
-                    Done::Asked { kind, keys, count, result }
-                }),
+                Action::Ask { keys, count } => {
+                    let earlier = station.claims.remove(&keys);
+                    Box::pin(async move {
+                        let result = calls::ask(&conn, &kind, &keys, count, earlier).await;
+                        Done::Asked { kind, keys, count, result }
+                    })
+                }
                 Action::GiveBack { keys, payloads } => {
                     let Kind::Take(end) = kind else { continue };
                     Box::pin(async move {
                         calls::give_back(&conn, end, &keys, payloads).await;
-                        Done::GivenBack
+                        Done::Settled
                     })
                 }
                 Action::Examine { keys } => Box::pin(async move {
@@ -360,6 +392,14 @@ impl Task {
                 }),
             };
             self.running.push(future);
+        }
+        // The next question to a list has its claim deleted; what no question follows is deleted now.
+        for (_, claim) in station.claims.drain() {
+            let conn = self.conn.clone();
+            self.running.push(Box::pin(async move {
+                calls::forget(&conn, claim).await;
+                Done::Settled
+            }));
         }
     }
 

@@ -32,6 +32,7 @@ pub(crate) static REMOVE: Script =
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
     script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
+pub(crate) static TAKE: Script = script!("9ef9b9b64eebec1d58598ebaced53c49814a247c", 3, "take");
 pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
 
 impl Script {
@@ -119,6 +120,7 @@ mod tests {
             ("remove", &REMOVE),
             ("poll_last_and_offer_first_to", &POLL_LAST_AND_OFFER_FIRST_TO),
             ("expire", &EXPIRE),
+            ("take", &TAKE),
             ("give_back", &GIVE_BACK),
         ];
         let mut wrong = Vec::new();

@@ -70,6 +70,7 @@ async fn as_a_user_with_few_rights() {
         "+del",
         "+pexpire",
         "+type",
+        "+exists",
     ]);
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
     let client = Client::connect(&url).await.expect("INFO is not among the rights, and not needed");

@@ -26,7 +26,8 @@ fn is_blocking(line: &str) -> bool {
 }
 
 /// Kills connections of one kind, again and again under load; returns how many were killed.
-async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize) {
+/// Only the death of a connection with a parked pop may cost anything, and then one payload.
+async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize, most_lost: usize) {
     let server = Server::start();
     let load = Load::start(&server.url(), 4, TAKERS).await;
     load.goes_on(100).await;
@@ -50,35 +51,35 @@ async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize
         recovery[recovery.len() - 1],
     );
     assert_eq!(outcome.doubled, Vec::<String>::new(), "{what}");
-    assert!(outcome.lost.len() <= killed, "{what}: lost {:?}", outcome.lost);
+    assert!(outcome.lost.len() <= most_lost, "{what}: lost {:?}", outcome.lost);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_command_connections() {
     let commands = |line: &str| line.contains(" name=offers") && !is_subscriber(line) && !is_blocking(line);
-    kill_repeatedly("commands", commands, 300).await;
+    kill_repeatedly("commands", commands, 300, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_takers_command_connection() {
     let commands = |line: &str| line.contains(" name=takes") && !is_subscriber(line) && !is_blocking(line);
-    kill_repeatedly("takers' commands", commands, 200).await;
+    kill_repeatedly("takers' commands", commands, 200, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_blocking_connection() {
-    kill_repeatedly("blocking pops", is_blocking, 200).await;
+    kill_repeatedly("blocking pops", is_blocking, 200, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_subscribers() {
-    kill_repeatedly("subscribers", is_subscriber, 300).await;
+    kill_repeatedly("subscribers", is_subscriber, 300, 0).await;
 }
 
-/// How many take at the same time; a pop asks for so many payloads at most.
+/// How many take at the same time.
 const TAKERS: usize = 4;
 
-/// Runs one fault in the middle of a load; `deaths` of connections that pop are part of it.
+/// Runs one fault in the middle of a load; so many deaths of the connection with the parked pop are part of it.
 async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFnOnce(&Server, &Load)) {
     let load = Load::start(&server.url(), 4, TAKERS).await;
     load.goes_on(200).await;
@@ -95,7 +96,7 @@ async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFn
         outcome.lost.len()
     );
     assert_eq!(outcome.doubled, Vec::<String>::new(), "{what}");
-    assert!(outcome.lost.len() <= deaths * TAKERS, "{what}: lost {:?}", outcome.lost);
+    assert!(outcome.lost.len() <= deaths, "{what}: lost {:?}", outcome.lost);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,8 +123,7 @@ async fn a_paused_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_server() {
-    // The takers' connection for commands and the one for pops are given up once each.
-    survives("frozen server", Server::start(), 2, async |server, load| {
+    survives("frozen server", Server::start(), 1, async |server, load| {
         let before = load.acknowledged();
         server.freeze();
         // For longer than a command may take: every offer in flight is given up.
@@ -159,6 +159,6 @@ async fn restart_with_aof() {
         outcome.lost.len()
     );
     assert_eq!(outcome.doubled, Vec::<String>::new());
-    // Eight times every connection died, and two of them pop.
-    assert!(outcome.lost.len() <= 16, "lost {:?}", outcome.lost);
+    // Eight times every connection died, the one with the parked pop among them.
+    assert!(outcome.lost.len() <= 8, "lost {:?}", outcome.lost);
 }

@@ -12,6 +12,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server. Takers
     /// of one client are served in the order in which they began.
     ///
+    /// The death of the connection can cost one payload, which the server had popped for it: see
+    /// [`BlockingQueue`](BlockingQueue#what-a-lost-connection-can-cost).
+    ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode): the payload is off the list, its bytes are in
     /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list.
@@ -62,8 +65,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// The first payload, or `None` when nothing is ready. Does not wait.
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection;
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost.
+    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the
+    /// server does not answer; what it may have popped then goes back to the list.
     ///
     /// # Cancel safety
     /// Cancel safe, as [`BlockingQueue::take`].

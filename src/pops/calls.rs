@@ -25,8 +25,10 @@ const CONNECTION: Duration = Duration::from_secs(1);
 /// The pauses between attempts that fail.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// How long the server remembers that something was given back: longer than any reply is waited for.
-const MARKER_MS: u32 = 600_000;
+/// How long the server remembers what was popped, or given back, for a second try: longer than it should ever be down.
+const REMEMBERED_MS: u32 = 3_600_000;
+/// Payloads that one call pops at most.
+const CLAIM: usize = 1000;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {
@@ -138,19 +140,73 @@ impl BlockingPop {
     }
 }
 
-/// Pops up to `count` payloads without blocking.
-pub(super) async fn ask(conn: &Conn, kind: &Kind, keys: &Keys, count: usize) -> Result<Vec<Bytes>, OpError> {
-    match kind {
-        Kind::Take(end) => {
-            let name = if *end == End::Head { "LPOP" } else { "RPOP" };
-            let command = Command::new(name).arg(keys.target().clone()).number(count.min(i64::MAX as usize));
-            Ok(conn.call(command).await?.into_all_bytes()?)
-        }
+/// What a question brought, and the key under which the server remembers it until it is deleted.
+pub(super) struct Taken {
+    pub(super) payloads: Vec<Bytes>,
+    pub(super) claim: Option<Bytes>,
+}
+
+/// Pops up to `count` payloads without blocking. `earlier` is the claim of a pop whose reply has arrived.
+///
+/// What if the reply is lost? The same pop is sent again until it is answered, and gets what the first try took.
+pub(super) async fn ask(
+    conn: &Conn,
+    kind: &Kind,
+    keys: &Keys,
+    count: usize,
+    mut earlier: Option<Bytes>,
+) -> Result<Taken, OpError> {
+    let pop = match kind {
+        Kind::Take(End::Head) => "LPOP",
+        Kind::Take(End::Tail) => "RPOP",
+        // What was moved is in the other list, whether or not the reply comes.
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
-            Ok(conn.call(command).await?.into_optional_bytes()?.into_iter().collect())
+            let payload = conn.call(command).await?.into_optional_bytes()?;
+            return Ok(Taken { payloads: payload.into_iter().collect(), claim: None });
+        }
+    };
+    let mut taken = Vec::new();
+    while taken.len() < count {
+        let most = CLAIM.min(count - taken.len());
+        let claim = keys.popped(&token());
+        let call = || {
+            let script = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
+            script.arg(pop).number(most).number(REMEMBERED_MS)
+        };
+        let more = match until_answered(conn, call).await {
+            Ok(reply) => reply.into_all_bytes()?,
+            // What came before the error is here, and must not go with it.
+            Err(_) if !taken.is_empty() => break,
+            Err(error) => return Err(error),
+        };
+        let popped = more.len();
+        earlier = (popped > 0).then_some(claim);
+        taken.extend(more);
+        if popped < most {
+            break;
         }
     }
+    Ok(Taken { payloads: taken, claim: earlier })
+}
+
+/// Runs a script that may be run twice, until the server has said what became of it. Only a call that was certainly
+/// not executed may fail for want of a connection.
+async fn until_answered(conn: &Conn, call: impl Fn() -> script::Call) -> Result<Reply, OpError> {
+    for attempt in 0.. {
+        match call().run(conn).await {
+            Err(OpError::Unknown(_)) => {}
+            Err(OpError::NotExecuted(_)) if attempt > 0 => {}
+            result => return result,
+        }
+        sleep(pause(attempt)).await;
+    }
+    unreachable!("the loop has no end")
+}
+
+/// Lets the server forget what a pop took, now that its reply has arrived. If this is lost, it forgets by itself.
+pub(super) async fn forget(conn: &Conn, claim: Bytes) {
+    let _ = conn.call(Command::new("DEL").arg(claim)).await;
 }
 
 /// Puts payloads back where they came from, and does not rest before that is done: nobody else has them.
@@ -161,12 +217,12 @@ pub(super) async fn give_back(conn: &Conn, end: End, keys: &Keys, mut payloads: 
     };
     // The one popped first is pushed last.
     payloads.reverse();
-    let marker = keys.returned(&Uuid::now_v7().simple().to_string());
+    let marker = keys.returned(&token());
     for attempt in 0.. {
         let call = script::GIVE_BACK
             .on(&[keys.target(), &marker])
             .arg(push)
-            .number(MARKER_MS)
+            .number(REMEMBERED_MS)
             .args(payloads.iter().cloned())
             .again_is_harmless();
         match call.run(conn).await {
@@ -187,6 +243,10 @@ pub(super) async fn examine(conn: &Conn, keys: Vec<Keys>) -> Vec<Keys> {
         kind.is_some_and(|kind| kind != "list" && kind != "none")
     };
     keys.into_iter().zip(kinds).filter_map(|(keys, kind)| is_wrong(kind).then_some(keys)).collect()
+}
+
+fn token() -> String {
+    Uuid::now_v7().simple().to_string()
 }
 
 fn pause(attempt: u32) -> Duration {
