@@ -136,6 +136,13 @@ impl Conn {
     }
 }
 
+/// The pause after so many failed attempts in a row, jittered so that clients do not come back in step.
+pub(crate) fn backoff(failures: u32) -> Duration {
+    const FIRST: Duration = Duration::from_millis(10);
+    const LAST: Duration = Duration::from_secs(1);
+    FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
 fn parse_version(info: &[u8]) -> Option<(String, (u32, u32))> {
     let info = String::from_utf8_lossy(info);

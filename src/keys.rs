@@ -16,6 +16,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 /// The names of everything that belongs to one queue. Cheap to clone; equal when the target is, which names the rest.
 #[derive(Clone, Debug)]
@@ -80,14 +81,18 @@ impl Keys {
         &self.0.channel
     }
 
-    /// The key that remembers what the pop under this token took.
-    pub(crate) fn popped(&self, token: &str) -> Bytes {
-        format!("redelay:popped:{}:{token}", self.0.tag).into()
+    /// A fresh key that remembers what one pop took.
+    pub(crate) fn popped(&self) -> Bytes {
+        self.side("popped")
     }
 
-    /// The key that remembers for a while that the payloads under this token have been given back.
-    pub(crate) fn returned(&self, token: &str) -> Bytes {
-        format!("redelay:returned:{}:{token}", self.0.tag).into()
+    /// A fresh key that remembers that payloads have been given back.
+    pub(crate) fn returned(&self) -> Bytes {
+        self.side("returned")
+    }
+
+    fn side(&self, what: &str) -> Bytes {
+        format!("redelay:{what}:{}:{}", self.0.tag, Uuid::now_v7().simple()).into()
     }
 }
 

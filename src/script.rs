@@ -1,8 +1,12 @@
 //! The Lua scripts, one file each, and how they are run.
 
 use bytes::Bytes;
+use tokio::time::sleep;
 
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply, backoff};
+
+/// How long the server remembers what a script did, for a second try after a lost reply: longer than it should be down.
+pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
 
 /// One script: its text, the digest the server knows it by, and how many keys it takes.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ pub(crate) static TRANSFER: Script =
     script!("06c70aee5197342d22d0bdb60ff62b6943279c22", 4, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("7ab66380e3dcdc0f986d4a813e7d6c5bf26fd6bf", 2, "reschedule");
-pub(crate) static POLL: Script = script!("cb1e7967a0ca799fc22d686a30e08aa343daca75", 3, "entry", "poll");
+pub(crate) static POLL: Script = script!("7aa791550dcb37767250f63d023ec0a80559153f", 4, "entry", "poll");
 pub(crate) static RESTORE: Script = script!("769de3c95967137f66636552a85cb8261fa63463", 3, "restore");
 pub(crate) static CONTAINS: Script =
     script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
@@ -49,7 +53,7 @@ impl Script {
 }
 
 /// One run of a script, in the making.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     script: &'static Script,
     keys: Vec<Bytes>,
@@ -80,6 +84,21 @@ impl Call {
     pub(crate) fn again_is_harmless(mut self) -> Self {
         self.repeatable = true;
         self
+    }
+
+    /// Runs a script that may be run twice, until the server has said what became of it: for as long as that takes.
+    /// Only a call that was certainly not executed fails for want of a connection.
+    pub(crate) async fn run_until_answered(self, conn: &Conn) -> Result<Reply, OpError> {
+        let mut attempts = 0;
+        loop {
+            match self.clone().run(conn).await {
+                Err(OpError::Unknown(_)) => {}
+                Err(OpError::NotExecuted(_)) if attempts > 0 => {}
+                result => return result,
+            }
+            sleep(backoff(attempts)).await;
+            attempts += 1;
+        }
     }
 
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {

@@ -1,12 +1,11 @@
 //! Taking entries out of the queue before they are due.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use crate::conn::{OpError, Reply};
+use crate::conn::{Command, Conn, OpError, backoff};
 use crate::engine::Engine;
 use crate::entry;
 use crate::keys::Keys;
@@ -16,30 +15,58 @@ use crate::script;
 pub(super) struct Polled {
     engine: Arc<Engine>,
     keys: Keys,
-    entries: Vec<(Bytes, Option<Bytes>)>,
+    /// Each with its score, which is empty for an entry that was in the list only.
+    entries: Vec<(Bytes, Bytes)>,
 }
+
+/// Entries that one call polls at most.
+const CALL: usize = 1000;
 
 /// Polls up to `n` entries.
 ///
 /// What if this future is dropped? The script's reply would be lost with it, so it runs in a task of its own, whose
-/// unread result puts the entries back.
+/// unread result puts the entries back. What if the reply is lost? The same poll is sent again, and gets what the
+/// first try took.
 pub(super) async fn poll(engine: &Arc<Engine>, keys: &Keys, n: usize) -> Result<Polled, OpError> {
-    let (runner, keys) = (engine.clone(), keys.clone());
+    let mut polled = Polled { engine: engine.clone(), keys: keys.clone(), entries: Vec::new() };
     let errand = engine.errands.spawn(async move {
-        let reply = script::POLL
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine()])
-            .number(n)
-            .run(&runner.conn)
-            .await?;
-        let items = reply.into_array()?;
-        let entries = items.chunks_exact(2).map(|pair| match pair {
-            [Reply::Bytes(entry), Reply::Bytes(score)] => Ok((entry.clone(), Some(score.clone()))),
-            [Reply::Bytes(entry), Reply::Nil] => Ok((entry.clone(), None)),
-            _ => Err(OpError::Server("the reply was not entries and scores".into())),
-        });
-        Ok(Polled { entries: entries.collect::<Result<_, OpError>>()?, engine: runner, keys })
+        while polled.entries.len() < n {
+            let most = CALL.min(n - polled.entries.len());
+            let more = match call(&polled.engine.conn, &polled.keys, most).await {
+                Ok(more) => more,
+                // What came before the error is here, and must not go with it.
+                Err(_) if !polled.entries.is_empty() => break,
+                Err(error) => return Err(error),
+            };
+            let last = more.len() < most;
+            polled.entries.extend(more);
+            if last {
+                break;
+            }
+        }
+        Ok(polled)
     });
-    errand.await.unwrap_or(Err(OpError::Closed))
+    // From a server that has fallen silent the answer may not come; the errand goes on, and puts back what it gets.
+    let silent = || OpError::NotExecuted("the server does not answer".into());
+    let answer = timeout(engine.conn.command_timeout() * 2, errand).await.map_err(|_| silent())?;
+    answer.unwrap_or(Err(OpError::Closed))
+}
+
+/// Entries and their scores, as the script has them.
+async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<(Bytes, Bytes)>, OpError> {
+    let claim = keys.popped();
+    let reply = script::POLL
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &claim])
+        .number(most)
+        .number(script::REMEMBERED_MS)
+        .run_until_answered(conn)
+        .await?;
+    let items = reply.into_all_bytes()?;
+    if !items.is_empty() {
+        // If this is lost, the server forgets by itself.
+        let _ = conn.call(Command::new("DEL").arg(claim)).await;
+    }
+    Ok(items.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
 }
 
 impl Polled {
@@ -60,23 +87,19 @@ impl Drop for Polled {
             return;
         }
         let (engine, keys) = (self.engine.clone(), self.keys.clone());
-        let args: Vec<Bytes> = std::mem::take(&mut self.entries)
-            .into_iter()
-            .flat_map(|(entry, score)| [score.unwrap_or_default(), entry])
-            .collect();
+        let args: Vec<Bytes> =
+            std::mem::take(&mut self.entries).into_iter().flat_map(|(entry, score)| [score, entry]).collect();
         self.engine.errands.spawn(async move {
             let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
-            let mut pause = Duration::from_millis(10);
-            loop {
+            for attempt in 0.. {
                 let call = script::RESTORE
                     .on(&[keys.timeout_set(), keys.ordered_list(), &channel])
                     .args(args.iter().cloned())
                     .again_is_harmless();
                 match call.run(&engine.conn).await {
                     Ok(_) | Err(OpError::Closed) => return,
-                    Err(_) => sleep(pause).await,
+                    Err(_) => sleep(backoff(attempt)).await,
                 }
-                pause = (pause * 2).min(Duration::from_secs(1));
             }
         });
     }

@@ -13,8 +13,8 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode): the payload is out of the queue, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply
-    /// was lost: then a payload may be, too.
+    /// [`Error::payload`](crate::Error::payload). [`Unavailable`](crate::ErrorKind::Unavailable) without a connection; a
+    /// lost reply is asked for again, and costs nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: what a dropped future had polled goes back to where it was, with its due time.

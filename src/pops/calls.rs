@@ -6,12 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::lane::Parked;
 use super::popped::End;
 use super::{Done, Kind};
-use crate::conn::{Command, Conn, Link, OpError, Reply};
+use crate::conn::{Command, Conn, Link, OpError, Reply, backoff};
 use crate::events;
 use crate::keys::Keys;
 use crate::script;
@@ -22,11 +21,6 @@ const SLICE: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(3);
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
-/// The pauses between attempts that fail.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// How long the server remembers what was popped, or given back, for a second try: longer than it should ever be down.
-const REMEMBERED_MS: u32 = 3_600_000;
 /// Payloads that one call pops at most.
 const CLAIM: usize = 1000;
 
@@ -45,7 +39,7 @@ pub(super) struct BlockingPop {
 impl BlockingPop {
     pub(super) async fn run(self, link: Option<Arc<Link>>) -> Done {
         if self.failures > 0 {
-            sleep(pause(self.failures - 1)).await;
+            sleep(backoff(self.failures - 1)).await;
         }
         let link = match link {
             Some(link) => link,
@@ -169,12 +163,10 @@ pub(super) async fn ask(
     let mut taken = Vec::new();
     while taken.len() < count {
         let most = CLAIM.min(count - taken.len());
-        let claim = keys.popped(&token());
-        let call = || {
-            let script = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
-            script.arg(pop).number(most).number(REMEMBERED_MS)
-        };
-        let more = match until_answered(conn, call).await {
+        let claim = keys.popped();
+        let call = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
+        let call = call.arg(pop).number(most).number(script::REMEMBERED_MS);
+        let more = match call.run_until_answered(conn).await {
             Ok(reply) => reply.into_all_bytes()?,
             // What came before the error is here, and must not go with it.
             Err(_) if !taken.is_empty() => break,
@@ -190,20 +182,6 @@ pub(super) async fn ask(
     Ok(Taken { payloads: taken, claim: earlier })
 }
 
-/// Runs a script that may be run twice, until the server has said what became of it. Only a call that was certainly
-/// not executed may fail for want of a connection.
-async fn until_answered(conn: &Conn, call: impl Fn() -> script::Call) -> Result<Reply, OpError> {
-    for attempt in 0.. {
-        match call().run(conn).await {
-            Err(OpError::Unknown(_)) => {}
-            Err(OpError::NotExecuted(_)) if attempt > 0 => {}
-            result => return result,
-        }
-        sleep(pause(attempt)).await;
-    }
-    unreachable!("the loop has no end")
-}
-
 /// Lets the server forget what a pop took, now that its reply has arrived. If this is lost, it forgets by itself.
 pub(super) async fn forget(conn: &Conn, claim: Bytes) {
     let _ = conn.call(Command::new("DEL").arg(claim)).await;
@@ -217,12 +195,12 @@ pub(super) async fn give_back(conn: &Conn, end: End, keys: &Keys, mut payloads: 
     };
     // The one popped first is pushed last.
     payloads.reverse();
-    let marker = keys.returned(&token());
+    let marker = keys.returned();
     for attempt in 0.. {
         let call = script::GIVE_BACK
             .on(&[keys.target(), &marker])
             .arg(push)
-            .number(REMEMBERED_MS)
+            .number(script::REMEMBERED_MS)
             .args(payloads.iter().cloned())
             .again_is_harmless();
         match call.run(conn).await {
@@ -230,7 +208,7 @@ pub(super) async fn give_back(conn: &Conn, end: End, keys: &Keys, mut payloads: 
             Err(error) if attempt == 0 => events::give_back_failing(keys, &error),
             Err(_) => {}
         }
-        sleep(pause(attempt)).await;
+        sleep(backoff(attempt)).await;
     }
 }
 
@@ -243,12 +221,4 @@ pub(super) async fn examine(conn: &Conn, keys: Vec<Keys>) -> Vec<Keys> {
         kind.is_some_and(|kind| kind != "list" && kind != "none")
     };
     keys.into_iter().zip(kinds).filter_map(|(keys, kind)| is_wrong(kind).then_some(keys)).collect()
-}
-
-fn token() -> String {
-    Uuid::now_v7().simple().to_string()
-}
-
-fn pause(attempt: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << attempt.min(10)).min(LAST_PAUSE).mul_f64(0.5 + fastrand::f64() / 2.0)
 }

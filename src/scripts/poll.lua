@@ -1,25 +1,33 @@
--- Takes the oldest offered entries out of the queue before they are due.
--- KEYS   1 timeout set   2 ordered list   3 quarantine list
--- ARGV   1 most entries
--- Reply  {entry, score or false, entry, score or false, ...}
+-- Takes the oldest offered entries out of the queue before they are due, in such a way that a lost reply loses none.
+-- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 claim: remembers what this very poll took
+-- ARGV   1 most entries, 1..1000   2 ms for which the claim is kept
+-- Reply  {entry, score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry
+-- After a lost reply the same poll is sent again, and gets what the first try took. Then the claim is deleted.
+if redis.call('EXISTS', KEYS[4]) == 1 then
+    return redis.call('LRANGE', KEYS[4], 0, -1)
+end
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[3])
 local most, polled = tonumber(ARGV[1]), {}
 while #polled < 2 * most do
-    local entries = redis.call('LPOP', KEYS[2], math.min(most - #polled / 2, 1000))
+    local entries = redis.call('LPOP', KEYS[2], most - #polled / 2)
     if not entries or #entries == 0 then
         break
     end
     for _, entry in ipairs(entries) do
-        local score = redis.call('ZSCORE', KEYS[1], entry)
+        local score = redis.call('ZSCORE', KEYS[1], entry) or ''
         redis.call('ZREM', KEYS[1], entry)
         if payload_of(entry) then
             polled[#polled + 1] = entry
             polled[#polled + 1] = score
         else
-            redis.call('RPUSH', KEYS[3], score or '', entry)
+            redis.call('RPUSH', KEYS[3], score, entry)
         end
     end
+end
+if #polled > 0 then
+    redis.call('RPUSH', KEYS[4], unpack(polled))
+    redis.call('PEXPIRE', KEYS[4], ARGV[2])
 end
 return polled
