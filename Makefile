@@ -11,6 +11,9 @@ OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
 PACKAGE_FLAGS ?=
 
+# An example that hangs must not hang all.
+TIMEOUT := $(if $(shell command -v timeout),timeout 120)
+
 .PHONY: help demo test setup lint components docs features examples package ci
 .NOTPARALLEL:
 
@@ -54,7 +57,7 @@ examples: ## runs every example, each with a server of its own
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
-		REDIS_URL= scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
+		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
 
 package: ## the package as it would be published, built from itself

@@ -26,9 +26,7 @@ impl Codec<Reading> for ReadingCodec {
 
     // Whatever anybody wrote comes in here: it must be refused with a reason, never with a panic.
     fn decode(&self, payload: &[u8]) -> Result<Reading, CodecError> {
-        let [a, b, c, d, e, f] = *payload else {
-            return Err(CodecError::new(format!("a reading has 6 bytes, not {}", payload.len())));
-        };
+        let [a, b, c, d, e, f] = payload.try_into().map_err(|_| CodecError::new("a reading has 6 bytes"))?;
         Ok(Reading { sensor: u16::from_be_bytes([a, b]), celsius: f32::from_be_bytes([c, d, e, f]) })
     }
 }

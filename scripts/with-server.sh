@@ -25,7 +25,10 @@ find_server() {
 if ! server=$(find_server); then
     echo "neither redis-server nor valkey-server is on PATH: installing redis-server" >&2
     "$here/apt-install.sh" redis-server
-    server=$(find_server)
+    if ! server=$(find_server); then
+        echo "with-server.sh: redis-server was installed, but is not on PATH" >&2
+        exit 1
+    fi
 fi
 
 dir=$(mktemp -d)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -31,6 +32,8 @@ pub(crate) struct Engine {
     transfer: Option<Transfer>,
     /// Work that was begun for a caller and must be seen through, even when the caller is gone.
     pub(crate) errands: TaskTracker,
+    /// Where the tasks run, for whoever is outside of it.
+    pub(crate) runtime: Handle,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     stop: CancellationToken,
@@ -68,6 +71,7 @@ impl Engine {
             pops,
             transfer,
             errands,
+            runtime: Handle::current(),
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             _stop_on_drop: stop.clone().drop_guard(),

@@ -160,7 +160,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.0.attempt, self.0.reason)
+        write!(f, "cannot {}: {}", self.0.attempt, self.0.reason)?;
+        match &self.0.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -238,6 +242,13 @@ mod tests {
             "cannot offer to the delayed queue `orders`: no connection; nothing was executed, so try again"
         );
         assert!(error.is_unavailable());
+    }
+
+    #[test]
+    fn says_why_a_payload_does_not_decode() {
+        let error =
+            Error::decode("take (queue `q`)", Bytes::from_static(b"x"), CodecError::new("expected a number"));
+        assert!(error.to_string().ends_with(": expected a number"), "{error}");
     }
 
     #[test]

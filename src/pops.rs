@@ -16,6 +16,7 @@
 
 mod calls;
 mod lane;
+mod list;
 mod popped;
 
 use std::collections::HashMap;
@@ -38,7 +39,7 @@ use tokio_util::task::TaskTracker;
 use crate::conn::{Conn, Link, OpError};
 use crate::events;
 use crate::keys::Keys;
-use calls::{BlockingPop, Taken};
+use calls::{BlockingPop, Return, Taken};
 use lane::{Action, Answer, Lane, Parked, Patience, Waiter, WaiterId};
 use popped::Home;
 pub(crate) use popped::{End, Popped};
@@ -196,7 +197,12 @@ enum Done {
         kind: Kind,
         wrong: Vec<Keys>,
     },
-    /// Nothing that anybody waits for.
+    Returned {
+        kind: Kind,
+        keys: Keys,
+        unfinished: Option<Return>,
+    },
+    /// Nothing that a lane waits for.
     Settled,
 }
 
@@ -232,12 +238,22 @@ impl Task {
         loop {
             // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
             let kind = tokio::select! {
+                // What came back before a taker came is handed out before it is asked for more.
+                biased;
                 () = stop.cancelled() => break,
+                Some(popped) = self.returned.recv() => self.take_back(popped),
                 request = requests.recv() => match request {
-                    Some(request) => self.serve(request),
+                    Some(request) => {
+                        let mut kinds: Vec<Kind> = Vec::new();
+                        while let Ok(popped) = self.returned.try_recv() {
+                            kinds.extend(self.take_back(popped));
+                        }
+                        kinds.extend(self.serve(request));
+                        kinds.iter().for_each(|kind| self.act(kind));
+                        None
+                    }
                     None => break,
                 },
-                Some(popped) = self.returned.recv() => self.take_back(popped),
                 Some(done) = self.running.next() => self.digest(done),
                 _ = tidying.tick() => {
                     self.tidy();
@@ -320,6 +336,16 @@ impl Task {
                 self.stations.get_mut(&kind)?.lane.examined(&wrong);
                 Some(kind)
             }
+            Done::Returned { kind, keys, unfinished } => {
+                if let Some(unfinished) = unfinished {
+                    self.running.push(Box::pin(async move {
+                        unfinished.keep_trying().await;
+                        Done::Settled
+                    }));
+                }
+                self.stations.get_mut(&kind)?.lane.returned(&keys);
+                Some(kind)
+            }
             Done::Settled => None,
         }
     }
@@ -381,9 +407,10 @@ impl Task {
                 }
                 Action::GiveBack { keys, payloads } => {
                     let Kind::Take(end) = kind else { continue };
+                    let way_back = Return::new(conn, end, keys.clone(), payloads);
                     Box::pin(async move {
-                        calls::give_back(&conn, end, &keys, payloads).await;
-                        Done::Settled
+                        let unfinished = way_back.try_once().await;
+                        Done::Returned { kind, keys, unfinished }
                     })
                 }
                 Action::Examine { keys } => Box::pin(async move {

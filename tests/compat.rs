@@ -131,7 +131,7 @@ fn every_codec_in_both_directions() {
                 assert_eq!(read(&taken), read(value), "{codec}: {from} to {to}");
             }
         }
-        peers.map(Peer::quit);
+        peers.into_iter().for_each(Peer::quit);
     }
 }
 

@@ -53,6 +53,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         _ = tokio::signal::ctrl_c() => {
             delayed.clear().await?;
             ready.clear().await?;
+            view.interrupted();
             return Ok(ExitCode::from(130));
         }
     };

@@ -44,6 +44,11 @@ impl View {
         self.line(&format!("  {at}  {:>7}  {:<15}  {delay:.3} s  {late}", order.id, order.item));
     }
 
+    pub(crate) fn interrupted(&self) {
+        self.taken.set(0);
+        self.line("interrupted: the queue is cleared");
+    }
+
     pub(crate) fn keys(&self, what: &str, keys: &[String]) {
         let none = if keys.is_empty() { " no key" } else { "" };
         self.line(&self.bold(&format!("{what}:{none}")));

@@ -1,5 +1,7 @@
 //! Looking at what is pending; nothing changes.
 
+use bytes::Bytes;
+
 use super::DelayedQueue;
 use crate::conn::Command;
 use crate::entry;
@@ -40,7 +42,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Cancel safety
     /// Cancel safe: it only reads.
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        self.range("read_all", -1).await
+        let entries = self.range("read_all", 0, -1).await?;
+        entries.iter().filter_map(payload).map(|payload| self.queue.decode("read_all", payload)).collect()
     }
 
     /// The payload offered first of those that are pending. It stays.
@@ -51,15 +54,22 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Cancel safety
     /// Cancel safe: it only reads.
     pub async fn peek(&self) -> Result<Option<T>> {
-        Ok(self.range("peek", 0).await?.into_iter().next())
+        // Entries that nobody can read are passed over; there is seldom one.
+        for at in 0.. {
+            let entries = self.range("peek", at, at).await?;
+            let Some(entry) = entries.first() else { break };
+            if let Some(payload) = payload(entry) {
+                return self.queue.decode("peek", payload).map(Some);
+            }
+        }
+        Ok(None)
     }
 
-    async fn range(&self, verb: &str, last: i64) -> Result<Vec<T>> {
+    async fn range(&self, verb: &str, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
-        let reply = self.queue.read(verb, Command::new("LRANGE").arg(list).number(0).number(last)).await?;
-        let entries = self.queue.shape(verb, reply.into_all_bytes())?;
-        let payloads = entries.iter().filter_map(|entry| Some(entry.slice_ref(entry::payload(entry)?)));
-        payloads.map(|payload| self.queue.decode(verb, payload)).collect()
+        let command = Command::new("LRANGE").arg(list).number(first).number(last);
+        let reply = self.queue.read(verb, command).await?;
+        self.queue.shape(verb, reply.into_all_bytes())
     }
 
     /// Whether a payload with the same bytes is pending. Reads through the list on the server.
@@ -96,4 +106,8 @@ impl<T: 'static> DelayedQueue<T> {
         let reply = self.queue.run(verb, call).await?;
         Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }
+}
+
+fn payload(entry: &Bytes) -> Option<Bytes> {
+    Some(entry.slice_ref(entry::payload(entry)?))
 }

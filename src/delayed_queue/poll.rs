@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::conn::{Command, Conn, OpError, backoff};
 use crate::engine::Engine;
@@ -17,6 +18,8 @@ pub(super) struct Polled {
     keys: Keys,
     /// Each with its score, which is empty for an entry that was in the list only.
     entries: Vec<(Bytes, Bytes)>,
+    /// Lets a shutdown wait until they are read or put back.
+    _on_their_way: TaskTrackerToken,
 }
 
 /// Entries that one call polls at most.
@@ -28,7 +31,9 @@ const CALL: usize = 1000;
 /// unread result puts the entries back. What if the reply is lost? The same poll is sent again, and gets what the
 /// first try took.
 pub(super) async fn poll(engine: &Arc<Engine>, keys: &Keys, n: usize) -> Result<Polled, OpError> {
-    let mut polled = Polled { engine: engine.clone(), keys: keys.clone(), entries: Vec::new() };
+    let _on_their_way = engine.errands.token();
+    let mut polled =
+        Polled { engine: engine.clone(), keys: keys.clone(), entries: Vec::new(), _on_their_way };
     let errand = engine.errands.spawn(async move {
         while polled.entries.len() < n {
             let most = CALL.min(n - polled.entries.len());
@@ -82,14 +87,14 @@ impl Polled {
 
 impl Drop for Polled {
     fn drop(&mut self) {
-        // Outside of a runtime nothing can be sent any more.
-        if self.entries.is_empty() || tokio::runtime::Handle::try_current().is_err() {
+        if self.entries.is_empty() {
             return;
         }
         let (engine, keys) = (self.engine.clone(), self.keys.clone());
         let args: Vec<Bytes> =
             std::mem::take(&mut self.entries).into_iter().flat_map(|(entry, score)| [score, entry]).collect();
-        self.engine.errands.spawn(async move {
+        // Whoever drops it may be outside of the runtime.
+        let errand = self.engine.errands.track_future(async move {
             let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
             for attempt in 0.. {
                 let call = script::RESTORE
@@ -102,5 +107,6 @@ impl Drop for Polled {
                 }
             }
         });
+        self.engine.runtime.spawn(errand);
     }
 }

@@ -47,7 +47,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list on the
-    /// server: with a [`Ticket`], [`DelayedQueue::cancel`] is the cheaper way.
+    /// server: with a [`Ticket`](crate::Ticket), [`DelayedQueue::cancel`] is the cheaper way.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.

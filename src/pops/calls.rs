@@ -187,28 +187,53 @@ pub(super) async fn forget(conn: &Conn, claim: Bytes) {
     let _ = conn.call(Command::new("DEL").arg(claim)).await;
 }
 
-/// Puts payloads back where they came from, and does not rest before that is done: nobody else has them.
-pub(super) async fn give_back(conn: &Conn, end: End, keys: &Keys, mut payloads: Vec<Bytes>) {
-    let push = match end {
-        End::Head => "LPUSH",
-        End::Tail => "RPUSH",
-    };
-    // The one popped first is pushed last.
-    payloads.reverse();
-    let marker = keys.returned();
-    for attempt in 0.. {
-        let call = script::GIVE_BACK
-            .on(&[keys.target(), &marker])
-            .arg(push)
-            .number(script::REMEMBERED_MS)
-            .args(payloads.iter().cloned())
-            .again_is_harmless();
-        match call.run(conn).await {
-            Ok(_) | Err(OpError::Closed) => return,
-            Err(error) if attempt == 0 => events::give_back_failing(keys, &error),
-            Err(_) => {}
+/// Payloads on their way back to where they came from.
+pub(super) struct Return {
+    conn: Conn,
+    keys: Keys,
+    push: &'static str,
+    /// Tells on the server that it was done, so that a lost reply costs nothing.
+    marker: Bytes,
+    payloads: Vec<Bytes>,
+}
+
+impl Return {
+    pub(super) fn new(conn: Conn, end: End, keys: Keys, mut payloads: Vec<Bytes>) -> Self {
+        let push = match end {
+            End::Head => "LPUSH",
+            End::Tail => "RPUSH",
+        };
+        // The one popped first is pushed last.
+        payloads.reverse();
+        let marker = keys.returned();
+        Self { conn, keys, push, marker, payloads }
+    }
+
+    /// The first try, which takers of the list wait for. Returns what is to be tried on, if it failed.
+    pub(super) async fn try_once(self) -> Option<Self> {
+        let error = self.put_back().await.err()?;
+        events::give_back_failing(&self.keys, &error);
+        (error != OpError::Closed).then_some(self)
+    }
+
+    /// Does not rest before it is done: nobody else has them.
+    pub(super) async fn keep_trying(self) {
+        for attempt in 0.. {
+            sleep(backoff(attempt)).await;
+            if matches!(self.put_back().await, Ok(()) | Err(OpError::Closed)) {
+                return;
+            }
         }
-        sleep(backoff(attempt)).await;
+    }
+
+    async fn put_back(&self) -> Result<(), OpError> {
+        let call = script::GIVE_BACK
+            .on(&[self.keys.target(), &self.marker])
+            .arg(self.push)
+            .number(script::REMEMBERED_MS)
+            .args(self.payloads.iter().cloned())
+            .again_is_harmless();
+        call.run(&self.conn).await.map(drop)
     }
 }
 

@@ -4,19 +4,21 @@
 //! blocking; when it has nothing, the parked pop is interrupted and parked again with that queue among its keys.
 //! Never is more asked for than is waited for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::list::{Demand, Known, List};
 use super::popped::{End, Home, Popped};
 use crate::conn::OpError;
 use crate::keys::Keys;
 
-/// A pop parked for so long has certainly looked at its lists.
-const LOOKED: Duration = Duration::from_millis(50);
+/// A pop parked for so long has certainly looked at its lists, and what it found would be here: more than a command and
+/// its reply take, however far the server is.
+const LOOKED: Duration = Duration::from_secs(1);
 /// Payloads asked for in one call, at most, for takers that wait for one each.
 const ASK: usize = 1000;
 
@@ -47,7 +49,7 @@ pub(crate) enum Patience {
     Over,
 }
 
-/// What to do next.
+/// What to do next. Every one but an interrupt has an end that the lane is told of.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
     /// Park a blocking pop on these lists, in this order; in a hurry it is interrupted as soon as it is sent.
@@ -84,29 +86,11 @@ pub(crate) struct Lane {
     /// Lists that something happened to since the last actions.
     touched: HashSet<Keys>,
     park: Option<Park>,
-    /// Counts the payloads handed out, to tell which list was served longest ago.
+    /// Counts the pops that brought something, to tell which list was served longest ago.
     served: u64,
+    /// Counts the payloads that were popped: what comes back keeps their order.
+    popped: u64,
     actions: Vec<Action>,
-}
-
-#[derive(Debug, Default)]
-struct List {
-    waiting: BTreeSet<WaiterId>,
-    known: Known,
-    served: u64,
-}
-
-/// What is known of a list that no pop is parked on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Known {
-    #[default]
-    Nothing,
-    /// A question is in flight, on behalf of the waiters before this one.
-    Asking(WaiterId),
-    /// The last question was answered in full, so there may be more.
-    More,
-    /// The last question found it empty: it is time to park.
-    Empty,
 }
 
 #[derive(Debug)]
@@ -134,6 +118,7 @@ impl Lane {
             touched: HashSet::new(),
             park: None,
             served: 0,
+            popped: 0,
             actions: Vec::new(),
         }
     }
@@ -146,10 +131,16 @@ impl Lane {
     /// A taker comes. Ids must grow.
     pub(crate) fn join(&mut self, id: WaiterId, waiter: Waiter) {
         for keys in &waiter.keys {
-            self.lists.entry(keys.clone()).or_default().waiting.insert(id);
+            let list = self.lists.entry(keys.clone()).or_default();
+            list.waiting.insert(id);
+            list.demand += Demand::of(&waiter);
             self.touched.insert(keys.clone());
         }
+        let lists = waiter.keys.clone();
         self.waiters.insert(id, waiter);
+        for keys in &lists {
+            self.hand_out(keys);
+        }
     }
 
     /// A taker is gone.
@@ -160,7 +151,14 @@ impl Lane {
     /// A taker has waited long enough. `down` tells why there has been no connection for a while.
     pub(crate) fn expire(&mut self, id: WaiterId, now: Instant, down: Option<OpError>) {
         let Some(waiter) = self.waiters.get_mut(&id) else { return };
+        let before = Demand::of(waiter);
         waiter.patience = Patience::Over;
+        for keys in &waiter.keys {
+            if let Some(list) = self.lists.get_mut(keys) {
+                list.demand -= before;
+                list.demand += Demand::of(waiter);
+            }
+        }
         let looked = self.park.as_ref().is_some_and(|park| {
             park.covers(id, waiter)
                 && !park.interrupted
@@ -181,10 +179,11 @@ impl Lane {
         self.touched.extend(park.keys.iter().cloned());
         match outcome {
             Parked::Payload(keys, payload) => {
-                if let Some(list) = self.lists.get_mut(&keys) {
+                // What is in flight stays so: a question's answer may hold payloads.
+                if let Some(list) = self.lists.get_mut(&keys).filter(|list| !list.is_busy()) {
                     list.known = Known::Nothing;
                 }
-                self.hand_out(&keys, vec![payload]);
+                self.arrived(&keys, vec![payload]);
             }
             Parked::NotSent => {}
             Parked::Empty => self.answer_all(|id, waiter| {
@@ -223,13 +222,13 @@ impl Lane {
     /// A question was answered.
     pub(crate) fn asked(&mut self, keys: &Keys, count: usize, result: Result<Vec<Bytes>, OpError>) {
         let Some(list) = self.lists.get_mut(keys) else { return };
-        let Known::Asking(before) = list.known else { return };
+        let Known::Asking { before, .. } = list.known else { return };
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.known = if full { Known::More } else { Known::Empty };
         self.touched.insert(keys.clone());
         match result {
             Ok(payloads) => {
-                self.hand_out(keys, payloads);
+                self.arrived(keys, payloads);
                 if !full {
                     self.answer_list(keys, before, |waiter| {
                         (waiter.patience != Patience::Endless && waiter.keys.len() == 1).then_some(Ok(None))
@@ -248,7 +247,16 @@ impl Lane {
     /// Payloads whose taker is gone come back: to the next taker, else to where they came from.
     pub(crate) fn given_back(&mut self, popped: Popped) {
         let keys = popped.keys.clone();
-        self.hand_out(&keys, popped.into_payloads());
+        self.lists.entry(keys.clone()).or_default().unclaimed.extend(popped.into_numbered());
+        self.hand_out(&keys);
+    }
+
+    /// Payloads have come back to their list, or will some time: the first try to put them there has ended.
+    pub(crate) fn returned(&mut self, keys: &Keys) {
+        if let Some(list) = self.lists.get_mut(keys) {
+            list.known = Known::Nothing;
+        }
+        self.touched.insert(keys.clone());
     }
 
     /// Everybody is told that the client is shut down.
@@ -276,65 +284,66 @@ impl Lane {
     /// Asks, if that is called for; returns whether the parked pop is in the way.
     fn look_at(&mut self, keys: Keys) -> bool {
         let parked = self.park.as_ref().is_some_and(|park| park.keys.contains(&keys));
+        let others_parked = self.park.is_some();
         let Some(list) = self.lists.get_mut(&keys) else { return parked };
-        if matches!(list.known, Known::Asking(_)) {
-            return false;
-        }
         if list.waiting.is_empty() {
-            self.lists.remove(&keys);
+            if !list.is_busy() && list.unclaimed.is_empty() {
+                self.lists.remove(&keys);
+            } else if !list.is_busy() && !parked {
+                list.known = Known::Returning;
+                let payloads = std::mem::take(&mut list.unclaimed).into_values().collect();
+                self.actions.push(Action::GiveBack { keys, payloads });
+            }
             // Whatever the parked pop got from this list would be for nobody.
             return parked;
         }
-        let (mut at_once, mut alone, mut over, mut shared) = (0_usize, 0_usize, false, false);
-        for id in &list.waiting {
-            let waiter = &self.waiters[id];
-            match waiter.patience {
-                Patience::None => at_once = at_once.saturating_add(waiter.want),
-                // Asking each of its lists would get it one payload from each.
-                _ if waiter.keys.len() > 1 => shared = true,
-                _ => alone = (alone + 1).min(ASK),
-            }
-            over |= waiter.patience == Patience::Over;
-        }
-        let others_parked = self.park.is_some();
+        let Demand { at_once, alone, over, .. } = list.demand;
+        let alone = alone.min(ASK) as u128;
         let count = match list.known {
+            Known::Asking { .. } | Known::Returning => 0,
+            // Those who are patient have the parked pop. Asking each of its lists for a taker of several would get it
+            // one payload from each.
             _ if parked => at_once,
-            _ if at_once > 0 => at_once.saturating_add(alone),
+            _ if at_once > 0 => at_once + alone,
             Known::More => alone,
             // A single taker is parked at once, if nothing else is: that looks at the list as well.
             Known::Nothing if others_parked || alone > 1 => alone,
             _ => 0,
         };
         if count > 0 {
-            list.known = Known::Asking(list.waiting.last().map_or(0, |id| id + 1));
-            self.actions.push(Action::Ask { keys, count });
-            return false;
+            // A move moves one at a time, and a reply of one does not tell that there are no more.
+            let count = if self.home.is_some() { usize::try_from(count).unwrap_or(usize::MAX) } else { 1 };
+            list.known = Known::Asking { before: list.waiting.last().map_or(0, |id| id + 1), count };
+            self.actions.push(Action::Ask { keys: keys.clone(), count });
         }
-        if parked { over } else { others_parked && (shared || alone > 0) }
+        // Those who are asked for need no parked pop besides.
+        if parked { over > 0 || !list.demand.is_patient() } else { others_parked && list.is_for_parking() }
     }
 
-    /// Parks on every list with waiters that is not being asked, the one served longest ago first; but the lists of
-    /// one taker stay in the order in which it named them, which is Redisson's promise.
+    /// Parks on every list with waiters that is not being asked, the one served longest ago first.
     fn park(&mut self, now: Instant) {
-        let mut lists: Vec<(u64, &Keys, &List)> = self
-            .lists
-            .iter()
-            .filter(|(_, list)| !matches!(list.known, Known::Asking(_)) && !list.waiting.is_empty())
-            .map(|(keys, list)| (list.served, keys, list))
-            .collect();
+        let mut lists: Vec<(&Keys, &List)> =
+            self.lists.iter().filter(|(_, list)| list.is_for_parking()).collect();
         if lists.is_empty() {
             return;
         }
-        lists.sort_by_key(|(served, ..)| *served);
-        let parkable: HashSet<&Keys> = lists.iter().map(|(_, keys, _)| *keys).collect();
-        let mut listed = HashSet::with_capacity(lists.len());
+        lists.sort_by_key(|(_, list)| std::cmp::Reverse(list.served));
         let mut keys: Vec<Keys> = Vec::with_capacity(lists.len());
-        for (_, list_keys, list) in lists {
-            let together = list.waiting.iter().flat_map(|id| &self.waiters[id].keys);
-            for key in together.chain([list_keys]) {
-                if parkable.contains(key) && listed.insert(key.clone()) {
-                    keys.push(key.clone());
-                }
+        let mut left: HashSet<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        let mut next: Vec<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        while let Some(list) = next.pop() {
+            if !left.contains(list) {
+                continue;
+            }
+            // Redisson promises a taker of several lists that they are looked at in the order in which it named them.
+            // What a list brings goes to its first taker, so the lists which that one named before it come first. This
+            // makes no circle: the first takers of those are the same, or came even earlier.
+            let first = self.lists[list].waiting.first().map(|id| &self.waiters[id]);
+            let mut named_before =
+                first.into_iter().flat_map(|taker| &taker.keys).take_while(|other| *other != list);
+            match named_before.find(|other| left.contains(other)) {
+                Some(other) => next.extend([list, other]),
+                None => keys.extend(left.take(list).cloned()),
             }
         }
         let park = Park {
@@ -343,40 +352,52 @@ impl Lane {
             since: now,
             interrupted: false,
         };
-        let hurry = self
-            .waiters
-            .iter()
-            .any(|(id, waiter)| waiter.patience == Patience::Over && park.covers(*id, waiter));
+        let hurry = lists.iter().any(|(_, list)| list.demand.over > 0)
+            && self
+                .waiters
+                .iter()
+                .any(|(id, waiter)| waiter.patience == Patience::Over && park.covers(*id, waiter));
         self.park = Some(Park { interrupted: hurry, ..park });
         self.actions.push(Action::Park { keys, hurry });
     }
 
-    /// Gives payloads of one list to those who wait for them, in order; what is left goes back.
-    fn hand_out(&mut self, keys: &Keys, payloads: Vec<Bytes>) {
-        let mut payloads = std::collections::VecDeque::from(payloads);
+    /// Payloads were popped from a list.
+    fn arrived(&mut self, keys: &Keys, payloads: Vec<Bytes>) {
         if payloads.is_empty() {
             return;
         }
+        let first = self.popped;
+        self.popped += payloads.len() as u64;
         self.served += 1;
-        if let Some(list) = self.lists.get_mut(keys) {
-            list.served = self.served;
-        }
-        while let Some(id) = self.lists.get(keys).and_then(|list| list.waiting.first().copied()) {
-            if payloads.is_empty() {
+        let list = self.lists.entry(keys.clone()).or_default();
+        list.served = self.served;
+        list.unclaimed.extend((first..).zip(payloads));
+        self.hand_out(keys);
+    }
+
+    /// Gives what is unclaimed of a list to those who wait for it, in order.
+    fn hand_out(&mut self, keys: &Keys) {
+        self.touched.insert(keys.clone());
+        loop {
+            let Some(list) = self.lists.get_mut(keys) else { return };
+            let Some(&id) = list.waiting.first() else {
+                if self.home.is_none() {
+                    // They have arrived in the other list.
+                    list.unclaimed.clear();
+                }
+                return;
+            };
+            let want = self.waiters[&id].want;
+            let share: Vec<_> = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
+            if share.is_empty() {
                 return;
             }
-            let Some(waiter) = self.remove(id) else { continue };
-            let share: Vec<Bytes> = payloads.drain(..waiter.want.min(payloads.len())).collect();
+            let Some(waiter) = self.remove(id) else { return };
             let popped = Popped::new(keys.clone(), self.end, share, self.home.clone());
             // Gone in this very moment: what it was to get is the next one's.
             if let Err(Ok(Some(unread))) = waiter.answer.send(Ok(Some(popped))) {
-                for payload in unread.into_payloads().into_iter().rev() {
-                    payloads.push_front(payload);
-                }
+                self.lists.entry(keys.clone()).or_default().unclaimed.extend(unread.into_numbered());
             }
-        }
-        if self.home.is_some() && !payloads.is_empty() {
-            self.actions.push(Action::GiveBack { keys: keys.clone(), payloads: payloads.into() });
         }
     }
 
@@ -408,6 +429,7 @@ impl Lane {
         for keys in &waiter.keys {
             if let Some(list) = self.lists.get_mut(keys) {
                 list.waiting.remove(&id);
+                list.demand -= Demand::of(&waiter);
             }
             self.touched.insert(keys.clone());
         }

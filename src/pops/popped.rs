@@ -24,11 +24,14 @@ pub(crate) enum End {
 pub(crate) struct Popped {
     pub(crate) keys: Keys,
     pub(crate) end: End,
-    payloads: Vec<Bytes>,
+    payloads: Vec<Numbered>,
     /// Where they go when dropped. A payload that was moved to another list has no way back, and needs none.
     home: Option<Home>,
     _on_its_way: Option<TaskTrackerToken>,
 }
+
+/// A payload, and its number among all that were popped: what comes back keeps their order.
+pub(crate) type Numbered = (u64, Bytes);
 
 /// The way back to the task that popped.
 #[derive(Clone, Debug)]
@@ -39,13 +42,17 @@ pub(crate) struct Home {
 }
 
 impl Popped {
-    pub(crate) fn new(keys: Keys, end: End, payloads: Vec<Bytes>, home: Option<Home>) -> Self {
+    pub(crate) fn new(keys: Keys, end: End, payloads: Vec<Numbered>, home: Option<Home>) -> Self {
         let _on_its_way = home.as_ref().map(|home| home.on_their_way.token());
         Self { keys, end, payloads, home, _on_its_way }
     }
 
     /// Takes the payloads: from here on they are the caller's.
-    pub(crate) fn into_payloads(mut self) -> Vec<Bytes> {
+    pub(crate) fn into_payloads(self) -> Vec<Bytes> {
+        self.into_numbered().into_iter().map(|(_, payload)| payload).collect()
+    }
+
+    pub(super) fn into_numbered(mut self) -> Vec<Numbered> {
         std::mem::take(&mut self.payloads)
     }
 
@@ -56,7 +63,7 @@ impl Popped {
 
     /// Adds what another pop from the same list brought.
     pub(crate) fn append(&mut self, other: Popped) {
-        self.payloads.append(&mut other.into_payloads());
+        self.payloads.append(&mut other.into_numbered());
     }
 }
 

@@ -137,6 +137,10 @@ fn rust_peer() -> &'static Path {
         let target = profile.parent().expect("a target folder");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--example", "peer", "--target-dir"]).arg(target);
+        // The features of this very build, so that nothing is compiled anew.
+        if cfg!(feature = "tls") {
+            build.arg("--all-features");
+        }
         if profile.ends_with("release") {
             build.arg("--release");
         }
