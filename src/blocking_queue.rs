@@ -16,6 +16,7 @@ use crate::conn::Command;
 use crate::error::Result;
 use crate::keys::Keys;
 use crate::queue::Queue;
+use crate::script;
 use crate::transfer::Watch;
 
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
@@ -128,9 +129,24 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Cancel safety
     /// Cancel safe: it only reads.
     pub async fn peek(&self) -> Result<Option<T>> {
-        let reply = self.queue.read("peek", Command::new("LINDEX").arg(self.target()).number(0)).await?;
-        let payload = self.queue.shape("peek", reply.into_optional_bytes())?;
-        payload.map(|payload| self.queue.decode("peek", payload)).transpose()
+        self.element("peek", 0).await
+    }
+
+    /// The last payload, which stays where it is: Redisson's `RBlockingDeque.peekLast`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::peek`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn peek_last(&self) -> Result<Option<T>> {
+        self.element("peek_last", -1).await
+    }
+
+    async fn element(&self, verb: &str, index: i64) -> Result<Option<T>> {
+        let reply = self.queue.read(verb, Command::new("LINDEX").arg(self.target()).number(index)).await?;
+        let payload = self.queue.shape(verb, reply.into_optional_bytes())?;
+        payload.map(|payload| self.queue.decode(verb, payload)).transpose()
     }
 
     /// How many payloads are ready. Redisson's `size`.
@@ -182,6 +198,68 @@ impl<T: 'static> BlockingQueue<T> {
         let command = Command::new("LREM").arg(self.target()).number(1).arg(payload);
         let reply = self.queue.call("remove", command).await?;
         Ok(self.queue.shape("remove", reply.into_int())? > 0)
+    }
+
+    /// Whether for each of these a payload with the same bytes is ready. Reads through the list on the server once.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::contains`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        const VERB: &str = "contains_all";
+        let payloads = self.queue.encode_all(VERB, values)?;
+        let call = script::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).again_is_harmless();
+        let reply = self.queue.run(VERB, call).await?;
+        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+    }
+
+    /// Removes every payload that has the same bytes as one of these; whether any was removed (Redisson says so only
+    /// when it was there exactly once).
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::remove`].
+    pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        self.remove_by("remove_all", "all", values).await
+    }
+
+    /// Removes every payload that has the same bytes as none of these; whether any was removed.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::remove`].
+    pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        self.remove_by("retain_all", "others", values).await
+    }
+
+    async fn remove_by<'a>(
+        &self,
+        verb: &str,
+        which: &'static str,
+        values: impl IntoIterator<Item = &'a T>,
+    ) -> Result<bool>
+    where
+        T: 'a,
+    {
+        let payloads = self.queue.encode_all(verb, values)?;
+        let call = script::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
+        let reply = self.queue.run(verb, call).await?;
+        Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }
 
     /// Everything that is ready, in order. It all stays where it is.

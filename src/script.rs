@@ -31,6 +31,10 @@ pub(crate) static POLL: Script = script!("7aa791550dcb37767250f63d023ec0a8055915
 pub(crate) static RESTORE: Script = script!("769de3c95967137f66636552a85cb8261fa63463", 3, "restore");
 pub(crate) static CONTAINS: Script =
     script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
+pub(crate) static CONTAINS_READY: Script =
+    script!("af43c0ce60a21fa967d638cf52744a6be3103998", 1, "plain", "lists", "contains");
+pub(crate) static REMOVE_READY: Script =
+    script!("84f5c70ec4225422e692bbf76c43dc45485d7014", 1, "lists", "remove_ready");
 pub(crate) static REMOVE: Script =
     script!("ca7d29eaccb04c5965744fe2ceccf518e869aef0", 2, "entry", "lists", "remove");
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
@@ -136,6 +140,8 @@ mod tests {
             ("poll", &POLL),
             ("restore", &RESTORE),
             ("contains", &CONTAINS),
+            ("contains, of ready ones", &CONTAINS_READY),
+            ("remove_ready", &REMOVE_READY),
             ("remove", &REMOVE),
             ("poll_last_and_offer_first_to", &POLL_LAST_AND_OFFER_FIRST_TO),
             ("expire", &EXPIRE),

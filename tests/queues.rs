@@ -197,6 +197,16 @@ async fn the_blocking_queue_as_a_list() {
     assert!(ready.remove(&text("b")).await.unwrap());
     assert!(!ready.remove(&text("x")).await.unwrap());
     assert_eq!(ready.read_all().await.unwrap(), ["a", "c", "b", "d"]);
+    assert_eq!(ready.peek_last().await.unwrap().as_deref(), Some("d"));
+    assert!(ready.contains_all([&text("a"), &text("d"), &text("d")]).await.unwrap());
+    assert!(!ready.contains_all([&text("a"), &text("x")]).await.unwrap());
+    ready.offer_all([&text("e"), &text("e"), &text("f"), &text("g")]).await.unwrap();
+    assert!(ready.remove_all([&text("e"), &text("x")]).await.unwrap());
+    assert!(!ready.remove_all([&text("e"), &text("x")]).await.unwrap());
+    assert_eq!(ready.read_all().await.unwrap().concat(), "acbdfg");
+    assert!(ready.retain_all(["a", "b", "c", "d"].map(text).iter()).await.unwrap());
+    assert!(!ready.retain_all(["a", "b", "c", "d"].map(text).iter()).await.unwrap());
+    assert_eq!(ready.read_all().await.unwrap().concat(), "acbd");
     assert_eq!(ready.poll().await.unwrap().as_deref(), Some("a"));
     assert_eq!(ready.poll_last().await.unwrap().as_deref(), Some("d"));
     let drained: Vec<String> = ready.drain(1).await.unwrap().into_iter().map(Result::unwrap).collect();
