@@ -210,11 +210,11 @@ impl Lane {
 
     /// The lists that are none, out of those that were to be examined.
     pub(crate) fn examined(&mut self, wrong: &[Keys]) {
-        if let Some(park) = self.park.take() {
-            self.touched.extend(park.keys);
-        }
-        self.answer_all(|_, waiter| {
-            let is_wrong = waiter.keys.iter().any(|keys| wrong.contains(keys));
+        let Some(park) = self.park.take() else { return };
+        self.touched.extend(park.keys.iter().cloned());
+        // Who came later finds out by a pop of its own: the list may have become one meanwhile.
+        self.answer_all(|id, waiter| {
+            let is_wrong = id < park.before && waiter.keys.iter().any(|keys| wrong.contains(keys));
             is_wrong.then(|| Err(OpError::Server("WRONGTYPE the key holds another type than a list".into())))
         });
     }
@@ -436,3 +436,6 @@ impl Lane {
         Some(waiter)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! The one rule: a queue wakes at the earliest time that anybody has named for it, by an announcement, a reply or a
 //! sweep. Nothing postpones a wake-up but running it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -72,19 +73,19 @@ impl Schedule {
         }
     }
 
-    /// From now on this queue is looked after. Its first run follows the confirmation of its subscription.
+    /// From now on this queue is looked after. Its first run follows the confirmation of its subscription. An id is
+    /// not used again after [`Schedule::close`]: the last run's end may be still to come.
     pub(crate) fn open(&mut self, queue: QueueId, now: Instant) {
-        let state = Queue {
-            wake: None,
-            sweep: now + UNCONFIRMED,
-            serving: None,
-            not_before: None,
-            failures: 0,
-            running: false,
-        };
-        self.timers.insert((state.due(), queue));
-        if let Some(old) = self.queues.insert(queue, state) {
-            self.timers.remove(&(old.due(), queue));
+        if let Entry::Vacant(place) = self.queues.entry(queue) {
+            let state = place.insert(Queue {
+                wake: None,
+                sweep: now + UNCONFIRMED,
+                serving: None,
+                not_before: None,
+                failures: 0,
+                running: false,
+            });
+            self.timers.insert((state.due(), queue));
         }
     }
 
@@ -167,3 +168,6 @@ impl Schedule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
