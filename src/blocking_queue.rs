@@ -270,9 +270,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Cancel safety
     /// Cancel safe: it only reads.
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let command = Command::new("LRANGE").arg(self.target()).number(0).number(-1);
-        let reply = self.queue.read("read_all", command).await?;
-        let payloads = self.queue.shape("read_all", reply.into_all_bytes())?;
+        let call = script::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
+        let reply = self.queue.run("read_all", call).await?;
+        let payloads = self.queue.shape("read_all", reply.into_counted_bytes())?;
         payloads.into_iter().map(|payload| self.queue.decode("read_all", payload)).collect()
     }
 

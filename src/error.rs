@@ -108,7 +108,7 @@ impl Error {
                 ErrorKind::OutcomeUnknown,
                 format!("the reply was lost ({why}); the server may or may not have done it"),
             ),
-            OpError::Server(why) if why.starts_with("WRONGTYPE") => (
+            OpError::Server(why) if why.contains("WRONGTYPE") => (
                 ErrorKind::Refused,
                 "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue".into(),
             ),

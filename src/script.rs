@@ -1,4 +1,8 @@
 //! The Lua scripts, one file each, and how they are run.
+//!
+//! An array of three or four strings that begins with `message`, `subscribe` or the like is taken for an announcement
+//! by the client library, on every connection: it swallows the reply, and gives the next one to the wrong caller. So
+//! whatever answers with strings that others wrote puts a number in front of them.
 
 use bytes::Bytes;
 use tokio::time::sleep;
@@ -22,25 +26,27 @@ macro_rules! script {
     };
 }
 
-pub(crate) static OFFER: Script = script!("2f1b4adfd2901dae125ee3f749ce0c86f8d393e8", 3, "offer");
+pub(crate) static OFFER: Script = script!("b4b4c24b9b03aa8d8a256e90884224baad4a6ca0", 3, "offer");
 pub(crate) static TRANSFER: Script =
-    script!("06c70aee5197342d22d0bdb60ff62b6943279c22", 4, "entry", "lists", "transfer");
+    script!("277893d020d5069d11ef9b4469850bd511afe911", 4, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
-pub(crate) static RESCHEDULE: Script = script!("7ab66380e3dcdc0f986d4a813e7d6c5bf26fd6bf", 2, "reschedule");
-pub(crate) static POLL: Script = script!("7aa791550dcb37767250f63d023ec0a80559153f", 4, "entry", "poll");
-pub(crate) static RESTORE: Script = script!("769de3c95967137f66636552a85cb8261fa63463", 3, "restore");
+pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
+pub(crate) static POLL: Script =
+    script!("9cee8b63f9fde44533a2836402f0bd5131695390", 4, "counted", "entry", "poll");
+pub(crate) static RESTORE: Script = script!("95566423df258e2c1f5240ad27bd0d32fd49ed64", 4, "restore");
 pub(crate) static CONTAINS: Script =
-    script!("2c10153421b6ecb9e2d1ff3de62eee150bc5eb01", 1, "entry", "lists", "contains");
+    script!("0d78836a93929d61ca9c98a0ed9b2c7a01e4b189", 1, "entry", "lists", "contains");
 pub(crate) static CONTAINS_READY: Script =
-    script!("af43c0ce60a21fa967d638cf52744a6be3103998", 1, "plain", "lists", "contains");
+    script!("065ada9608c0b42289f94274eefdf2f1dfa989c0", 1, "plain", "lists", "contains");
 pub(crate) static REMOVE_READY: Script =
-    script!("84f5c70ec4225422e692bbf76c43dc45485d7014", 1, "lists", "remove_ready");
+    script!("ac83746ffc9a85a6274bb16f303022950b4e745e", 1, "lists", "remove_ready");
+pub(crate) static RANGE: Script = script!("91a220d8b3eb682e2be8f9cd69fa13793e6d76d0", 1, "counted", "range");
 pub(crate) static REMOVE: Script =
-    script!("ca7d29eaccb04c5965744fe2ceccf518e869aef0", 2, "entry", "lists", "remove");
+    script!("09dac238e38bc13da9cbabd5594ee255391d7eaf", 2, "entry", "lists", "remove");
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
     script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
-pub(crate) static TAKE: Script = script!("9ef9b9b64eebec1d58598ebaced53c49814a247c", 3, "take");
+pub(crate) static TAKE: Script = script!("3b526044698c74bd9aa895df0f5074de4fb72a09", 3, "counted", "take");
 pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
 
 impl Script {
@@ -142,6 +148,7 @@ mod tests {
             ("contains", &CONTAINS),
             ("contains, of ready ones", &CONTAINS_READY),
             ("remove_ready", &REMOVE_READY),
+            ("range", &RANGE),
             ("remove", &REMOVE),
             ("poll_last_and_offer_first_to", &POLL_LAST_AND_OFFER_FIRST_TO),
             ("expire", &EXPIRE),

@@ -27,9 +27,15 @@ fn is_blocking(line: &str) -> bool {
 
 /// Kills connections of one kind, again and again under load; returns how many were killed.
 /// Only the death of a connection with a parked pop may cost anything, and then one payload.
-async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize, most_lost: usize) {
+async fn kill_repeatedly(
+    what: &str,
+    wanted: impl Fn(&str) -> bool,
+    producers: usize,
+    times: usize,
+    most_lost: usize,
+) {
     let server = Server::start();
-    let load = Load::start(&server.url(), 4, TAKERS).await;
+    let load = Load::start(&server.url(), producers, TAKERS).await;
     load.goes_on(100).await;
     let (mut killed, mut recovery) = (0, Vec::new());
     while killed < times {
@@ -57,23 +63,23 @@ async fn kill_repeatedly(what: &str, wanted: impl Fn(&str) -> bool, times: usize
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_command_connections() {
     let commands = |line: &str| line.contains(" name=offers") && !is_subscriber(line) && !is_blocking(line);
-    kill_repeatedly("commands", commands, 300, 0).await;
+    kill_repeatedly("commands", commands, 4, 200, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_takers_command_connection() {
     let commands = |line: &str| line.contains(" name=takes") && !is_subscriber(line) && !is_blocking(line);
-    kill_repeatedly("takers' commands", commands, 200, 0).await;
+    kill_repeatedly("takers' commands", commands, 4, 100, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_blocking_connection() {
-    kill_repeatedly("blocking pops", is_blocking, 200, 200).await;
+    kill_repeatedly("blocking pops", is_blocking, 1, 200, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_subscribers() {
-    kill_repeatedly("subscribers", is_subscriber, 300, 0).await;
+    kill_repeatedly("subscribers", is_subscriber, 4, 200, 0).await;
 }
 
 /// How many take at the same time.

@@ -11,6 +11,9 @@ use crate::entry;
 use crate::error::{Error, Result};
 use crate::transfer;
 
+/// No option is longer, so that no sum of times overflows.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// The options of a [`Client`]. Each setter says its default, and why it is that.
 ///
 /// # Examples
@@ -90,14 +93,14 @@ impl Builder {
     /// How long [`Builder::connect`] keeps trying while no server answers. Defaults to 10 s: services and their
     /// server often start together.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+        self.connect_timeout = timeout.min(LONGEST);
         self
     }
 
     /// How long a command may take, the wait for a connection included; what blocks by nature is not limited by it.
     /// Defaults to 5 s: longer than a failover or a slow command usually takes, and short enough to be told.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
-        self.command_timeout = timeout;
+        self.command_timeout = timeout.min(LONGEST);
         self
     }
 
@@ -118,14 +121,14 @@ impl Builder {
     /// The time after which a transfer call stops taking further steps, so that others get at the server. Defaults
     /// to 10 ms: most of what a call can gain by being long is gained by then.
     pub fn transfer_budget(mut self, budget: Duration) -> Self {
-        self.transfer_budget = budget;
+        self.transfer_budget = budget.min(LONGEST);
         self
     }
 
     /// How often a queue is looked at of which nothing was heard, each time with up to a quarter of jitter more.
     /// Defaults to 60 s: it only mends what no message, reply or reconnection told of. At least 1 s.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
-        self.sweep_interval = interval;
+        self.sweep_interval = interval.min(LONGEST);
         self
     }
 

@@ -1,7 +1,7 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -54,6 +54,11 @@ pub(crate) struct Link {
     session: watch::Receiver<Option<Session>>,
     supervisor: AbortOnDropHandle<()>,
     closed: AtomicBool,
+    /// One more than the number of the last session that was given up.
+    given_up: AtomicU64,
+    opened: Instant,
+    /// When the last reply came, in ms since the link was opened.
+    last_reply: AtomicU64,
 }
 
 impl fmt::Debug for Link {
@@ -82,11 +87,22 @@ impl Link {
     pub(super) async fn open_once(options: &Options, role: Role) -> Result<Self, ConnectError> {
         let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
         let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT);
-        let connection = match timeout(within, client.init()).await {
-            Ok(Ok(connection)) => AbortOnDropHandle::new(connection),
+        // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
+        let mut connection = AbortOnDropHandle::new(client.connect());
+        let connecting = async {
+            tokio::select! {
+                connected = client.wait_for_connect() => connected,
+                ended = &mut connection => match ended {
+                    Ok(result) => result,
+                    Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
+                },
+            }
+        };
+        match timeout(within, connecting).await {
+            Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(refusal(&error)),
             Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
-        };
+        }
         let events = Events { lost: client.error_rx(), back: client.reconnect_rx() };
         let first = introduce(&client, &options.client_name, 0)
             .await
@@ -101,6 +117,9 @@ impl Link {
             session,
             supervisor,
             closed: AtomicBool::new(false),
+            given_up: AtomicU64::new(0),
+            opened: Instant::now(),
+            last_reply: AtomicU64::new(0),
         })
     }
 
@@ -130,8 +149,10 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
+        let sent = self.millis();
         match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
+                self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
                 let reply = Reply::of_frame(frame);
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.starts_with("READONLY")) {
                     // The server was demoted: whoever is the master now answers at the same address.
@@ -139,8 +160,19 @@ impl Link {
                 }
                 reply
             }
-            Err(error) => Err(OpError::of_sent(&error)),
+            Err(error) => {
+                // The library's own check for a silent server is put off by every further command that is written.
+                let silent = self.last_reply.load(Ordering::Relaxed) < sent;
+                if *error.kind() == FredErrorKind::Timeout && silent {
+                    self.reconnect();
+                }
+                Err(OpError::of_sent(&error))
+            }
         }
+    }
+
+    fn millis(&self) -> u64 {
+        self.opened.elapsed().as_millis() as u64
     }
 
     /// Waits until there is a connection.
@@ -164,6 +196,11 @@ impl Link {
 
     /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
+        // Without a session a reconnection is under way; and once for each is enough.
+        let Some(session) = self.session() else { return };
+        if self.given_up.swap(session.number + 1, Ordering::Relaxed) == session.number + 1 {
+            return;
+        }
         let client = self.client.clone();
         // Its future ends with the reconnection, for which the caller need not wait.
         tokio::spawn(async move { client.force_reconnection().await });
@@ -276,6 +313,8 @@ async fn supervise(
                 if matches!(back, Err(Closed)) {
                     break;
                 }
+                // A forced reconnection tells of no loss.
+                session.send_replace(None);
             }
             () = sleep(PROBE), if !connected => {}
             ended = &mut connection => {
@@ -286,10 +325,7 @@ async fn supervise(
                     break;
                 }
                 sleep(PROBE).await;
-                match client.init().await {
-                    Ok(handle) => connection = AbortOnDropHandle::new(handle),
-                    Err(_) => connection = AbortOnDropHandle::new(client.connect()),
-                }
+                connection = AbortOnDropHandle::new(client.connect());
                 continue;
             }
         }

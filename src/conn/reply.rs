@@ -42,7 +42,9 @@ impl OpError {
     /// An error reply. Some say that the server did not even look at the command: those are worth another try.
     fn of_reply(message: &str) -> Self {
         const NOT_NOW: [&str; 4] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY "];
-        if NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
+        // Redis 6.2 wraps the error of a script's command into one of its own.
+        let demoted = message.contains("READONLY You can't write");
+        if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
             Self::NotExecuted(message.to_owned())
         } else {
             Self::Server(message.to_owned())
@@ -117,6 +119,11 @@ impl Reply {
 
     pub(crate) fn into_all_bytes(self) -> Result<Vec<Bytes>, Shape> {
         self.into_array()?.into_iter().map(Self::into_bytes).collect()
+    }
+
+    /// The strings behind their number: see `script.rs`.
+    pub(crate) fn into_counted_bytes(self) -> Result<Vec<Bytes>, Shape> {
+        self.into_array()?.into_iter().skip(1).map(Self::into_bytes).collect()
     }
 
     /// Exactly `N` elements of an array.

@@ -11,8 +11,8 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, timeout};
 
-use super::Conn;
 use super::link::{Link, Session};
+use super::{Conn, Reply};
 
 /// Channels per SUBSCRIBE: many queues are opened in few commands, none of which holds the server for long.
 const BATCH: usize = 500;
@@ -20,6 +20,8 @@ const BATCH: usize = 500;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a silent connection is tested. A half-open one would otherwise never be noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a refused subscription is left alone; until then the sweeps find what is due.
+const REFUSED: Duration = Duration::from_secs(1);
 /// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then [`Notice::Missed`] is told.
 const NOTICES: usize = 1024;
 
@@ -90,6 +92,7 @@ async fn run(conn: Conn, wishes: mpsc::UnboundedReceiver<Wish>, notices: mpsc::S
         wanted: HashSet::new(),
         unconfirmed: Vec::new(),
         unwanted: Vec::new(),
+        not_before: Instant::now(),
     };
     subscriber.run().await;
 }
@@ -106,6 +109,8 @@ struct Subscriber {
     unconfirmed: Vec<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
+    /// No further try to subscribe before this time.
+    not_before: Instant,
 }
 
 impl Subscriber {
@@ -129,7 +134,9 @@ impl Subscriber {
     /// One event; `None` when nobody listens any more.
     async fn step(&mut self) -> Option<Step> {
         let connected = self.link.session().is_some();
-        let subscribe = connected && !(self.unconfirmed.is_empty() && self.unwanted.is_empty());
+        let wishes = connected && !(self.unconfirmed.is_empty() && self.unwanted.is_empty());
+        let waits = wishes && Instant::now() < self.not_before;
+        let subscribe = wishes && !waits;
         tokio::select! {
             biased;
             wish = self.wishes.recv() => {
@@ -153,6 +160,7 @@ impl Subscriber {
                 Err(RecvError::Lagged(_)) => Notice::Missed,
                 Err(RecvError::Closed) => return None,
             })),
+            () = tokio::time::sleep_until(self.not_before), if waits => Some(Step::Again),
             _ = self.ping.tick() => {
                 if connected && !self.answers().await {
                     self.give_up_connection().await;
@@ -200,6 +208,8 @@ impl Subscriber {
             return None;
         }
         if !confirmed {
+            // Refused, or silent. Either way the replies of this connection are no longer to be trusted.
+            self.not_before = Instant::now() + REFUSED;
             self.give_up_connection().await;
             return None;
         }
@@ -208,11 +218,17 @@ impl Subscriber {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Whether the server answers on this very connection.
+    /// Whether the server answers on this very connection: with `PONG`, or while subscribed with `["pong", ""]`. Any
+    /// other reply is one to an earlier command, such as a refusal to subscribe.
     async fn answers(&self) -> bool {
         let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
         let answer = self.link.client().custom_raw::<&str>(ping, vec![]);
-        matches!(timeout(ANSWER_TIMEOUT, answer).await, Ok(Ok(_)))
+        let Ok(Ok(frame)) = timeout(ANSWER_TIMEOUT, answer).await else { return false };
+        match Reply::of_frame(frame) {
+            Ok(Reply::Bytes(pong)) => pong == "PONG",
+            Ok(Reply::Array(parts)) => parts.first() == Some(&Reply::Bytes(Bytes::from_static(b"pong"))),
+            _ => false,
+        }
     }
 
     /// Asks for a new connection and leaves the old one some time to end.

@@ -72,7 +72,6 @@ pub(super) async fn store(
                 pause *= 2;
             }
             // Whatever this try says, the first one may have been executed.
-            Err(OpError::Closed) => return Err(OpError::Closed),
             Err(error) => return Err(OpError::Unknown(error.to_string())),
         }
     }

@@ -67,9 +67,9 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn range(&self, verb: &str, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
-        let command = Command::new("LRANGE").arg(list).number(first).number(last);
-        let reply = self.queue.read(verb, command).await?;
-        self.queue.shape(verb, reply.into_all_bytes())
+        let call = script::RANGE.on(&[&list]).number(first).number(last).again_is_harmless();
+        let reply = self.queue.run(verb, call).await?;
+        self.queue.shape(verb, reply.into_counted_bytes())
     }
 
     /// Whether a payload with the same bytes is pending. Reads through the list on the server.

@@ -66,7 +66,7 @@ async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<(Bytes, Bytes
         .number(script::REMEMBERED_MS)
         .run_until_answered(conn)
         .await?;
-    let items = reply.into_all_bytes()?;
+    let items = reply.into_counted_bytes()?;
     if !items.is_empty() {
         // If this is lost, the server forgets by itself.
         let _ = conn.call(Command::new("DEL").arg(claim)).await;
@@ -96,9 +96,11 @@ impl Drop for Polled {
         // Whoever drops it may be outside of the runtime.
         let errand = self.engine.errands.track_future(async move {
             let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
+            let marker = keys.returned();
             for attempt in 0.. {
                 let call = script::RESTORE
-                    .on(&[keys.timeout_set(), keys.ordered_list(), &channel])
+                    .on(&[keys.timeout_set(), keys.ordered_list(), &channel, &marker])
+                    .number(script::REMEMBERED_MS)
                     .args(args.iter().cloned())
                     .again_is_harmless();
                 match call.run(&engine.conn).await {

@@ -167,7 +167,7 @@ pub(super) async fn ask(
         let call = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
         let call = call.arg(pop).number(most).number(script::REMEMBERED_MS);
         let more = match call.run_until_answered(conn).await {
-            Ok(reply) => reply.into_all_bytes()?,
+            Ok(reply) => reply.into_counted_bytes()?,
             // What came before the error is here, and must not go with it.
             Err(_) if !taken.is_empty() => break,
             Err(error) => return Err(error),

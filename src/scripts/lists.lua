@@ -1,5 +1,6 @@
 -- Work on lists in chunks: in front of every script that appends or removes many elements.
 local MISSES = 12 -- up to this many entries are removed from the list one by one, more in one pass
+local TOMBSTONE = 'redelay:removed' -- what an element becomes before all such are removed in one pass
 local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 
 local function push(key, values)
@@ -8,11 +9,19 @@ local function push(key, values)
     end
 end
 
--- Removes each entry from the list once, wherever it is; an entry that is not there is no error.
+-- Removes entries from the list, wherever they are, each as often as it is named; one that is not there is no error.
 local function remove_from_list(list, entries)
     local wanted, left = {}, #entries
     for _, entry in ipairs(entries) do
-        wanted[entry] = true
+        wanted[entry] = (wanted[entry] or 0) + 1
+    end
+    local function is_wanted(entry)
+        local times = wanted[entry]
+        if times then
+            wanted[entry] = times > 1 and times - 1 or nil
+            left = left - 1
+        end
+        return times
     end
     -- Entries offered in order of their due times are the list's first.
     local start, going = 0, true
@@ -20,36 +29,34 @@ local function remove_from_list(list, entries)
         local chunk = redis.call('LRANGE', list, start, start + math.min(left, CHUNK) - 1)
         going = #chunk > 0
         for _, entry in ipairs(chunk) do
-            if not wanted[entry] then
+            if not is_wanted(entry) then
                 going = false
                 break
             end
-            wanted[entry] = nil
-            start, left = start + 1, left - 1
+            start = start + 1
         end
     end
     if start > 0 then
         redis.call('LTRIM', list, start, -1)
     end
     if left > 0 and left <= MISSES then
-        for entry in pairs(wanted) do
-            redis.call('LREM', list, 1, entry)
+        for entry, times in pairs(wanted) do
+            redis.call('LREM', list, times, entry)
         end
     elseif left > 0 then
-        local tombstone, found, at = 'redelay:moved', 0, 0
+        local found, at = 0, 0
         repeat
             local chunk = redis.call('LRANGE', list, at, at + CHUNK - 1)
             for i, entry in ipairs(chunk) do
-                if wanted[entry] then
-                    wanted[entry] = nil
-                    redis.call('LSET', list, at + i - 1, tombstone)
+                if is_wanted(entry) then
+                    redis.call('LSET', list, at + i - 1, TOMBSTONE)
                     found = found + 1
                 end
             end
             at = at + CHUNK
-        until found == left or #chunk < CHUNK
+        until left == 0 or #chunk < CHUNK
         if found > 0 then
-            redis.call('LREM', list, found, tombstone)
+            redis.call('LREM', list, found, TOMBSTONE)
         end
     end
 end

@@ -1,11 +1,11 @@
 -- Takes the oldest offered entries out of the queue before they are due, in such a way that a lost reply loses none.
 -- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 claim: remembers what this very poll took
 -- ARGV   1 most entries, 1..1000   2 ms for which the claim is kept
--- Reply  {entry, score or '', entry, score or '', ...}
+-- Reply  {how many strings follow, entry, score or '', entry, score or '', ...}; why the number: see script.rs
 -- Cost   O(log n) per entry
 -- After a lost reply the same poll is sent again, and gets what the first try took. Then the claim is deleted.
 if redis.call('EXISTS', KEYS[4]) == 1 then
-    return redis.call('LRANGE', KEYS[4], 0, -1)
+    return counted(redis.call('LRANGE', KEYS[4], 0, -1))
 end
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[3])
@@ -30,4 +30,4 @@ if #polled > 0 then
     redis.call('RPUSH', KEYS[4], unpack(polled))
     redis.call('PEXPIRE', KEYS[4], ARGV[2])
 end
-return polled
+return counted(polled)

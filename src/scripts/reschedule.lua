@@ -17,6 +17,6 @@ local score = string.format('%.0f', due)
 redis.call('ZADD', KEYS[1], 'XX', score, ARGV[3])
 -- Redisson arms its timer with whatever is announced, later times too: so only a head is announced.
 if redis.call('ZRANGE', KEYS[1], 0, 0)[1] == ARGV[3] then
-    redis.call('PUBLISH', KEYS[2], score)
+    redis.pcall('PUBLISH', KEYS[2], score)
 end
 return now

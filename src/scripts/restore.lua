@@ -1,11 +1,15 @@
 -- Puts polled entries back to the head of the ordered list, with the due times they had.
--- KEYS   1 timeout set   2 ordered list   3 wake-up channel
--- ARGV   score or '', entry, score or '', entry, ... in the order in which they were polled
--- Reply  how many were put back; a second try puts none back twice
+-- KEYS   1 timeout set   2 ordered list   3 wake-up channel   4 marker of this return
+-- ARGV   1 ms for which the marker remembers   2.. score or '', entry, score or '', entry, ... in the order of the poll
+-- Reply  how many were put back; a second try, after a lost reply, puts none back twice
 -- Cost   O(log n) per entry
+redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[2])
+if not redis.call('SET', KEYS[4], '1', 'NX', 'PX', ARGV[1]) then
+    return 0
+end
 local restored = {}
-for i = #ARGV - 1, 1, -2 do
+for i = #ARGV - 1, 2, -2 do
     local score, entry = ARGV[i], ARGV[i + 1]
     if score == '' or redis.call('ZADD', KEYS[1], 'NX', score, entry) == 1 then
         redis.call('LPUSH', KEYS[2], entry)
@@ -14,7 +18,8 @@ for i = #ARGV - 1, 1, -2 do
     end
 end
 local head = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
-if head and restored[head] then
-    redis.call('PUBLISH', KEYS[3], restored[head])
+-- Redisson throws at anything but an integer.
+if head and restored[head] and string.match(restored[head], '^%d+$') then
+    redis.pcall('PUBLISH', KEYS[3], restored[head])
 end
 return #restored

@@ -85,7 +85,7 @@ impl Load {
             let keys = server.keys();
             !keys.iter().any(|key| key.starts_with(b"redisson") || key == QUEUE.as_bytes())
         };
-        until_async_within(Duration::from_secs(30), "everything was moved and taken", empty).await;
+        until_async_within(Duration::from_secs(120), "everything was moved and taken", empty).await;
         // What is on its way to a taker arrives, or comes back before the shutdown ends.
         for client in &self.clients {
             client.shutdown().await;
