@@ -396,3 +396,33 @@ async fn dropping_the_last_clone_closes_everything() {
     drop(delayed);
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
 }
+
+/// The client library takes some arrays of strings for announcements, and then gives replies to the wrong callers.
+#[tokio::test]
+async fn payloads_that_read_like_announcements() {
+    let server = Server::start();
+    let (_client, ready, delayed) = queues(&server).await;
+    let words = [
+        "message",
+        "pmessage",
+        "smessage",
+        "subscribe",
+        "psubscribe",
+        "unsubscribe",
+        "punsubscribe",
+        "pubsub",
+    ];
+    for word in words {
+        for count in 3..=5 {
+            let values: Vec<String> = std::iter::once(word).chain(["a"; 4]).take(count).map(text).collect();
+            ready.offer_all(&values).await.unwrap();
+            assert_eq!(ready.read_all().await.unwrap(), values);
+            let drained = ready.drain(count).await.unwrap();
+            assert_eq!(drained.into_iter().map(Result::unwrap).collect::<Vec<_>>(), values);
+            delayed.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap();
+            assert_eq!(delayed.read_all().await.unwrap(), values);
+            assert_eq!(delayed.poll_many(count).await.unwrap().len(), count);
+            assert_eq!(ready.len().await.unwrap(), 0, "replies stay in step");
+        }
+    }
+}

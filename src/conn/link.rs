@@ -254,6 +254,9 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
 
 fn refusal(error: &FredError) -> ConnectError {
     let why = error.details().to_owned();
+    if why.contains("DB index is out of range") {
+        return ConnectError::Url(format!("the server has no database of this number ({why})"));
+    }
     match error.kind() {
         FredErrorKind::Auth => ConnectError::Refused(why),
         FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => ConnectError::Url(why),

@@ -84,16 +84,18 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
             ));
         }
     }
+    let is_socket = scheme.ends_with("+unix");
+    let no_path = is_socket && matches!(rest.split('?').next(), None | Some("" | "/"));
     // The library's own messages are not passed on: they may quote the URL, and with it the password.
-    let Ok(mut config) = Config::from_url(url) else {
-        return refuse(if scheme.ends_with("+unix") {
+    let Some(mut config) = Config::from_url(url).ok().filter(|_| !no_path) else {
+        return refuse(if is_socket {
             "write redis+unix:///path/to/redis.sock, with an optional ?db=N".into()
         } else {
             "write redis://[user:password@]host[:port][/database], with the user and password percent-encoded"
                 .into()
         });
     };
-    if scheme.ends_with("+unix") {
+    if is_socket {
         config.database = unix_database(rest)?;
     }
     config.fail_fast = true;

@@ -117,10 +117,6 @@ impl Reply {
         }
     }
 
-    pub(crate) fn into_all_bytes(self) -> Result<Vec<Bytes>, Shape> {
-        self.into_array()?.into_iter().map(Self::into_bytes).collect()
-    }
-
     /// The strings behind their number: see `script.rs`.
     pub(crate) fn into_counted_bytes(self) -> Result<Vec<Bytes>, Shape> {
         self.into_array()?.into_iter().skip(1).map(Self::into_bytes).collect()

@@ -95,7 +95,6 @@ enum Request {
 struct Taker {
     id: WaiterId,
     lists: Vec<Name>,
-    want: usize,
     patient: bool,
     /// The step at which it came.
     came: usize,
@@ -284,7 +283,6 @@ impl World {
         self.takers.push(Taker {
             id,
             lists: lists.to_vec(),
-            want,
             patient: patience == Patience::Endless,
             came: self.step,
             answer: Waiting::Yet(receiver),
@@ -518,7 +516,9 @@ impl World {
             return;
         }
         match &self.calls[at].action {
-            Action::Park { hurry: false, .. } if self.calls[at].interrupted && self.step % 2 == 0 => {
+            Action::Park { hurry: false, .. }
+                if self.calls[at].interrupted && self.step.is_multiple_of(2) =>
+            {
                 self.calls[at].stage = Stage::Parked(Parked::NotSent);
             }
             Action::Park { keys, .. } => {

@@ -98,7 +98,7 @@ impl Pair {
         }
     }
 
-    fn from_now(&self, offset: i64) -> Instant {
+    fn at(&self, offset: i64) -> Instant {
         let offset_abs = ms(offset.unsigned_abs());
         if offset < 0 { self.now - offset_abs } else { self.now + offset_abs }
     }
@@ -129,7 +129,7 @@ impl Pair {
             }
             Event::Announce(which, offset) => {
                 let Some(queue) = self.queue(which) else { return Ok(()) };
-                let at = self.from_now(offset);
+                let at = self.at(offset);
                 self.schedule.announced(queue, at);
                 if let Some(known) = self.model.get_mut(&queue) {
                     known.named.insert(at);
@@ -147,7 +147,7 @@ impl Pair {
             Event::Next => self.run_next()?,
             Event::Finish(which, head) => {
                 let Some(queue) = self.end_of_run(which) else { return Ok(()) };
-                let head = head.map(|offset| self.from_now(offset));
+                let head = head.map(|offset| self.at(offset));
                 self.schedule.finished(queue, now, head);
                 if let Some(known) = self.model.get_mut(&queue) {
                     *known = Known {

@@ -1,0 +1,164 @@
+//! The end of a client: what was on its way is given back, where it came from and as it was, before the connections
+//! close; and a future may be dropped even where its runtime is not.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay_fixture::{Server, until, until_async};
+use tokio_test::task::{self, Spawn};
+use tokio_test::{assert_pending, assert_ready};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
+const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
+
+async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
+    let client = Client::connect(&server.url()).await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    (client, ready, delayed)
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A future that waits.
+fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
+    let future: Boxed<T> = Box::pin(future);
+    let mut spawned = task::spawn(future);
+    assert_pending!(spawned.poll());
+    spawned
+}
+
+/// Returns when the future has what it waits for, and has not been polled since.
+async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
+    until_async("woken", || std::future::ready(spawned.is_woken())).await;
+}
+
+/// A taker that was handed an element and has not read it.
+async fn unread_take(
+    server: &Server,
+    ready: &BlockingQueue<String>,
+) -> Spawn<Boxed<redelay::Result<String>>> {
+    let ready = ready.clone();
+    let mut take = pending(async move { ready.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut take).await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+    take
+}
+
+/// One entry, due in an hour.
+async fn offer_one(server: &Server, delayed: &DelayedQueue<String>) -> Vec<(Vec<u8>, f64)> {
+    delayed.offer(&"a".to_owned(), HOUR).await.unwrap();
+    let entries = server.zset(TIMEOUT_SET);
+    assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    entries
+}
+
+/// Looks at the server so often that whatever goes on meanwhile has happened.
+async fn meanwhile(server: &Server) {
+    for _ in 0..50 {
+        server.cmd(["PING"]);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server).await;
+    let take = unread_take(&server, &ready).await;
+    drop((client, ready, delayed));
+    assert!(server.clients_named("redelay") > 0, "the taker keeps the client");
+    drop(take);
+    until_async("given back", || async { server.list("q") == [b"a"] }).await;
+    until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
+}
+
+#[tokio::test]
+async fn shutdown_gives_back_what_is_dropped_unread() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let take = unread_take(&server, &ready).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    until_async("the subscription ends", || async {
+        server.subscribers("redisson_delay_queue_channel:{q}") == 0
+    })
+    .await;
+    meanwhile(&server).await;
+    drop(take);
+    shutdown.await;
+    assert_eq!(server.list("q"), [b"a"]);
+}
+
+#[tokio::test]
+async fn an_element_read_during_the_shutdown_is_the_takers() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let mut take = unread_take(&server, &ready).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    assert_eq!(assert_ready!(take.poll()).unwrap(), "a");
+    shutdown.await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
+    for half_way in [false, true] {
+        let server = Server::start();
+        let (client, _ready, delayed) = queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        if half_way {
+            woken(&mut poll).await;
+            assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
+        }
+        drop(poll);
+        client.shutdown().await;
+        assert_eq!(server.zset(TIMEOUT_SET), entries);
+        assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    }
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_and_is_dropped_unread_meanwhile() {
+    let server = Server::start();
+    let (client, _ready, delayed) = queues(&server).await;
+    let entries = offer_one(&server, &delayed).await;
+    let mut poll = pending(async move { delayed.poll().await });
+    woken(&mut poll).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    until_async("the subscription ends", || async {
+        server.subscribers("redisson_delay_queue_channel:{q}") == 0
+    })
+    .await;
+    meanwhile(&server).await;
+    drop(poll);
+    shutdown.await;
+    assert_eq!(server.zset(TIMEOUT_SET), entries);
+}
+
+#[test]
+fn what_is_dropped_outside_of_the_runtime_comes_back_too() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = Server::start();
+    let (take, poll, entries) = runtime.block_on(async {
+        let (_client, ready, delayed) = queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        woken(&mut poll).await;
+        (unread_take(&server, &ready).await, poll, entries)
+    });
+    drop(take);
+    until("the element is back", || server.list("q") == [b"a"]);
+    drop(poll);
+    until("the entry is back", || server.zset(TIMEOUT_SET) == entries);
+}
