@@ -176,7 +176,7 @@ impl Lane {
     /// The parked pop ended.
     pub(crate) fn parked(&mut self, outcome: Parked) {
         let Some(park) = self.park.take() else { return };
-        self.touched.extend(park.keys.iter().cloned());
+        self.touch_unclaimed(&park);
         match outcome {
             Parked::Payload(keys, payload) => {
                 // What is in flight stays so: a question's answer may hold payloads.
@@ -211,7 +211,7 @@ impl Lane {
     /// The lists that are none, out of those that were to be examined.
     pub(crate) fn examined(&mut self, wrong: &[Keys]) {
         let Some(park) = self.park.take() else { return };
-        self.touched.extend(park.keys.iter().cloned());
+        self.touch_unclaimed(&park);
         // Who came later finds out by a pop of its own: the list may have become one meanwhile.
         self.answer_all(|id, waiter| {
             let is_wrong = id < park.before && waiter.keys.iter().any(|keys| wrong.contains(keys));
@@ -373,6 +373,12 @@ impl Lane {
         list.served = self.served;
         list.unclaimed.extend((first..).zip(payloads));
         self.hand_out(keys);
+    }
+
+    /// What the pop on these lists stood in the way of may go back now. Those who wait are parked for again.
+    fn touch_unclaimed(&mut self, park: &Park) {
+        let is_unclaimed = |keys: &&Keys| self.lists.get(*keys).is_some_and(|list| list.waiting.is_empty());
+        self.touched.extend(park.keys.iter().filter(is_unclaimed).cloned());
     }
 
     /// Gives what is unclaimed of a list to those who wait for it, in order.

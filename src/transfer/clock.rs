@@ -66,6 +66,8 @@ impl ServerClock {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const EPOCH: i64 = 1_795_249_257_299_000;
@@ -109,6 +111,45 @@ mod tests {
         }
         for never in [f64::INFINITY, f64::NAN, 1e20] {
             assert_eq!(clock.instant_of(never), None, "{never}");
+        }
+    }
+
+    /// How long a call or a reply takes, ms.
+    fn way() -> impl Strategy<Value = u64> {
+        prop_oneof![0_u64..3, 0_u64..2_000]
+    }
+
+    /// What a bad quartz does, either way.
+    const PPM: i64 = DRIFT_PPM / 2;
+
+    proptest! {
+        /// Calls overlap, and their replies are seen in another order than they came; the clocks drift apart.
+        #[test]
+        fn is_never_late(
+            calls in proptest::collection::vec((0_u64..600_000, way(), way()), 1..10),
+            ppm in -PPM..=PPM,
+            ahead in 0_u64..100_000,
+        ) {
+            let start = Instant::now();
+            let shows = |at: u64| EPOCH + at as i64 * 1000 + at as i64 * ppm / 1000;
+            let mut clock = ServerClock::new(start);
+            let (mut sent, mut last) = (0, 0);
+            for (pause, there, back) in &calls {
+                sent += pause;
+                let received = sent + there + back;
+                clock.observe(start + ms(sent), start + ms(received), shows(sent + there));
+                last = last.max(received);
+            }
+            let right = start + ms(last + ahead);
+            let due = clock.instant_of(shows(last + ahead) as f64 / 1000.0).unwrap();
+            // What no bound can foresee: the drift from the last call to the due time; and a µs of rounding a call.
+            let rounding = Duration::from_micros(2 * calls.len() as u64);
+            let unforeseen = Duration::from_nanos((ahead + 4_000) * DRIFT_PPM as u64) + rounding;
+            prop_assert!(due <= right + unforeseen, "late by {:?}", due - right);
+            // The bounds widen with the time since the quickest call.
+            let quickest = calls.iter().map(|(_, there, back)| ms(there + back)).min().unwrap();
+            let widened = Duration::from_nanos(2 * (last + 4_000 * calls.len() as u64) * DRIFT_PPM as u64);
+            prop_assert!(due + quickest + widened + unforeseen >= right, "early by {:?}", right - due);
         }
     }
 }
