@@ -92,7 +92,7 @@ async fn an_offer_whose_reply_is_lost_is_stored_once() {
         let Queues { delayed, .. } = behind(&proxy).await;
         proxy.hold_replies(true);
         let (ticket, ()) =
-            tokio::join!(delayed.offer(&n, MINUTE), lose_replies(&proxy, || listed(&server) == 1),);
+            tokio::join!(delayed.offer(&n, MINUTE), lose_replies(&proxy, || listed(&server) == 1));
         assert_eq!(delayed.read_all().await.unwrap(), [n]);
         assert!(delayed.cancel(&ticket.unwrap()).await.unwrap(), "the ticket is of the entry that is stored");
         assert_eq!(stored(&server), 0);
