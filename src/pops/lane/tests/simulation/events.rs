@@ -1,0 +1,76 @@
+//! What may happen to takers, to the task and on the server.
+
+use super::*;
+
+/// One of those there are, modulo their number.
+type Which = usize;
+
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// A taker comes; if it races the one before, its request overtakes the other's.
+    Join { patience: Patience, lists: Vec<Name>, want: usize, races: bool },
+    /// A taker is dropped, whether it was answered or not.
+    Drop(Which),
+    /// A taker's time is over; perhaps there has been no connection for long.
+    Expire(Which, bool),
+    /// A taker reads its answer.
+    Read(Which),
+    /// The task receives what a taker sent.
+    Serve,
+    /// The task receives what comes back unread.
+    Return,
+    /// Some other client pushes.
+    Push(Name),
+    /// Some other client makes the list another type, or a list again.
+    Retype(Name),
+    /// The server runs a command.
+    Run(Which),
+    /// A reply arrives.
+    Reply(Which),
+    /// A command or its reply is lost with the connection.
+    Break(Which, Break),
+    /// The interrupt reaches the server.
+    Unblock,
+    /// A parked pop has been parked for as long as it may.
+    Slice,
+    /// Time passes.
+    Pass,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Break {
+    BeforeItWasSent,
+    BeforeItWasRun,
+    AfterItWasRun,
+}
+
+pub(super) fn event() -> impl Strategy<Value = Event> {
+    let which = || 0_usize..100;
+    let name = || 0..NAMES.len();
+    let some = || proptest::sample::subsequence(vec![0, 1, 2], 1..=3).prop_shuffle();
+    let join = prop_oneof![
+        3 => (name(), 1_usize..=3).prop_map(|(list, want)| (Patience::None, vec![list], want)),
+        4 => (name(), 1_usize..=3).prop_map(|(list, want)| (Patience::Endless, vec![list], want)),
+        3 => some().prop_map(|lists| (Patience::Endless, lists, 1)),
+        1 => some().prop_map(|lists| (Patience::Over, lists, 1)),
+    ];
+    let how =
+        prop_oneof![Just(Break::BeforeItWasSent), Just(Break::BeforeItWasRun), Just(Break::AfterItWasRun)];
+    prop_oneof![
+        8 => (join, proptest::bool::weighted(0.2))
+            .prop_map(|((patience, lists, want), races)| Event::Join { patience, lists, want, races }),
+        3 => which().prop_map(Event::Drop),
+        2 => (which(), proptest::bool::weighted(0.1)).prop_map(|(taker, down)| Event::Expire(taker, down)),
+        2 => which().prop_map(Event::Read),
+        12 => Just(Event::Serve),
+        2 => Just(Event::Return),
+        8 => name().prop_map(Event::Push),
+        1 => name().prop_map(Event::Retype),
+        10 => which().prop_map(Event::Run),
+        10 => which().prop_map(Event::Reply),
+        2 => (which(), how).prop_map(|(call, how)| Event::Break(call, how)),
+        3 => Just(Event::Unblock),
+        1 => Just(Event::Slice),
+        2 => Just(Event::Pass),
+    ]
+}
