@@ -58,6 +58,17 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// The name the handle was made with, before any mapping.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().name_prefix("shop:").connect().await?;
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// assert_eq!(orders.name(), "orders"); // The list on the server is `shop:orders`.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn name(&self) -> &str {
         &self.queue.name
@@ -94,6 +105,17 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::put`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// // Java's answer, which is always true, is not there.
+    /// orders.offer(&7).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn offer(&self, value: &T) -> Result<()> {
         self.push("offer", &[self.queue.encode("offer", value)?]).await
     }
@@ -105,6 +127,16 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::put`]; all are appended or none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 9]).await?; // Nobody else's payload gets between them.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "addAll")]
     pub async fn offer_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<()>
     where
@@ -128,6 +160,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// if let Some(order) = orders.peek().await? {
+    ///     println!("the next one is {order}, unless somebody takes it first");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn peek(&self) -> Result<Option<T>> {
         self.element("peek", 0).await
     }
@@ -139,6 +183,17 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 9]).await?;
+    /// assert_eq!(orders.peek_last().await?, Some(9)); // The newest, as long as nobody else puts.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn peek_last(&self) -> Result<Option<T>> {
         self.element("peek_last", -1).await
     }
@@ -156,6 +211,17 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let delayed = client.delayed_queue(&orders);
+    /// println!("{} to be taken, {} not due yet", orders.len().await?, delayed.size().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
         let reply = self.queue.read("len", Command::new("LLEN").arg(self.target())).await?;
@@ -169,6 +235,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// # let delayed = client.delayed_queue(&orders);
+    /// // What is not due yet is in the delayed queue, and does not count here.
+    /// let all_done = delayed.is_empty().await? && orders.is_empty().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.len().await? == 0)
     }
@@ -180,6 +258,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::String);
+    /// if !orders.contains(&"order 7".to_owned()).await? {
+    ///     println!("not ready: pending, taken, or written with other bytes");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn contains(&self, value: &T) -> Result<bool> {
         let payload = self.queue.encode("contains", value)?;
         let reply = self.queue.read("contains", Command::new("LPOS").arg(self.target()).arg(payload)).await?;
@@ -193,6 +283,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be removed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 7]).await?;
+    /// assert!(orders.remove(&7).await?);
+    /// assert_eq!(orders.read_all().await?, [8, 7]); // The first one only.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove(&self, value: &T) -> Result<bool> {
         let payload = self.queue.encode("remove", value)?;
         let command = Command::new("LREM").arg(self.target()).number(1).arg(payload);
@@ -207,6 +309,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8]).await?;
+    /// assert!(orders.contains_all(&[8, 7, 7]).await?); // How often does not count.
+    /// assert!(!orders.contains_all(&[7, 9]).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -226,6 +340,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 7]).await?;
+    /// assert!(orders.remove_all(&[7, 9]).await?); // Something was removed, though no 9.
+    /// assert_eq!(orders.read_all().await?, [8]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -240,6 +366,19 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let paid = [7, 9];
+    /// if orders.retain_all(&paid).await? {
+    ///     println!("whoever takes now gets paid orders only");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -269,6 +408,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// for (place, order) in orders.read_all().await?.iter().enumerate() {
+    ///     println!("{place}: {order}"); // Somebody may be taking it just now.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let call = script::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
         let reply = self.queue.run("read_all", call).await?;
@@ -283,6 +434,18 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be done.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let delayed = client.delayed_queue(&orders);
+    /// delayed.clear().await?; // First: what is pending may become ready at any time.
+    /// orders.clear().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn clear(&self) -> Result<bool> {
         self.remove_key("clear").await
     }
@@ -294,6 +457,19 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::clear`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.put(&7).await?;
+    /// assert!(orders.delete().await?);
+    /// assert!(!orders.delete().await?); // There is no list any more.
+    /// orders.put(&8).await?; // It is made again.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete(&self) -> Result<bool> {
         self.remove_key("delete").await
     }
@@ -306,10 +482,23 @@ impl<T: 'static> BlockingQueue<T> {
     /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a time beyond 10^15 ms, or the server's.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more, or the server's.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let prices = client.blocking_queue("prices", codec::Double);
+    /// prices.put(&9.99).await?;
+    /// // What is put later vanishes with it, unless the list has been empty in between.
+    /// assert!(prices.expire(Duration::from_secs(60)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
         let millis = crate::due::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
         let reply =

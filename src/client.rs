@@ -36,6 +36,9 @@ impl Client {
     /// # Errors
     /// As [`Builder::connect`].
     ///
+    /// # Cancel safety
+    /// Cancel safe: a connection half made is closed.
+    ///
     /// # Examples
     /// ```no_run
     /// # async fn example() -> redelay::Result<()> {
@@ -48,6 +51,15 @@ impl Client {
     }
 
     /// Starts from the default options.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().url("redis://localhost/2").client_name("billing").connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -95,6 +107,22 @@ impl Client {
     ///
     /// # Cancel safety
     /// Cancel safe: the end goes on in the background.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let taker = tokio::spawn(async move {
+    ///     while let Ok(order) = orders.take().await {
+    ///         println!("{order}"); // Runs to its end; then `take` answers that the client is closed.
+    ///     }
+    /// });
+    /// client.shutdown().await;
+    /// taker.await.expect("a taker that does not panic");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn shutdown(&self) {
         self.0.stop().await;
     }

@@ -31,6 +31,7 @@ pub use crate::error::CodecError;
 ///
 /// Both directions are called on the caller's task, never in the background, and must not block.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{Codec, CodecError};
 ///
@@ -57,6 +58,15 @@ pub trait Codec<T>: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the value has no representation in this format. Nothing is sent then.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::codec::{self, Codec};
+    ///
+    /// // The bytes that are compared by `contains` and `remove`, and that `redis-cli` shows.
+    /// assert_eq!(codec::Double.encode(&1e7)?, b"1.0E7");
+    /// # Ok::<(), codec::CodecError>(())
+    /// ```
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError>;
 
     /// The value of a payload. Called with whatever bytes anybody wrote: it must neither panic nor allocate without
@@ -64,5 +74,13 @@ pub trait Codec<T>: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the payload is no such value; the error should say what was expected, and where.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::codec::{self, Codec};
+    ///
+    /// let error = codec::Int.decode(b"7 pieces").unwrap_err();
+    /// assert!(error.to_string().starts_with("expected an integer from -2147483648"));
+    /// ```
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError>;
 }

@@ -16,6 +16,19 @@ use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
 /// The layout in which entries are written. Both are always read.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::{Client, EntryFormat, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let ready = client.blocking_queue("jobs", codec::Long);
+/// // A Redisson 3.21.0 still moves what is due in this queue.
+/// let jobs = client.delayed_queue(&ready).with_entry_format(EntryFormat::Legacy);
+/// jobs.offer(&7, Duration::from_secs(60)).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryFormat {

@@ -10,6 +10,21 @@ use crate::conn::{ConnectError, OpError};
 /// What was attempted, on which queue, why it failed, and what to do next.
 ///
 /// Match on [`Error::kind`] or ask one of the predicates; the text is for people and may change.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let orders = client.blocking_queue("orders", codec::Long);
+/// match orders.put(&7).await {
+///     Ok(()) => println!("it is there"),
+///     Err(error) if error.is_unavailable() => println!("it is not there: {error}"),
+///     Err(error) if error.is_outcome_unknown() => println!("it may be there: {error}"),
+///     Err(error) => return Err(error), // To try again does not help.
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -22,6 +37,20 @@ struct Inner {
 }
 
 /// The kinds of failure, each with one thing to do about it.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, ErrorKind};
+/// # async fn example() -> redelay::Result<()> {
+/// let error = Client::connect("redis://:secret@localhost").await.unwrap_err();
+/// match error.kind() {
+///     ErrorKind::Invalid => println!("the URL is wrong: {error}"),
+///     ErrorKind::Credentials => println!("the password is wrong: {error}"),
+///     _ => println!("no server: {error}"), // There may be more kinds in later versions.
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -46,28 +75,99 @@ pub enum ErrorKind {
 }
 
 /// The result of everything here.
+///
+/// # Examples
+/// ```
+/// # use std::time::Duration;
+/// # use redelay::DelayedQueue;
+/// async fn remind(reminders: &DelayedQueue<String>, whom: &str) -> redelay::Result<()> {
+///     reminders.offer(&whom.to_owned(), Duration::from_secs(3600)).await?;
+///     Ok(())
+/// }
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// The kind, to match on.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, ErrorKind, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// match orders.len().await {
+    ///     Err(error) if error.kind() == ErrorKind::Refused => println!("`orders` is no list: {error}"),
+    ///     length => println!("{} are ready", length?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
     /// The server may or may not have done it: the reply was lost. Repeat only what is harmless to repeat.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// # let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// let cancelled = match jobs.cancel(&ticket).await {
+    ///     // To repeat it is harmless, but false may mean then that the first call has done it.
+    ///     Err(error) if error.is_outcome_unknown() => jobs.cancel(&ticket).await?,
+    ///     answer => answer?,
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.0.kind == ErrorKind::OutcomeUnknown
     }
 
     /// Nothing was executed, and the same call may succeed later.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// while let Err(error) = jobs.offer(&7, Duration::from_secs(60)).await {
+    ///     if !error.is_unavailable() {
+    ///         return Err(error);
+    ///     }
+    ///     tokio::time::sleep(Duration::from_secs(1)).await; // It is certainly not stored: once more.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.0.kind == ErrorKind::Unavailable
     }
 
     /// The client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone was dropped.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// loop {
+    ///     match orders.take().await {
+    ///         Ok(order) => println!("{order}"),
+    ///         Err(error) if error.is_closed() => break, // Somebody called `shutdown`.
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.kind == ErrorKind::Closed
@@ -75,6 +175,22 @@ impl Error {
 
     /// The bytes that could not be decoded, when that is the reason. A payload that was taken is off the list: what
     /// is to be kept of it is here.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let rejected = client.blocking_queue("orders:rejected", codec::Bytes);
+    /// if let Err(error) = orders.take().await {
+    ///     match error.payload() {
+    ///         Some(payload) => rejected.put(payload).await?,
+    ///         None => return Err(error),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn payload(&self) -> Option<&Bytes> {
         self.0.payload.as_ref()
@@ -188,6 +304,7 @@ impl StdError for Error {
 
 /// Why a [`Codec`](crate::codec::Codec) could not encode or decode. Made from any error or text.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::CodecError;
 /// let error = CodecError::new("expected 8 bytes, found 3");
@@ -197,6 +314,14 @@ pub struct CodecError(Box<dyn StdError + Send + Sync>);
 
 impl CodecError {
     /// Wraps an error, or a text.
+    ///
+    /// # Examples
+    /// ```
+    /// use redelay::codec::CodecError;
+    ///
+    /// let parse = |text: &str| text.parse::<u16>().map_err(CodecError::new);
+    /// assert_eq!(parse("70000").unwrap_err().to_string(), "number too large to fit in target type");
+    /// ```
     pub fn new(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self(error.into())
     }

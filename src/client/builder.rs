@@ -65,6 +65,15 @@ impl Default for Builder {
 
 impl Builder {
     /// Where the server is; see [`Client::connect`] for the forms. Defaults to `redis://localhost:6379`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().url("redis://billing:p%40ss@redis.internal:6380/2").connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = url.into();
         self
@@ -78,6 +87,17 @@ impl Builder {
     }
 
     /// Puts a prefix before every queue name: the usual case of Redisson's `NameMapper`. Defaults to none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().name_prefix("shop:").connect().await?;
+    /// // In Redis `shop:orders`; what is pending is under `redisson_delay_queue:{shop:orders}`.
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name_prefix(self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         self.name_mapper(move |name| format!("{prefix}{name}"))
@@ -85,6 +105,16 @@ impl Builder {
 
     /// Maps every queue name to the name that is used on the server: Redisson's `NameMapper`, which must be the same
     /// in all services. The result decides about the braces of the other keys, as in Redisson. Defaults to no change.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().name_mapper(|name| format!("shop:{name}:v2")).connect().await?;
+    /// let orders = client.blocking_queue("orders", codec::Long); // In Redis `shop:orders:v2`.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name_mapper(mut self, map: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.name_mapper = Arc::new(map);
         self
@@ -92,6 +122,17 @@ impl Builder {
 
     /// How long [`Builder::connect`] keeps trying while no server answers. Defaults to 10 s: services and their
     /// server often start together.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// // A command line tool that says at once that nothing is running.
+    /// let client = Client::builder().connect_timeout(Duration::from_millis(500)).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout.min(LONGEST);
         self
@@ -99,6 +140,19 @@ impl Builder {
 
     /// How long a command may take, the wait for a connection included; what blocks by nature is not limited by it.
     /// Defaults to 5 s: longer than a failover or a slow command usually takes, and short enough to be told.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().command_timeout(Duration::from_secs(1)).connect().await?;
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.put(&7).await?; // Fails after a second at most,
+    /// orders.take().await?; // and this one still waits for as long as it takes.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command_timeout = timeout.min(LONGEST);
         self
@@ -106,6 +160,19 @@ impl Builder {
 
     /// Whether this client moves due entries. Defaults to true, for a queue that nobody moves stands still; several
     /// clients do not get into each other's way. With false, some other client, or a Redisson, has to.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// // Producers that come and go; the workers, or a Redisson, do the moving.
+    /// let producer = Client::builder().transfer(false).connect().await?;
+    /// let jobs = producer.delayed_queue(&producer.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn transfer(mut self, transfer: bool) -> Self {
         self.transfer = transfer;
         self
@@ -120,6 +187,18 @@ impl Builder {
 
     /// The time after which a transfer call stops taking further steps, so that others get at the server. Defaults
     /// to 10 ms: most of what a call can gain by being long is gained by then.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// // On a server whose other users cannot wait for long: shorter calls, and more of them.
+    /// let builder = Client::builder().transfer_budget(Duration::from_millis(2)).transfer_batch(500);
+    /// let client = builder.connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn transfer_budget(mut self, budget: Duration) -> Self {
         self.transfer_budget = budget.min(LONGEST);
         self
@@ -134,6 +213,18 @@ impl Builder {
 
     /// The largest payload that is sent, in bytes. Defaults to what a server takes as one string with its default
     /// `proto-max-bulk-len`: 512 MiB, less the header of an entry.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, ErrorKind, codec};
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder().max_payload(64 * 1024).connect().await?;
+    /// let files = client.blocking_queue("files", codec::Bytes);
+    /// let error = files.put(&vec![0; 100_000]).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Invalid); // Nothing was sent.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_payload(mut self, bytes: usize) -> Self {
         self.max_payload = bytes;
         self

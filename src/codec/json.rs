@@ -25,6 +25,7 @@ use super::{Codec, CodecError};
 /// the type's own `Deserialize` does. Encoding fails when the type's `Serialize` does, or for a map whose keys are lists
 /// or structs.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 /// use serde::{Deserialize, Serialize};

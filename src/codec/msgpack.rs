@@ -21,6 +21,7 @@ const MAX_DEPTH: usize = 127;
 /// nests deeper than 127 levels; the error names the offset, and quotes no value unless the type's own
 /// `Deserialize` does. Encoding fails when the type's `Serialize` does.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 /// use serde::{Deserialize, Serialize};

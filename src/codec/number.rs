@@ -11,6 +11,7 @@ use super::{Codec, CodecError};
 /// Decoding fails unless the payload is what `Long.valueOf` takes: an optional sign and ASCII digits, without spaces, in
 /// the range of an `i64`. Encoding does not fail.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 ///
@@ -39,6 +40,7 @@ impl Codec<i64> for Long {
 /// Decoding fails unless the payload is what `Integer.valueOf` takes: an optional sign and ASCII digits, without spaces,
 /// in the range of an `i32`. Encoding does not fail.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 ///
@@ -86,6 +88,7 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
 /// `Infinity`. A sign and, as `Double.valueOf` trims, spaces and control characters around it are taken. Java's
 /// hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never gives them. Encoding does not fail.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 ///

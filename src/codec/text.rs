@@ -8,6 +8,7 @@ use super::{Codec, CodecError};
 /// Decoding fails at the first byte that is not UTF-8 and names its offset. Java would read U+FFFD there; here a payload
 /// is never changed silently. Encoding does not fail.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 ///
@@ -37,6 +38,7 @@ impl Codec<std::string::String> for String {
 /// # Errors
 /// None: every payload is a value, and every value a payload.
 ///
+/// # Examples
 /// ```
 /// use redelay::codec::{self, Codec};
 ///

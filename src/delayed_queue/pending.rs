@@ -16,6 +16,18 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&1, Duration::from_secs(60)).await?;
+    /// assert_eq!(jobs.size().await?, 1); // A minute later it is ready, and counts there.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn size(&self) -> Result<usize> {
         let command = Command::new("LLEN").arg(self.queue.keys.ordered_list().clone());
         let reply = self.queue.read("size", command).await?;
@@ -29,6 +41,18 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// if !jobs.is_empty().await? {
+    ///     println!("the old queue still has something to come: keep its takers");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.size().await? == 0)
     }
@@ -41,6 +65,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&1, Duration::from_secs(60)).await?;
+    /// jobs.offer(&2, Duration::from_secs(5)).await?;
+    /// assert_eq!(jobs.read_all().await?, [1, 2]); // 2 is due first.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let entries = self.range("read_all", 0, -1).await?;
         entries.iter().filter_map(payload).map(|payload| self.queue.decode("read_all", payload)).collect()
@@ -53,6 +90,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&1, Duration::from_secs(60)).await?;
+    /// jobs.offer(&2, Duration::from_secs(5)).await?;
+    /// assert_eq!(jobs.peek().await?, Some(1)); // Not 2, which is due first.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn peek(&self) -> Result<Option<T>> {
         // Entries that nobody can read are passed over; there is seldom one.
         for at in 0.. {
@@ -79,6 +129,20 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// if !jobs.contains(&7).await? {
+    ///     // Two processes that ask at the same time both get here.
+    ///     jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn contains(&self, value: &T) -> Result<bool> {
         self.contains_each("contains", [value]).await
     }
@@ -90,6 +154,17 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let planned = [1, 2, 3];
+    /// let untouched = jobs.contains_all(&planned).await?; // None of them is ready, taken or cancelled.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,

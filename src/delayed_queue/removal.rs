@@ -18,6 +18,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe: what a dropped future had polled goes back to where it was, with its due time.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// // The service is given up: what is left is done now, before it is due.
+    /// while let Some(job) = jobs.poll().await? {
+    ///     println!("{job}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll(&self) -> Result<Option<T>> {
         let mut polled = self.poll_entries("poll", 1).await?;
         polled.pop().transpose()
@@ -31,6 +44,21 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`DelayedQueue::poll`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// for job in jobs.poll_many(100).await? {
+    ///     match job {
+    ///         Ok(job) => println!("{job}"),
+    ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // The others are not lost with it.
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "poll")]
     pub async fn poll_many(&self, n: usize) -> Result<Vec<Result<T>>> {
         if n == 0 {
@@ -54,6 +82,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// When the future is dropped, it may or may not be removed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// jobs.offer(&7, Duration::from_secs(5)).await?;
+    /// jobs.remove(&7).await?; // The one of a minute, which was offered first. The other comes in 5 s.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove(&self, value: &T) -> Result<bool> {
         self.remove_by("remove", "first", [value]).await
     }
@@ -65,6 +106,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`DelayedQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let paid = [7, 8, 9];
+    /// if !jobs.remove_all(&paid).await? {
+    ///     println!("none of them was pending; what is ready already is not looked at");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -80,6 +134,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`DelayedQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer_all([(&7, Duration::from_secs(5)), (&8, Duration::from_secs(5))]).await?;
+    /// jobs.retain_all(&[8]).await?;
+    /// assert_eq!(jobs.read_all().await?, [8]); // 7 is never delivered.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -111,6 +178,21 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// Nothing is lost: when the future is dropped, the payload may or may not have been moved.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// // Ready at once, and the next to be taken from `urgent`.
+    /// jobs.poll_last_and_offer_first_to("urgent").await?;
+    /// let urgent = client.blocking_queue("urgent", codec::Long);
+    /// assert_eq!(urgent.take().await?, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let keys = &self.queue.keys;
@@ -133,6 +215,18 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// When the future is dropped, it may or may not be done.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let ready = client.blocking_queue("jobs", codec::Long);
+    /// let jobs = client.delayed_queue(&ready);
+    /// jobs.clear().await?;
+    /// println!("{} were ready before, and can still be taken", ready.len().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn clear(&self) -> Result<bool> {
         self.remove_keys("clear").await
     }
@@ -144,6 +238,18 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`DelayedQueue::clear`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.delete().await?;
+    /// jobs.offer(&7, Duration::from_secs(60)).await?; // The handle is as good as before.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete(&self) -> Result<bool> {
         self.remove_keys("delete").await
     }
@@ -162,6 +268,19 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Cancel safety
     /// When the future is dropped, it may or may not be set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// // Gone before it is due: nobody gets it. What is offered meanwhile goes with it.
+    /// assert!(jobs.expire(Duration::from_secs(30)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
         const VERB: &str = "expire";
         let millis = due::millis(after).map_err(|why| self.queue.refuse(VERB, why))?;

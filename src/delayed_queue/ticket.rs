@@ -40,6 +40,20 @@ impl Ticket {
     }
 
     /// When the payload was to become ready, by the server's clock, when the ticket was issued.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.delayed_queue(&client.blocking_queue("cancel", codec::Long));
+    /// # let reminders = client.delayed_queue(&client.blocking_queue("remind", codec::Long));
+    /// let ticket = orders.offer(&7, Duration::from_secs(1800)).await?;
+    /// // 5 minutes earlier, whatever the clocks of the two machines say.
+    /// reminders.offer_at(&7, ticket.due() - Duration::from_secs(300)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn due(&self) -> SystemTime {
         due::from_epoch_millis(self.due)
