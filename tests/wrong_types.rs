@@ -82,7 +82,9 @@ const OF_THE_TARGET: &[Call] = &calls![
     q.ready.contains_all([&1, &2]),
     q.ready.remove(&1),
     q.ready.remove_all([&1, &2]),
+    q.ready.remove_all([]),
     q.ready.retain_all([&1, &2]),
+    q.ready.retain_all([]),
     q.ready.read_all(),
     q.ready.take(),
     q.ready.take_last(),
@@ -91,14 +93,19 @@ const OF_THE_TARGET: &[Call] = &calls![
     q.ready.poll_timeout(HOUR),
     q.ready.poll_timeout(Duration::ZERO),
     q.ready.poll_last_timeout(HOUR),
+    q.ready.poll_last_timeout(Duration::ZERO),
     q.ready.drain(3),
     q.ready.poll_from_any(HOUR, &["other"]),
     q.ready.poll_from_any(Duration::ZERO, &["other"]),
     q.ready.poll_last_from_any(HOUR, &["other"]),
+    q.ready.poll_last_from_any(Duration::ZERO, &["other"]),
     q.ready.poll_first_from_any(HOUR, 3, &["other"]),
+    q.ready.poll_first_from_any(Duration::ZERO, 3, &["other"]),
     q.ready.poll_last_many_from_any(HOUR, 3, &["other"]),
+    q.ready.poll_last_many_from_any(Duration::ZERO, 3, &["other"]),
     q.ready.poll_last_and_offer_first_to("other"),
     q.ready.poll_last_and_offer_first_to_timeout("other", HOUR),
+    q.ready.poll_last_and_offer_first_to_timeout("other", Duration::ZERO),
     q.ready.take_last_and_offer_first_to("other"),
     q.delayed.poll_last_and_offer_first_to(TARGET),
 ];
@@ -109,6 +116,7 @@ const OF_THE_TIMEOUT_SET: &[Call] = &calls![
     q.delayed.offer_all([(&1, HOUR), (&2, HOUR)]),
     q.delayed.cancel(&q.ticket),
     q.delayed.reschedule(&q.ticket, HOUR),
+    q.delayed.reschedule_at(&q.ticket, SystemTime::now()),
     q.delayed.poll(),
     q.delayed.poll_many(2),
     q.delayed.remove(&1),
@@ -175,6 +183,31 @@ async fn every_call_that_needs_the_ordered_list_is_refused() {
 #[tokio::test]
 async fn every_call_that_may_need_the_quarantine_is_refused() {
     are_refused(QUARANTINE, OF_THE_QUARANTINE).await;
+}
+
+/// They are about the key, as `DEL` and `PEXPIRE` are: so a queue can be mended.
+#[tokio::test]
+async fn a_wrong_key_can_be_cleared_and_can_expire() {
+    let server = Server::start();
+    let Queues { ready, delayed, .. } = queues(&server).await;
+    let wrong = || {
+        server.cmd(["DEL", TARGET, TIMEOUT_SET, ORDERED_LIST]);
+        for key in [TARGET, TIMEOUT_SET, ORDERED_LIST] {
+            server.cmd(["SET", key, "text"]);
+        }
+    };
+    wrong();
+    assert!(ready.clear().await.unwrap() && delayed.clear().await.unwrap());
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    wrong();
+    assert!(ready.delete().await.unwrap() && delayed.delete().await.unwrap());
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    wrong();
+    assert!(ready.expire(ms(1)).await.unwrap() && delayed.expire(ms(1)).await.unwrap());
+    until_async("they have expired", || async { keys(&server).is_empty() }).await;
+    ready.put(&3).await.unwrap();
+    delayed.offer(&4, HOUR).await.unwrap();
+    assert_eq!((ready.read_all().await.unwrap(), delayed.read_all().await.unwrap()), (vec![3], vec![4]));
 }
 
 #[tokio::test]
