@@ -6,6 +6,7 @@
 mod link;
 mod options;
 mod reply;
+mod session;
 mod subscriber;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub(crate) use reply::{OpError, Reply};
 pub(crate) use subscriber::{Channels, Notice};
 
 use link::Role;
+use session::Session;
 use std::time::Duration;
 
 /// The oldest server with every command that is used (`LPOP key count`, `LPOS`, `BLMOVE`).

@@ -36,6 +36,20 @@ pub(crate) fn pops_failing(error: &OpError) {
     let _ = error;
 }
 
+/// The server does not let us listen to the announcements of some queue. Its entries are found by sweeps only.
+pub(crate) fn announcements_failing(error: &OpError) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", %error, "announcements failing, trying again");
+    #[cfg(not(feature = "tracing"))]
+    let _ = error;
+}
+
+/// The announcements of all queues are listened to, after some were not.
+pub(crate) fn announcements_back() {
+    #[cfg(feature = "tracing")]
+    tracing::info!(target: "redelay", "announcements back");
+}
+
 /// A payload whose taker is gone could not be put back yet.
 pub(crate) fn give_back_failing(keys: &Keys, error: &OpError) {
     #[cfg(feature = "tracing")]

@@ -1,6 +1,7 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -16,14 +17,11 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Command, ConnectError, OpError, Options, Reply};
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::{Command, ConnectError, OpError, Options, Reply, Session};
 
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the commands that introduce a new connection may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
-const PROBE: Duration = Duration::from_millis(500);
 /// How long a polite goodbye may take. It never comes back when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -38,24 +36,15 @@ pub(super) enum Role {
     Subscriber,
 }
 
-/// One life of a connection, from one reconnection to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Session {
-    /// Counts the reconnections.
-    pub(crate) number: u64,
-    /// The server's id of this connection, for `CLIENT UNBLOCK`.
-    pub(crate) client_id: i64,
-}
-
 /// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
 pub(crate) struct Link {
     client: Client,
     command_timeout: Duration,
     session: watch::Receiver<Option<Session>>,
+    /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
+    sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
     closed: AtomicBool,
-    /// One more than the number of the last session that was given up.
-    given_up: AtomicU64,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
     last_reply: AtomicU64,
@@ -103,21 +92,18 @@ impl Link {
             Ok(Err(error)) => return Err(refusal(&error)),
             Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
         }
-        let events = Events { lost: client.error_rx(), back: client.reconnect_rx() };
-        let first = introduce(&client, &options.client_name, 0)
+        let supervisor = Supervisor::start(client.clone(), options.client_name.clone(), connection)
             .await
             .map_err(|error| ConnectError::Failed(error.to_string()))?;
-        let (sender, session) = watch::channel(Some(first));
-        let name = options.client_name.clone();
-        let supervisor =
-            AbortOnDropHandle::new(tokio::spawn(supervise(client.clone(), name, connection, events, sender)));
+        let (session, sessions) = supervisor.sessions();
+        let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
             command_timeout: options.command_timeout,
             session,
+            sessions,
             supervisor,
             closed: AtomicBool::new(false),
-            given_up: AtomicU64::new(0),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
         })
@@ -149,26 +135,30 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
-        let sent = self.millis();
-        match client.custom_raw(custom, command.args).await {
+        let (session, sent) = (self.session(), self.millis());
+        let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
                 let reply = Reply::of_frame(frame);
-                if matches!(&reply, Err(OpError::NotExecuted(why)) if why.starts_with("READONLY")) {
+                if matches!(&reply, Err(OpError::NotExecuted(why)) if why.contains("READONLY")) {
                     // The server was demoted: whoever is the master now answers at the same address.
-                    self.reconnect();
+                    self.give_up(session);
                 }
-                reply
+                return reply;
             }
-            Err(error) => {
-                // The library's own check for a silent server is put off by every further command that is written.
-                let silent = self.last_reply.load(Ordering::Relaxed) < sent;
-                if *error.kind() == FredErrorKind::Timeout && silent {
-                    self.reconnect();
-                }
-                Err(OpError::of_sent(&error))
+            Err(error) => error,
+        };
+        if *error.kind() == FredErrorKind::Timeout {
+            // The library's own check for a silent server is put off by every further command that is written.
+            if self.last_reply.load(Ordering::Relaxed) < sent {
+                self.give_up(session);
             }
+        } else {
+            // The connection is lost. The supervisor may hear of it later than the caller, whose next try must not get
+            // in front of the introduction of the next connection.
+            self.end(session);
         }
+        Err(OpError::of_sent(&error))
     }
 
     fn millis(&self) -> u64 {
@@ -196,14 +186,22 @@ impl Link {
 
     /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
-        // Without a session a reconnection is under way; and once for each is enough.
-        let Some(session) = self.session() else { return };
-        if self.given_up.swap(session.number + 1, Ordering::Relaxed) == session.number + 1 {
-            return;
+        self.give_up(self.session());
+    }
+
+    /// Asks for a new connection, unless another caller has: once for each session is enough.
+    fn give_up(&self, session: Option<Session>) {
+        if self.end(session) {
+            let client = self.client.clone();
+            // Its future ends with the reconnection, for which the caller need not wait.
+            tokio::spawn(async move { client.force_reconnection().await });
         }
-        let client = self.client.clone();
-        // Its future ends with the reconnection, for which the caller need not wait.
-        tokio::spawn(async move { client.force_reconnection().await });
+    }
+
+    /// Ends a session at once: what is sent from now on waits for the next one. Whether it had not ended before.
+    fn end(&self, session: Option<Session>) -> bool {
+        let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
+        sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())
     }
 
     /// The client library's own handle, for subscriptions.
@@ -262,80 +260,4 @@ fn refusal(error: &FredError) -> ConnectError {
         FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => ConnectError::Url(why),
         _ => ConnectError::Failed(why),
     }
-}
-
-/// Names the connection on the server and learns its id.
-async fn introduce(client: &Client, name: &str, number: u64) -> Result<Session, OpError> {
-    let command = |args: Vec<&'static str>| {
-        client.custom_raw::<&str>(CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false), args)
-    };
-    let introduction = async {
-        client
-            .custom_raw(
-                CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false),
-                vec!["SETNAME".to_owned(), name.to_owned()],
-            )
-            .await?;
-        command(vec!["ID"]).await
-    };
-    let frame = timeout(HANDSHAKE_TIMEOUT, introduction)
-        .await
-        .map_err(|_| OpError::Unknown("the server does not answer".into()))?
-        .map_err(|error| OpError::of_sent(&error))?;
-    Ok(Session { number, client_id: Reply::of_frame(frame)?.into_int()? })
-}
-
-struct Events {
-    lost: broadcast::Receiver<(FredError, Option<fred::types::config::Server>)>,
-    back: broadcast::Receiver<fred::types::config::Server>,
-}
-
-/// Keeps `session` true for as long as the link lives.
-async fn supervise(
-    client: Client,
-    name: String,
-    mut connection: AbortOnDropHandle<Result<(), FredError>>,
-    mut events: Events,
-    session: watch::Sender<Option<Session>>,
-) {
-    use broadcast::error::RecvError::Closed;
-    let mut number = 0;
-    loop {
-        let connected = session.borrow().is_some();
-        tokio::select! {
-            // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
-            biased;
-            lost = events.lost.recv() => {
-                if matches!(lost, Err(Closed)) {
-                    break;
-                }
-                session.send_replace(None);
-                continue;
-            }
-            back = events.back.recv() => {
-                if matches!(back, Err(Closed)) {
-                    break;
-                }
-                // A forced reconnection tells of no loss.
-                session.send_replace(None);
-            }
-            () = sleep(PROBE), if !connected => {}
-            ended = &mut connection => {
-                session.send_replace(None);
-                // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
-                // configuration. A queue must not stop for that.
-                if matches!(ended, Ok(Ok(()))) {
-                    break;
-                }
-                sleep(PROBE).await;
-                connection = AbortOnDropHandle::new(client.connect());
-                continue;
-            }
-        }
-        number += 1;
-        if let Ok(next) = introduce(&client, &name, number).await {
-            session.send_replace(Some(next));
-        }
-    }
-    session.send_replace(None);
 }

@@ -1,18 +1,20 @@
 //! The connection that listens to the wake-up channels, and the task that keeps it listening.
 
 use std::collections::HashSet;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fred::interfaces::{ClientLike, PubsubInterface};
-use fred::types::{ClusterHash, CustomCommand, Message};
+use fred::types::{ClusterHash, CustomCommand, Message, Value};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, Interval, interval_at, sleep, timeout};
+use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::{Link, Session};
-use super::{Conn, Reply};
+use super::link::Link;
+use super::{Conn, OpError, Session, backoff};
+use crate::events;
 
 /// Channels per SUBSCRIBE: many queues are opened in few commands, none of which holds the server for long.
 const BATCH: usize = 500;
@@ -20,8 +22,9 @@ const BATCH: usize = 500;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a silent connection is tested. A half-open one would otherwise never be noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// How long a refused subscription is left alone; until then the sweeps find what is due.
-const REFUSED: Duration = Duration::from_secs(1);
+/// How long refused channels are left alone, at first and at last; meanwhile the sweeps find what is due. Each further
+/// try costs a connection, and a look at every queue.
+const REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then [`Notice::Missed`] is told.
 const NOTICES: usize = 1024;
 
@@ -91,8 +94,14 @@ async fn run(conn: Conn, wishes: mpsc::UnboundedReceiver<Wish>, notices: mpsc::S
         notices,
         wanted: HashSet::new(),
         unconfirmed: Vec::new(),
+        refused: HashSet::new(),
         unwanted: Vec::new(),
+        batch: BATCH,
+        failures: 0,
         not_before: Instant::now(),
+        refused_until: Instant::now(),
+        pause: REFUSED[0],
+        is_failing: false,
     };
     subscriber.run().await;
 }
@@ -107,10 +116,22 @@ struct Subscriber {
     wanted: HashSet<Arc<str>>,
     /// Wanted, and not yet confirmed in this session.
     unconfirmed: Vec<Arc<str>>,
+    /// Those of the unconfirmed that the server has refused by themselves. They must not keep the others waiting: one
+    /// channel without rights makes the server refuse the whole command.
+    refused: HashSet<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
-    /// No further try to subscribe before this time.
+    /// Channels in one command at most; fewer while the one is looked for that the server refuses.
+    batch: usize,
+    /// How many tries in a row have failed.
+    failures: u32,
+    /// No further try to subscribe before this time ...
     not_before: Instant,
+    /// ... and none with a refused channel before this one.
+    refused_until: Instant,
+    pause: Duration,
+    /// Whether it was told that the server refuses.
+    is_failing: bool,
 }
 
 impl Subscriber {
@@ -134,9 +155,8 @@ impl Subscriber {
     /// One event; `None` when nobody listens any more.
     async fn step(&mut self) -> Option<Step> {
         let connected = self.link.session().is_some();
-        let wishes = connected && !(self.unconfirmed.is_empty() && self.unwanted.is_empty());
-        let waits = wishes && Instant::now() < self.not_before;
-        let subscribe = wishes && !waits;
+        let next = self.next_try().filter(|_| connected);
+        let subscribe = next.is_some_and(|next| next <= Instant::now());
         tokio::select! {
             biased;
             wish = self.wishes.recv() => {
@@ -160,9 +180,11 @@ impl Subscriber {
                 Err(RecvError::Lagged(_)) => Notice::Missed,
                 Err(RecvError::Closed) => return None,
             })),
-            () = tokio::time::sleep_until(self.not_before), if waits => Some(Step::Again),
+            () = async { match next { Some(at) => sleep_until(at).await, None => pending().await } } => {
+                Some(Step::Again)
+            }
             _ = self.ping.tick() => {
-                if connected && !self.answers().await {
+                if connected && self.exchange(&[]).await.is_err() {
                     self.give_up_connection().await;
                 }
                 Some(Step::Again)
@@ -180,6 +202,7 @@ impl Subscriber {
             }
             Wish::Unsubscribe(channel) => {
                 if self.wanted.remove(&channel) {
+                    self.refused.remove(&channel);
                     self.unconfirmed.retain(|unconfirmed| *unconfirmed != channel);
                     self.unwanted.push(channel);
                 }
@@ -187,48 +210,101 @@ impl Subscriber {
         }
     }
 
+    /// When there is something to ask the server for; `None` while there is not.
+    fn next_try(&self) -> Option<Instant> {
+        if !self.unwanted.is_empty() || self.unconfirmed.len() > self.refused.len() {
+            return Some(self.not_before);
+        }
+        (!self.unconfirmed.is_empty()).then(|| self.refused_until.max(self.not_before))
+    }
+
+    /// The channels to subscribe to next: those that were refused only when no others are left, and then one, at
+    /// random, since any of them may be allowed by now.
+    fn next_batch(&self) -> Vec<Arc<str>> {
+        let fresh = self.unconfirmed.iter().filter(|channel| !self.refused.contains(*channel));
+        let batch: Vec<_> = fresh.take(self.batch).cloned().collect();
+        if !batch.is_empty() || Instant::now() < self.refused_until {
+            return batch;
+        }
+        fastrand::choice(&self.unconfirmed).cloned().into_iter().collect()
+    }
+
     /// Gives up what is no longer wanted, subscribes to one batch, and waits until the server has confirmed that.
     async fn confirm(&mut self) -> Option<Vec<Arc<str>>> {
         let session = self.link.session()?;
-        let batch: Vec<Arc<str>> = self.unconfirmed.iter().take(BATCH).cloned().collect();
-        let channels = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let client = self.link.client();
-        let exchange = async {
-            if !self.unwanted.is_empty() {
-                client.unsubscribe(channels(&self.unwanted)).await?;
-            }
-            if !batch.is_empty() {
-                client.subscribe(channels(&batch)).await?;
-            }
-            Ok::<_, fred::error::Error>(())
-        };
-        // The library answers before the server has: the reply to a ping right behind it is the confirmation.
-        let confirmed = matches!(timeout(ANSWER_TIMEOUT, exchange).await, Ok(Ok(()))) && self.answers().await;
+        let batch = self.next_batch();
+        let confirmed = self.exchange(&batch).await;
         if self.link.session() != Some(session) {
             return None;
         }
-        if !confirmed {
+        if let Err(error) = confirmed {
             // Refused, or silent. Either way the replies of this connection are no longer to be trusted.
-            self.not_before = Instant::now() + REFUSED;
+            self.put_off(batch, &error);
             self.give_up_connection().await;
             return None;
         }
+        self.failures = 0;
         self.unwanted.clear();
-        self.unconfirmed.drain(..batch.len());
+        if batch.iter().any(|channel| self.refused.contains(channel)) {
+            // The rights have changed, so that the others may be allowed now, too.
+            (self.batch, self.pause) = (BATCH, REFUSED[0]);
+            self.refused.clear();
+        }
+        let confirmed: HashSet<_> = batch.iter().collect();
+        self.unconfirmed.retain(|channel| !confirmed.contains(channel));
+        if self.unconfirmed.is_empty() && std::mem::take(&mut self.is_failing) {
+            events::announcements_back();
+        }
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Whether the server answers on this very connection: with `PONG`, or while subscribed with `["pong", ""]`. Any
-    /// other reply is one to an earlier command, such as a refusal to subscribe.
-    async fn answers(&self) -> bool {
-        let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
-        let answer = self.link.client().custom_raw::<&str>(ping, vec![]);
-        let Ok(Ok(frame)) = timeout(ANSWER_TIMEOUT, answer).await else { return false };
-        match Reply::of_frame(frame) {
-            Ok(Reply::Bytes(pong)) => pong == "PONG",
-            Ok(Reply::Array(parts)) => parts.first() == Some(&Reply::Bytes(Bytes::from_static(b"pong"))),
-            _ => false,
+    /// Arranges for what follows a failure: looks for the channel that was refused, or leaves it alone for a while.
+    fn put_off(&mut self, batch: Vec<Arc<str>>, error: &OpError) {
+        self.not_before = Instant::now() + backoff(self.failures);
+        self.failures += 1;
+        if !matches!(error, OpError::Server(_)) {
+            return;
         }
+        if !std::mem::replace(&mut self.is_failing, true) {
+            events::announcements_failing(error);
+        }
+        self.batch = (batch.len() / 2).max(1);
+        if batch.len() == 1 {
+            self.refused.extend(batch);
+            self.refused_until = Instant::now() + self.pause;
+            self.pause = (self.pause * 2).min(REFUSED[1]);
+        }
+    }
+
+    /// Whether the server answers on this very connection that it has done what is asked, or why not.
+    async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
+        let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let exchange = async {
+            let pipeline = self.link.client().pipeline();
+            if !self.unwanted.is_empty() {
+                pipeline.unsubscribe(names(&self.unwanted)).await?;
+            }
+            if !batch.is_empty() {
+                pipeline.subscribe(names(batch)).await?;
+            }
+            // The library expects no reply to those, and gives a refusal to the next command that does. So that must
+            // be on its way already, as it is in a pipeline: otherwise the refusal would be lost.
+            let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
+            pipeline.custom::<(), &str>(ping, vec![]).await?;
+            pipeline.last::<Value>().await
+        };
+        let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
+            Err(_) => return Err(OpError::Unknown("the server does not answer".into())),
+            Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
+                return Err(OpError::Server(error.details().to_owned()));
+            }
+            Ok(Err(error)) => return Err(OpError::of_sent(&error)),
+            // While subscribed it is `["pong", ""]`.
+            Ok(Ok(Value::Array(parts))) => parts.first().and_then(Value::as_bytes) == Some(b"pong"),
+            Ok(Ok(pong)) => pong.as_bytes() == Some(b"PONG"),
+        };
+        // Any other reply is one to an earlier command.
+        if is_pong { Ok(()) } else { Err(OpError::Unknown("the reply was to another command".into())) }
     }
 
     /// Asks for a new connection and leaves the old one some time to end.

@@ -1,0 +1,192 @@
+//! The lives of a connection: how each begins and ends on the server, and the task that watches over them.
+//!
+//! A connection that was given up may still have commands on their way to the server, which the network delivers
+//! whenever it can: after their second try, perhaps, or after a claim was deleted. So the server is told to forget the
+//! old connection before its successor is used.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use fred::clients::Client;
+use fred::error::Error as FredError;
+use fred::interfaces::{ClientLike, EventInterface};
+use fred::types::config::Server;
+use fred::types::{ClusterHash, CustomCommand};
+use tokio::sync::broadcast::error::RecvError::Closed;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{OpError, Reply};
+
+/// How long the commands that introduce a new connection may take.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// One life of a connection, from one reconnection to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// Counts the reconnections.
+    pub(crate) number: u64,
+    /// The server's id of this connection, for `CLIENT UNBLOCK`.
+    pub(crate) client_id: i64,
+}
+
+type Sessions = watch::Sender<Option<Session>>;
+
+/// How the server tells a connection from all others, those of its life before a restart included.
+struct Peer {
+    id: String,
+    address: String,
+}
+
+impl Peer {
+    /// Reads the reply of `CLIENT INFO`: `id=7 addr=127.0.0.1:43210 laddr=...`.
+    fn of_info(info: &str) -> Option<Self> {
+        let field = |name: &str| info.split_whitespace().find_map(|field| field.strip_prefix(name));
+        Some(Self { id: field("id=")?.to_owned(), address: field("addr=")?.to_owned() })
+    }
+}
+
+/// Keeps the session true for as long as the link lives.
+pub(super) struct Supervisor {
+    client: Client,
+    name: String,
+    connection: AbortOnDropHandle<Result<(), FredError>>,
+    lost: broadcast::Receiver<(FredError, Option<Server>)>,
+    back: broadcast::Receiver<Server>,
+    /// The connection that was introduced last, if the server has told its address.
+    last: Option<Peer>,
+    number: u64,
+    sessions: Arc<Sessions>,
+}
+
+impl Supervisor {
+    /// Begins the first session of a client that has connected.
+    pub(super) async fn start(
+        client: Client,
+        name: String,
+        connection: AbortOnDropHandle<Result<(), FredError>>,
+    ) -> Result<Self, OpError> {
+        let (lost, back) = (client.error_rx(), client.reconnect_rx());
+        let sessions = Arc::new(watch::Sender::new(None));
+        let mut new = Self { client, name, connection, lost, back, last: None, number: 0, sessions };
+        new.introduce().await?;
+        Ok(new)
+    }
+
+    /// To follow the sessions, and to end them.
+    pub(super) fn sessions(&self) -> (watch::Receiver<Option<Session>>, Weak<Sessions>) {
+        (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut given_up = self.sessions.subscribe();
+        loop {
+            let connected = self.sessions.borrow().is_some();
+            let mut probing = false;
+            tokio::select! {
+                // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
+                biased;
+                lost = self.lost.recv() => {
+                    if matches!(lost, Err(Closed)) {
+                        break;
+                    }
+                    self.sessions.send_replace(None);
+                    continue;
+                }
+                back = self.back.recv() => {
+                    if matches!(back, Err(Closed)) {
+                        break;
+                    }
+                    // A forced reconnection tells of no loss.
+                    self.sessions.send_replace(None);
+                }
+                // From here on it probes, should no reconnection be told of.
+                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => continue,
+                // Until the library has a connection again, the introduction would only wait in its queue.
+                () = sleep(PROBE), if !connected => {
+                    if !self.client.is_connected() {
+                        continue;
+                    }
+                    probing = true;
+                }
+                ended = &mut self.connection => {
+                    self.sessions.send_replace(None);
+                    // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
+                    // configuration. A queue must not stop for that.
+                    if matches!(ended, Ok(Ok(()))) {
+                        break;
+                    }
+                    sleep(PROBE).await;
+                    self.connection = AbortOnDropHandle::new(self.client.connect());
+                    continue;
+                }
+            }
+            self.number += 1;
+            let Err(error) = self.introduce().await else { continue };
+            if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
+                // Nobody else watches a connection before it has a session.
+                let client = self.client.clone();
+                tokio::spawn(async move { client.force_reconnection().await });
+            }
+        }
+        self.sessions.send_replace(None);
+    }
+
+    /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.
+    async fn introduce(&mut self) -> Result<(), OpError> {
+        let mut words = vec![vec!["SETNAME", self.name.as_str()]];
+        if let Some(Peer { id, address }) = &self.last {
+            // Both, for after a restart of the server the id may be another client's. The caller is spared (SKIPME),
+            // should it turn out to be the same connection.
+            words.push(vec!["KILL", "ID", id, "ADDR", address]);
+        }
+        words.push(vec!["INFO"]);
+        words.push(vec!["ID"]);
+        // In this order on one connection, and without a pause: each is handed over when it is first polled.
+        let replies = futures::future::try_join_all(words.into_iter().map(|words| {
+            let command = CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false);
+            self.client.custom_raw(command, words)
+        }));
+        let mut replies = timeout(HANDSHAKE_TIMEOUT, replies)
+            .await
+            .map_err(|_| OpError::Unknown("the server does not answer".into()))?
+            .map_err(|error| OpError::of_sent(&error))?
+            .into_iter()
+            .rev()
+            .map(Reply::of_frame);
+        let mut next = || replies.next().expect("a reply for each command");
+        let client_id = next()?.into_int()?;
+        // A user may lack the right to the others: then it has no name, or what is left of the old one stays.
+        let info = next().ok().and_then(|info| info.into_bytes().ok());
+        self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
+        self.sessions.send_replace(Some(Session { number: self.number, client_id }));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peer_is_read_from_client_info() {
+        let rows = [
+            ("id=7 addr=127.0.0.1:43210 laddr=127.0.0.1:6379 fd=8 name=\n", Some(("7", "127.0.0.1:43210"))),
+            ("id=7 addr=[::1]:43210 laddr=[::1]:6379", Some(("7", "[::1]:43210"))),
+            ("id=7 addr=/run/redis.sock:0 laddr=/run/redis.sock:0", Some(("7", "/run/redis.sock:0"))),
+            ("id=7 laddr=127.0.0.1:6379", None),
+            ("", None),
+        ];
+        for (info, expected) in rows {
+            let peer = Peer::of_info(info);
+            assert_eq!(
+                peer.as_ref().map(|peer| (peer.id.as_str(), peer.address.as_str())),
+                expected,
+                "{info}"
+            );
+        }
+    }
+}
