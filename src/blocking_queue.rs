@@ -29,7 +29,8 @@ use crate::transfer::Watch;
 /// While somebody waits, a blocking pop is parked on the server. When the server answers it in the very moment in which
 /// its connection dies, that one payload is gone: this is how `BLPOP` works, for every client. So per death of that
 /// connection at most one payload is lost. Whatever is popped without blocking (polls, drains, and the payloads for
-/// several takers at once) is remembered by the server until its reply has arrived, and is not lost.
+/// several takers at once) is remembered by the server until its reply has arrived, and is not lost as long as this
+/// process lives. What it holds when it is killed is gone with it, as with every pop.
 pub struct BlockingQueue<T> {
     queue: Queue<T>,
     /// Kept for as long as a handle takes, shared by its clones.

@@ -102,8 +102,9 @@ impl Client {
     }
 
     /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are
-    /// waited for, popped payloads that nobody read go back to their lists, the connections close. Bounded by about
-    /// twice the command timeout. Calling it again waits for the same end.
+    /// waited for, popped payloads that nobody read go back to their lists, the connections close. A taker whose future
+    /// is polled only after that gets `Closed`, too. Bounded by about twice the command timeout. Calling it again waits
+    /// for the same end.
     ///
     /// # Cancel safety
     /// Cancel safe: the end goes on in the background.

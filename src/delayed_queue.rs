@@ -5,7 +5,6 @@
 
 mod offer;
 mod pending;
-mod poll;
 mod removal;
 mod ticket;
 
@@ -116,8 +115,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.store_one(VERB, When::At, at, &payload).await
     }
 
-    /// Offers many payloads, each with its own delay, in one call: all are stored or none. The tickets are in the
-    /// same order.
+    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The tickets are
+    /// in the same order.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`]; everything is encoded and checked before anything is sent.
@@ -138,6 +137,7 @@ impl<T: 'static> DelayedQueue<T> {
             let delay = due::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
             entries.push((delay, entry::pack(self.format, &payload)));
         }
+        self.queue.check_number(VERB, entries.len())?;
         self.store(VERB, When::After, entries).await
     }
 
@@ -159,8 +159,8 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
     }
 
-    /// Takes a pending payload back; whether it was still pending. Costs O(log n) and one scan of the list inside the
-    /// server, no matter how large the payload's queue is in Lua's terms.
+    /// Takes a pending payload back; whether it was still pending. Costs O(log n), and one scan of the list by the
+    /// server itself, from the youngest entry on.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue;

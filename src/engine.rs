@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
-use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::conn::{Conn, OpError};
 use crate::keys::Keys;
+use crate::polls::Polls;
 use crate::pops::Pops;
 use crate::transfer::{self, Transfer, Watch};
 
@@ -29,11 +28,8 @@ pub(crate) struct Settings {
 pub(crate) struct Engine {
     pub(crate) conn: Conn,
     pub(crate) pops: Pops,
+    pub(crate) polls: Polls,
     transfer: Option<Transfer>,
-    /// Work that was begun for a caller and must be seen through, even when the caller is gone.
-    pub(crate) errands: TaskTracker,
-    /// Where the tasks run, for whoever is outside of it.
-    pub(crate) runtime: Handle,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     stop: CancellationToken,
@@ -52,16 +48,15 @@ impl Engine {
             }
             None => (None, None),
         };
-        let (errands, stopped) = (TaskTracker::new(), TaskTracker::new());
+        let polls = Polls::start(conn.clone());
+        let stopped = TaskTracker::new();
         stopped.spawn({
-            let (conn, stop, errands) = (conn.clone(), stop.clone(), errands.clone());
+            let (conn, stop, polls) = (conn.clone(), stop.clone(), polls.clone());
             async move {
                 stop.cancelled().await;
-                errands.close();
-                let errands = timeout(conn.command_timeout(), errands.wait());
                 let transferring = async { transferring?.await.ok() };
                 // What finds a place for payloads needs the command connection, so that one closes last.
-                let _ = tokio::join!(transferring, popping, errands);
+                let _ = tokio::join!(transferring, popping, polls.finish());
                 conn.close().await;
             }
         });
@@ -69,9 +64,8 @@ impl Engine {
         Arc::new(Self {
             conn,
             pops,
+            polls,
             transfer,
-            errands,
-            runtime: Handle::current(),
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             _stop_on_drop: stop.clone().drop_guard(),

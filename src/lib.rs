@@ -49,7 +49,8 @@ mod delayed_queue;
 // What they share.
 mod engine;
 mod queue;
-// The two tasks of a client.
+// What runs behind a client.
+mod polls;
 mod pops;
 mod transfer;
 // What is said to the server.
@@ -59,6 +60,7 @@ mod script;
 mod due;
 mod entry;
 mod keys;
+mod unread;
 
 pub mod codec;
 mod error;

@@ -1,13 +1,14 @@
 //! Taking from lists: one task that owns every pop and hands payloads to takers.
 //!
 //! A taker may be dropped at any await point, but a pop may not: the server has popped for it already. So takers wait
-//! on a channel, and the pops belong to a task that sees each of them through. [`Popped`] is what travels between
-//! them, and it comes back unless it was read.
+//! on a channel, and the pops belong to a task that sees each of them through. What travels between them lies on a
+//! [`Shelf`](crate::unread::Shelf), and comes back unless it is read.
 //!
 //! | if … | then … |
 //! |---|---|
 //! | the taker is dropped before it got anything | the parked pop is interrupted, unless others wait for the same list |
-//! | … after it got something, read or not yet woken | [`Popped`] comes back: to the next taker, or to its end of the list |
+//! | … after it got something and has not read it | that goes to the next taker, or back to its end of the list |
+//! | the client is shut down | what lies unread goes back, and whoever waits is told |
 //! | the reply to a parked pop is lost with its connection | the one payload that the server may have popped for it is lost |
 //! | the reply to a pop that does not block is lost | it is sent again, and gets what the first try took |
 //! | the reply to a give-back is lost | it is sent again; a marker on the server tells that it was done |
@@ -18,8 +19,8 @@ mod calls;
 mod lane;
 mod list;
 mod popped;
+mod task;
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,26 +29,15 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::StreamExt;
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::conn::{Conn, Link, OpError};
-use crate::events;
+use crate::conn::{Conn, OpError};
 use crate::keys::Keys;
-use calls::{BlockingPop, Return, Taken};
-use lane::{Action, Answer, Lane, Parked, Patience, Waiter, WaiterId};
-use popped::Home;
+use lane::{Answer, Patience, Waiter, WaiterId};
 pub(crate) use popped::{End, Popped};
-
-/// A connection that is down for so long makes itself felt to takers whose time is over.
-const DOWN: Duration = Duration::from_secs(1);
-/// How long an unused connection for a rare kind of pop is kept.
-const KEEP: Duration = Duration::from_secs(30);
+use task::Task;
 
 /// The kinds of pop; each has a lane, and a connection while it is used, for one connection parks one command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -176,294 +166,6 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.answered {
             let _ = self.requests.send(Request::Leave(self.kind.clone(), self.id));
-        }
-    }
-}
-
-/// What came of something that the task had started.
-enum Done {
-    Parked {
-        kind: Kind,
-        link: Option<Arc<Link>>,
-        outcome: Parked,
-    },
-    Asked {
-        kind: Kind,
-        keys: Keys,
-        count: usize,
-        result: Result<Taken, OpError>,
-    },
-    Examined {
-        kind: Kind,
-        wrong: Vec<Keys>,
-    },
-    Returned {
-        kind: Kind,
-        keys: Keys,
-        unfinished: Option<Return>,
-    },
-    /// Nothing that a lane waits for.
-    Settled,
-}
-
-/// A lane, and the connection on which its pops are parked.
-struct Station {
-    lane: Lane,
-    link: Option<Arc<Link>>,
-    interrupt: CancellationToken,
-    /// What the server still remembers of pops whose replies have arrived.
-    claims: HashMap<Keys, Bytes>,
-    /// Since when pops have failed, how often in a row, and the last reason.
-    failing: Option<(Instant, u32, OpError)>,
-    used: Instant,
-}
-
-struct Task {
-    conn: Conn,
-    home: Home,
-    returned: mpsc::UnboundedReceiver<Popped>,
-    stations: HashMap<Kind, Station>,
-    running: FuturesUnordered<BoxFuture<'static, Done>>,
-}
-
-impl Task {
-    fn new(conn: Conn) -> Self {
-        let (returns, returned) = mpsc::unbounded_channel();
-        let home = Home { returns, on_their_way: TaskTracker::new() };
-        Self { conn, home, returned, stations: HashMap::new(), running: FuturesUnordered::new() }
-    }
-
-    async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
-        let mut tidying = interval(KEEP);
-        loop {
-            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
-            let kind = tokio::select! {
-                // What came back before a taker came is handed out before it is asked for more.
-                biased;
-                () = stop.cancelled() => break,
-                Some(popped) = self.returned.recv() => self.take_back(popped),
-                request = requests.recv() => match request {
-                    Some(request) => {
-                        let mut kinds: Vec<Kind> = Vec::new();
-                        while let Ok(popped) = self.returned.try_recv() {
-                            kinds.extend(self.take_back(popped));
-                        }
-                        kinds.extend(self.serve(request));
-                        kinds.iter().for_each(|kind| self.act(kind));
-                        None
-                    }
-                    None => break,
-                },
-                Some(done) = self.running.next() => self.digest(done),
-                _ = tidying.tick() => {
-                    self.tidy();
-                    None
-                }
-            };
-            if let Some(kind) = kind {
-                self.act(&kind);
-            }
-        }
-        requests.close();
-        while let Ok(request) = requests.try_recv() {
-            // Dropping a waiter answers it.
-            drop(request);
-        }
-        self.finish().await;
-    }
-
-    fn serve(&mut self, request: Request) -> Option<Kind> {
-        match request {
-            Request::Join(kind, id, waiter) => {
-                let station = self.station(&kind);
-                station.lane.join(id, waiter);
-                station.used = Instant::now();
-                Some(kind)
-            }
-            Request::Leave(kind, id) => {
-                self.stations.get_mut(&kind)?.lane.leave(id);
-                Some(kind)
-            }
-            Request::Expire(kind, id) => {
-                let station = self.stations.get_mut(&kind)?;
-                let now = Instant::now();
-                let down = station.failing.as_ref().filter(|(since, ..)| now - *since >= DOWN);
-                let down = down.map(|(.., error)| error.clone());
-                station.lane.expire(id, now, down);
-                Some(kind)
-            }
-        }
-    }
-
-    fn take_back(&mut self, popped: Popped) -> Option<Kind> {
-        let kind = Kind::Take(popped.end);
-        self.station(&kind).lane.given_back(popped);
-        Some(kind)
-    }
-
-    fn digest(&mut self, done: Done) -> Option<Kind> {
-        match done {
-            Done::Parked { kind, link, outcome } => {
-                let station = self.stations.get_mut(&kind)?;
-                station.link = link.or(station.link.take());
-                match &outcome {
-                    Parked::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
-                        let (since, times) = station
-                            .failing
-                            .as_ref()
-                            .map_or((Instant::now(), 0), |(since, times, _)| (*since, *times));
-                        if times == 0 {
-                            events::pops_failing(error);
-                        }
-                        station.failing = Some((since, times + 1, error.clone()));
-                    }
-                    Parked::NotSent => {}
-                    _ => station.failing = None,
-                }
-                station.lane.parked(outcome);
-                Some(kind)
-            }
-            Done::Asked { kind, keys, count, result } => {
-                let station = self.stations.get_mut(&kind)?;
-                let payloads = result.map(|taken| {
-                    station.claims.extend(taken.claim.map(|claim| (keys.clone(), claim)));
-                    taken.payloads
-                });
-                station.lane.asked(&keys, count, payloads);
-                Some(kind)
-            }
-            Done::Examined { kind, wrong } => {
-                self.stations.get_mut(&kind)?.lane.examined(&wrong);
-                Some(kind)
-            }
-            Done::Returned { kind, keys, unfinished } => {
-                if let Some(unfinished) = unfinished {
-                    self.running.push(Box::pin(async move {
-                        unfinished.keep_trying().await;
-                        Done::Settled
-                    }));
-                }
-                self.stations.get_mut(&kind)?.lane.returned(&keys);
-                Some(kind)
-            }
-            Done::Settled => None,
-        }
-    }
-
-    /// Closes the connections of rare kinds of pop that nobody has used for a while.
-    fn tidy(&mut self) {
-        let common = Kind::Take(End::Head);
-        self.stations.retain(|kind, station| {
-            *kind == common || !station.lane.is_idle() || station.used.elapsed() < KEEP
-        });
-    }
-
-    fn station(&mut self, kind: &Kind) -> &mut Station {
-        self.stations.entry(kind.clone()).or_insert_with(|| {
-            let (end, home) = match kind {
-                Kind::Take(end) => (*end, Some(self.home.clone())),
-                Kind::Move { .. } => (End::Tail, None),
-            };
-            Station {
-                lane: Lane::new(end, home),
-                link: None,
-                interrupt: CancellationToken::new(),
-                claims: HashMap::new(),
-                failing: None,
-                used: Instant::now(),
-            }
-        })
-    }
-
-    /// Does what a lane asks for.
-    fn act(&mut self, kind: &Kind) {
-        let Some(station) = self.stations.get_mut(kind) else { return };
-        for action in station.lane.next_actions(Instant::now()) {
-            let (conn, kind) = (self.conn.clone(), kind.clone());
-            let future: BoxFuture<'static, Done> = match action {
-                Action::Interrupt => {
-                    station.interrupt.cancel();
-                    continue;
-                }
-                Action::Park { keys, hurry } => {
-                    station.interrupt = CancellationToken::new();
-                    let failures = station.failing.as_ref().map_or(0, |(_, times, _)| *times);
-                    let pop = BlockingPop {
-                        conn,
-                        kind,
-                        keys,
-                        hurry,
-                        interrupt: station.interrupt.clone(),
-                        failures,
-                    };
-                    Box::pin(pop.run(station.link.clone()))
-                }
-                Action::Ask { keys, count } => {
-                    let earlier = station.claims.remove(&keys);
-                    Box::pin(async move {
-                        let result = calls::ask(&conn, &kind, &keys, count, earlier).await;
-                        Done::Asked { kind, keys, count, result }
-                    })
-                }
-                Action::GiveBack { keys, payloads } => {
-                    let Kind::Take(end) = kind else { continue };
-                    let way_back = Return::new(conn, end, keys.clone(), payloads);
-                    Box::pin(async move {
-                        let unfinished = way_back.try_once().await;
-                        Done::Returned { kind, keys, unfinished }
-                    })
-                }
-                Action::Examine { keys } => Box::pin(async move {
-                    let wrong = calls::examine(&conn, keys).await;
-                    Done::Examined { kind, wrong }
-                }),
-            };
-            self.running.push(future);
-        }
-        // The next question to a list has its claim deleted; what no question follows is deleted now.
-        for (_, claim) in station.claims.drain() {
-            let conn = self.conn.clone();
-            self.running.push(Box::pin(async move {
-                calls::forget(&conn, claim).await;
-                Done::Settled
-            }));
-        }
-    }
-
-    /// Tells the waiters, ends the pops, and finds a place for whatever is on its way; all within a bound.
-    async fn finish(mut self) {
-        let kinds: Vec<Kind> = self.stations.keys().cloned().collect();
-        for kind in &kinds {
-            if let Some(station) = self.stations.get_mut(kind) {
-                station.lane.close();
-            }
-            self.act(kind);
-        }
-        self.home.on_their_way.close();
-        let _ = timeout(self.conn.command_timeout(), self.settle()).await;
-        for station in self.stations.into_values() {
-            if let Some(link) = station.link {
-                link.close().await;
-            }
-        }
-    }
-
-    /// Waits until nothing is in flight and every payload has been read or put back.
-    async fn settle(&mut self) {
-        let on_their_way = self.home.on_their_way.clone();
-        loop {
-            let kind = tokio::select! {
-                biased;
-                Some(popped) = self.returned.recv(), if !(self.returned.is_empty() && on_their_way.is_empty()) => {
-                    self.take_back(popped)
-                }
-                Some(done) = self.running.next(), if !self.running.is_empty() => self.digest(done),
-                () = on_their_way.wait(), if !on_their_way.is_empty() => None,
-                else => break,
-            };
-            if let Some(kind) = kind {
-                self.act(&kind);
-            }
         }
     }
 }

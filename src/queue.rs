@@ -12,6 +12,10 @@ use crate::error::{Error, Result};
 use crate::keys::Keys;
 use crate::script::Call;
 
+/// Payloads in one call, at most. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments,
+/// and an entry is two.
+const MOST: usize = 500_000;
+
 /// One queue of one client, typed by its payload.
 pub(crate) struct Queue<T> {
     pub(crate) engine: Arc<Engine>,
@@ -78,7 +82,20 @@ impl<T: 'static> Queue<T> {
     where
         T: 'a,
     {
-        values.into_iter().map(|value| self.encode(verb, value)).collect()
+        let payloads =
+            values.into_iter().map(|value| self.encode(verb, value)).collect::<Result<Vec<_>>>()?;
+        self.check_number(verb, payloads.len())?;
+        Ok(payloads)
+    }
+
+    /// Refuses more payloads than one call takes.
+    pub(crate) fn check_number(&self, verb: &str, payloads: usize) -> Result<()> {
+        if payloads > MOST {
+            let reason =
+                format!("{payloads} payloads are more than the {MOST} that one call takes; split them");
+            return Err(self.refuse(verb, reason));
+        }
+        Ok(())
     }
 
     pub(crate) fn decode(&self, verb: &str, payload: Bytes) -> Result<T> {

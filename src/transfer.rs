@@ -77,7 +77,7 @@ impl Transfer {
 }
 
 impl Watch {
-    /// Stops watching, and waits until it has stopped.
+    /// Stops watching, and waits until the last call has ended.
     pub(crate) async fn close(mut self) {
         self.closed = true;
         let (done, stopped) = oneshot::channel();
@@ -125,6 +125,8 @@ struct Task {
     /// The queues behind a channel: `q` and `{q}` share theirs.
     listeners: HashMap<Arc<str>, Vec<QueueId>>,
     running: FuturesUnordered<BoxFuture<'static, Report>>,
+    /// Queues with a call in flight, and who is told when it has ended.
+    in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
     next_id: QueueId,
 }
 
@@ -140,6 +142,7 @@ impl Task {
             ids: HashMap::new(),
             listeners: HashMap::new(),
             running: FuturesUnordered::new(),
+            in_flight: HashMap::new(),
             next_id: 0,
         }
     }
@@ -159,10 +162,7 @@ impl Task {
                     }
                     Some(Request::Close(keys, done)) => {
                         if let Some((channels, _)) = &listening {
-                            self.close(&keys, channels);
-                        }
-                        if let Some(done) = done {
-                            let _ = done.send(());
+                            self.close(&keys, channels, done);
                         }
                     }
                     None => break,
@@ -190,6 +190,7 @@ impl Task {
                         self.settings.clone(),
                     );
                     self.running.push(Box::pin(call));
+                    self.in_flight.insert(queue, Vec::new());
                 }
                 Next::Sleep(at) => return Some(at),
                 Next::Idle => return None,
@@ -212,12 +213,16 @@ impl Task {
         self.queues.insert(id, Watched { keys, watches: 1 });
     }
 
-    fn close(&mut self, keys: &Keys, channels: &Channels) {
+    /// Who waits on `done` waits until it is dropped.
+    fn close(&mut self, keys: &Keys, channels: &Channels, done: Option<oneshot::Sender<()>>) {
         let Some(&id) = self.ids.get(keys) else { return };
         let Some(watched) = self.queues.get_mut(&id) else { return };
         watched.watches -= 1;
         if watched.watches > 0 {
             return;
+        }
+        if let Some(waiting) = self.in_flight.get_mut(&id) {
+            waiting.extend(done);
         }
         self.queues.remove(&id);
         self.ids.remove(keys);
@@ -263,6 +268,7 @@ impl Task {
     }
 
     fn digest(&mut self, report: Report) {
+        self.in_flight.remove(&report.queue);
         let Some(watched) = self.queues.get(&report.queue) else { return };
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {

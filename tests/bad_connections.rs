@@ -209,6 +209,18 @@ async fn a_server_that_comes_up_late_is_waited_for() {
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
 }
 
+/// The time is over while the pop is still on its way, behind a connection in the making.
+#[tokio::test]
+async fn a_slow_way_to_the_server_is_no_reason_to_say_that_there_is_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::String);
+    server.cmd(["RPUSH", "q", "a"]);
+    proxy.delay(ms(600));
+    assert_eq!(soon(ready.poll_timeout(ms(1_100))).await.unwrap().as_deref(), Some("a"));
+}
+
 #[tokio::test]
 async fn options_that_cannot_work() {
     let server = Server::start();

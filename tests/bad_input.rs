@@ -253,3 +253,19 @@ async fn a_name_and_the_same_name_in_braces_share_their_pending_entries_as_in_re
     bare.offer(&text("a"), HOUR).await.unwrap();
     assert_eq!(braced.read_all().await.unwrap(), ["a"]);
 }
+
+/// Redis before 7 drops the connection of a client that sends more arguments than it takes.
+#[tokio::test]
+async fn more_payloads_than_a_call_takes_are_refused_before_anything_is_sent() {
+    let server = Server::start();
+    let (_client, ready, delayed) = queues(&server).await;
+    let values = vec![String::new(); 500_001];
+    let why = "500001 payloads are more than the 500000 that one call takes";
+    is_invalid(ready.offer_all(&values).await, why);
+    is_invalid(ready.retain_all(&values).await, why);
+    is_invalid(delayed.offer_all(values.iter().map(|value| (value, ms(1)))).await, why);
+    is_invalid(delayed.remove_all(&values).await, why);
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    delayed.offer_all(values[1..].iter().map(|value| (value, ms(3_600_000)))).await.unwrap();
+    assert_eq!(delayed.size().await.unwrap(), 500_000);
+}

@@ -237,3 +237,40 @@ async fn a_poll_beside_a_waiting_taker_loses_nothing() {
         assert!(both == ["a", &long]);
     }
 }
+
+/// More than one call takes, so that they come back in parts.
+#[tokio::test]
+async fn thousands_come_back_in_order() {
+    let server = Server::start();
+    let (_client, ready, delayed) = queues(&server).await;
+    let values: Vec<String> = (0..2_500).map(|n| n.to_string()).collect();
+    ready.offer_all(&values).await.unwrap();
+    let queue = ready.clone();
+    let mut drain = pending(async move { queue.drain(2_400).await });
+    woken(&mut drain).await;
+    assert_eq!(server.list("q").len(), 100);
+    drop(drain);
+    until_async("given back", || async { server.list("q").len() == values.len() }).await;
+    assert_eq!(ready.read_all().await.unwrap(), values);
+    let queue = ready.clone();
+    let mut from_tail = pending(async move { queue.poll_last_many_from_any(HOUR, 2_400, &[]).await });
+    woken(&mut from_tail).await;
+    // It has the first one, and asks for the others.
+    assert_pending!(from_tail.poll());
+    woken(&mut from_tail).await;
+    assert_eq!(server.list("q").len(), 100);
+    drop(from_tail);
+    until_async("given back", || async { server.list("q").len() == values.len() }).await;
+    assert_eq!(ready.read_all().await.unwrap(), values);
+    delayed.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap();
+    let (entries, times) = (server.list(ORDERED_LIST), server.zset(TIMEOUT_SET));
+    let polled = delayed.clone();
+    let mut poll = pending(async move { polled.poll_many(2_400).await });
+    woken(&mut poll).await;
+    assert_eq!(server.list(ORDERED_LIST).len(), 100);
+    drop(poll);
+    until_async("put back", || async { server.list(ORDERED_LIST).len() == values.len() }).await;
+    assert!(server.list(ORDERED_LIST) == entries && server.zset(TIMEOUT_SET) == times);
+    // What the server remembered of it is forgotten.
+    until_async("nothing else is left", || async { server.keys().len() == 3 }).await;
+}

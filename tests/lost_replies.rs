@@ -111,6 +111,28 @@ async fn an_offer_at_a_time_whose_reply_is_lost_is_stored_once_with_its_time() {
     assert_eq!(stored(&server), 1);
 }
 
+/// The first try does not arrive, and the way to the server is long.
+#[tokio::test]
+async fn a_second_try_is_not_due_early() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { delayed, .. } = behind(&proxy).await;
+    let clock = || server.get::<(u64, u64), _>(["TIME"]);
+    proxy.blackhole(true);
+    let mut offer = task::spawn(delayed.offer(&1, MINUTE));
+    assert_pending!(offer.poll());
+    let (seconds, micros) = clock();
+    proxy.cut();
+    proxy.blackhole(false);
+    proxy.delay(ms(100));
+    let ticket = offer.await.unwrap();
+    let due = server.zset(TIMEOUT_SET)[0].1 as u64;
+    assert!(
+        due + 1 >= seconds * 1_000 + micros / 1_000 + 60_000,
+        "due {due}, offered at {seconds} s {micros} µs"
+    );
+    assert_eq!(ticket.due(), std::time::UNIX_EPOCH + ms(due));
+}
+
 #[tokio::test]
 async fn an_offer_of_many_whose_reply_is_lost_is_stored_once() {
     let (server, proxy) = server_and_proxy().await;
@@ -324,4 +346,27 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
         others.client.shutdown().await;
         assert_eq!((stored(&server), server.list("q")), (0, vec![]), "stored again");
     }
+}
+
+/// A handle that is destroyed moves nothing after that, not even by a call that was on its way.
+#[tokio::test]
+async fn destroy_waits_for_the_transfer_in_flight() {
+    let (server, proxy) = server_and_proxy().await;
+    behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
+    let calls = server.command_calls("evalsha");
+    let Queues { delayed, .. } = queues(proxy.url(), true).await;
+    until_async("looked", || async { server.command_calls("evalsha") > calls }).await;
+    // By its reply it is known when the next call will be, and that reply came before this one.
+    delayed.size().await.unwrap();
+    proxy.hold_replies(true);
+    until_async("moved", || async { server.list("q").len() == 1 }).await;
+    let mut destroy = task::spawn(delayed.destroy());
+    assert_pending!(destroy.poll());
+    for _ in 0..50 {
+        server.cmd(["PING"]);
+        tokio::task::yield_now().await;
+    }
+    assert!(!destroy.is_woken(), "the call is in flight");
+    proxy.hold_replies(false);
+    destroy.await;
 }

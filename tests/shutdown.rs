@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
 use tokio_test::task::{self, Spawn};
 use tokio_test::{assert_pending, assert_ready};
@@ -81,20 +81,20 @@ async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
 }
 
 #[tokio::test]
-async fn shutdown_gives_back_what_is_dropped_unread() {
+async fn shutdown_gives_back_what_lies_unread() {
     let server = Server::start();
     let (client, ready, _delayed) = queues(&server).await;
-    let take = unread_take(&server, &ready).await;
-    let mut shutdown = task::spawn(client.shutdown());
-    assert_pending!(shutdown.poll());
-    until_async("the subscription ends", || async {
-        server.subscribers("redisson_delay_queue_channel:{q}") == 0
-    })
-    .await;
-    meanwhile(&server).await;
-    drop(take);
-    shutdown.await;
-    assert_eq!(server.list("q"), [b"a"]);
+    let mut take = unread_take(&server, &ready).await;
+    let drained = ready.clone();
+    let mut drain = pending(async move { drained.drain(2).await });
+    server.cmd(["RPUSH", "q", "b", "c", "d"]);
+    woken(&mut drain).await;
+    client.shutdown().await;
+    assert_eq!(server.list("q").concat(), b"abcd");
+    // Nobody has polled or dropped the futures so far.
+    assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(assert_ready!(drain.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(server.list("q").concat(), b"abcd");
 }
 
 #[tokio::test]
@@ -128,22 +128,16 @@ async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
 }
 
 #[tokio::test]
-async fn shutdown_restores_what_was_polled_and_is_dropped_unread_meanwhile() {
+async fn shutdown_restores_what_was_polled_and_lies_unread() {
     let server = Server::start();
     let (client, _ready, delayed) = queues(&server).await;
     let entries = offer_one(&server, &delayed).await;
     let mut poll = pending(async move { delayed.poll().await });
     woken(&mut poll).await;
-    let mut shutdown = task::spawn(client.shutdown());
-    assert_pending!(shutdown.poll());
-    until_async("the subscription ends", || async {
-        server.subscribers("redisson_delay_queue_channel:{q}") == 0
-    })
-    .await;
-    meanwhile(&server).await;
-    drop(poll);
-    shutdown.await;
+    client.shutdown().await;
     assert_eq!(server.zset(TIMEOUT_SET), entries);
+    assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    assert_eq!(assert_ready!(poll.poll()).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]

@@ -367,3 +367,31 @@ async fn a_key_that_turns_wrong_under_a_waiting_taker_hurts_nobody_else() {
     right.put(&99).await.unwrap();
     assert_eq!(waiting.await.unwrap().unwrap(), 99);
 }
+
+#[tokio::test]
+async fn a_list_without_rights_is_refused_to_its_takers_alone() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "clerk", "on", ">pass", "+@all", "&*", "~q", "~redelay:*", "~redisson*"]);
+    let url = server.url().replace("redis://", "redis://clerk:pass@");
+    let client = Client::connect(&url).await.unwrap();
+    let [ready, other, forbidden] =
+        ["q", "redelay:other", "forbidden"].map(|name| client.blocking_queue(name, codec::Long));
+    let takers = async { tokio::join!(soon(ready.take()), soon(other.take())) };
+    let refused = async {
+        for _ in 0..5 {
+            let error = soon(forbidden.take()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            assert!(error.to_string().contains("NOPERM"), "{error}");
+            let error = soon(ready.poll_from_any(HOUR, &["forbidden"])).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        }
+        server.cmd(["RPUSH", "q", "1"]);
+        server.cmd(["RPUSH", "redelay:other", "2"]);
+    };
+    let ((one, two), ()) = tokio::join!(takers, refused);
+    assert_eq!((one.unwrap(), two.unwrap()), (1, 2));
+    // Nobody may pop: then everybody is told.
+    server.cmd(["ACL", "SETUSER", "clerk", "-blpop"]);
+    let (one, two) = tokio::join!(soon(ready.take()), soon(other.take()));
+    assert!(one.is_err() && two.is_err());
+}

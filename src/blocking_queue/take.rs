@@ -137,7 +137,7 @@ impl<T: 'static> BlockingQueue<T> {
         self.own_list("drain")?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
         let popped = self.queue.engine.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
-        Ok(popped.map(|popped| self.decode_each("drain", popped)).unwrap_or_default())
+        self.decode_each("drain", popped)
     }
 
     /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it is
@@ -179,8 +179,7 @@ impl<T: 'static> BlockingQueue<T> {
     ) -> Result<Option<(String, T)>> {
         let Some(popped) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
         let name = self.name_of(&popped.keys, others);
-        let value = popped.into_payload().map(|payload| self.queue.decode(verb, payload)).transpose()?;
-        Ok(value.map(|value| (name, value)))
+        Ok(self.payload(verb, Ok(Some(popped)))?.map(|value| (name, value)))
     }
 
     /// Up to `count` payloads of this queue or of one of the others, whichever has some first, and the name of that
@@ -230,15 +229,15 @@ impl<T: 'static> BlockingQueue<T> {
         if count == 0 {
             return Err(self.queue.refuse(verb, "a count of 0 asks for nothing; it must be at least 1"));
         }
-        let Some(mut popped) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
+        let Some(first) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
+        let name = self.name_of(&first.keys, others);
+        let mut popped = vec![first];
         if count > 1 {
-            let more = Wanted::many(end, popped.keys.clone(), count - 1);
+            let more = Wanted::many(end, popped[0].keys.clone(), count - 1);
             // Whatever becomes of the others, the first one is here.
-            if let Ok(Some(more)) = self.queue.engine.pops.poll(more).await {
-                popped.append(more);
-            }
+            popped.extend(self.queue.engine.pops.poll(more).await.ok().flatten());
         }
-        Ok(Some((self.name_of(&popped.keys, others), self.decode_each(verb, popped))))
+        Ok(Some((name, self.decode_each(verb, popped)?)))
     }
 
     async fn pop_any(
@@ -359,11 +358,20 @@ impl<T: 'static> BlockingQueue<T> {
         answer: std::result::Result<Option<Popped>, OpError>,
     ) -> Result<Option<T>> {
         let popped = answer.map_err(self.queue.failed(verb))?;
-        let payload = popped.and_then(Popped::into_payload);
-        payload.map(|payload| self.queue.decode(verb, payload)).transpose()
+        self.decode_each(verb, popped)?.pop().transpose()
     }
 
-    fn decode_each(&self, verb: &str, popped: Popped) -> Vec<Result<T>> {
-        popped.into_payloads().into_iter().map(|payload| self.queue.decode(verb, payload)).collect()
+    /// Reads what was popped: from here on it is the caller's.
+    fn decode_each(&self, verb: &str, popped: impl IntoIterator<Item = Popped>) -> Result<Vec<Result<T>>> {
+        let mut payloads = Vec::new();
+        for popped in popped {
+            match popped.read() {
+                Ok(more) => payloads.extend(more),
+                Err(error) if payloads.is_empty() => return Err(self.queue.failed(verb)(error)),
+                // What came before is here, and must not go with it.
+                Err(_) => break,
+            }
+        }
+        Ok(payloads.into_iter().map(|payload| self.queue.decode(verb, payload)).collect())
     }
 }

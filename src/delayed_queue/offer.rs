@@ -1,9 +1,10 @@
 //! Storing entries, exactly once.
 //!
 //! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once it is
-//! due it may be delivered, and a second try would store it again. So a second try carries the due time that the
-//! first one can have had at the earliest, and the server refuses it when that time has come.
+//! due it may be delivered, and a second try would store it again. So a second try carries a due time instead of a delay,
+//! counted from when the first was sent, and the server refuses it once the first may have been due.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,7 +44,7 @@ pub(super) async fn store(
     let mut pause = Duration::from_millis(2);
     // From here on, tries that may have been executed need care; the others may just be repeated.
     let lost = loop {
-        match call(conn, keys, when.word(), 0, entries).await {
+        match call(conn, keys, when.word().into(), 0, entries).await {
             Ok(reply) => {
                 let base = if when == When::After { clock(reply)? } else { 0 };
                 return Ok(entries.iter().map(|(time, _)| base + time).collect());
@@ -57,12 +58,13 @@ pub(super) async fn store(
         }
     };
     let deadline = Instant::now() + conn.command_timeout();
-    let base = match when {
+    let bases = match when {
         When::After => clock_at(conn, sent).await.map_err(|_| OpError::Unknown(lost.clone()))?,
-        When::At => 0,
+        When::At => 0..=0,
     };
+    let (base, earlier) = (*bases.end(), bases.end() - bases.start());
     loop {
-        match call(conn, keys, "again", base, entries).await {
+        match call(conn, keys, earlier.to_string().into(), base, entries).await {
             Ok(Reply::Nil) => {
                 return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
             }
@@ -80,7 +82,7 @@ pub(super) async fn store(
 async fn call(
     conn: &Conn,
     keys: &Keys,
-    mode: &'static str,
+    mode: Bytes,
     base: u64,
     entries: &[(u64, Bytes)],
 ) -> Result<Reply, OpError> {
@@ -99,8 +101,9 @@ fn clock(reply: Reply) -> Result<u64, OpError> {
     Ok(u64::try_from(reply.into_int()?).unwrap_or(0))
 }
 
-/// What the server's clock showed at that instant of ours at the earliest, epoch ms.
-async fn clock_at(conn: &Conn, instant: Instant) -> Result<u64, OpError> {
+/// What the server's clock showed at that instant of ours, at the earliest and at the latest; epoch ms.
+async fn clock_at(conn: &Conn, instant: Instant) -> Result<RangeInclusive<u64>, OpError> {
+    let asked = instant.elapsed().as_millis() as u64;
     let [seconds, micros] = conn.call_repeatable(Command::new("TIME")).await?.into_parts()?;
     let number = |reply: Reply| -> Result<u64, OpError> {
         let text = reply.into_bytes()?;
@@ -108,5 +111,7 @@ async fn clock_at(conn: &Conn, instant: Instant) -> Result<u64, OpError> {
         number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
     };
     let now = number(seconds)? * 1000 + number(micros)? / 1000;
-    Ok(now.saturating_sub(instant.elapsed().as_millis() as u64 + 1))
+    let answered = instant.elapsed().as_millis() as u64;
+    // Whole milliseconds, so one more on either side.
+    Ok(now.saturating_sub(answered + 1)..=(now + 1).saturating_sub(asked))
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{DelayedQueue, poll};
-use crate::conn::Command;
+use super::DelayedQueue;
+use crate::conn::{Command, OpError};
 use crate::due;
 use crate::error::Result;
 use crate::script;
@@ -69,8 +69,9 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn poll_entries(&self, verb: &str, n: usize) -> Result<Vec<Result<T>>> {
         self.queue.open(verb)?;
-        let polled =
-            poll::poll(&self.queue.engine, &self.queue.keys, n).await.map_err(self.queue.failed(verb))?;
+        let polled = self.queue.engine.polls.poll(&self.queue.keys, n).await;
+        let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
+        let polled = polled.map_err(self.queue.failed(verb))?;
         Ok(polled.into_payloads().map(|payload| self.queue.decode(verb, payload)).collect())
     }
 

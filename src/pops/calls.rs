@@ -1,15 +1,17 @@
 //! The commands behind the pops. Each future is seen through to its end by the pops task.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Kind;
 use super::lane::Parked;
 use super::popped::End;
-use super::{Done, Kind};
+use super::task::Done;
 use crate::conn::{Command, Conn, Link, OpError, Reply, backoff};
 use crate::events;
 use crate::keys::Keys;
@@ -32,6 +34,8 @@ pub(super) struct BlockingPop {
     /// Interrupt it as soon as it is sent: what matters is that the lists are looked at.
     pub(super) hurry: bool,
     pub(super) interrupt: CancellationToken,
+    /// Is told when it is sent.
+    pub(super) sent: Arc<OnceLock<Instant>>,
     /// How many attempts in a row have failed before.
     pub(super) failures: u32,
 }
@@ -66,9 +70,11 @@ impl BlockingPop {
         if self.interrupt.is_cancelled() && !self.hurry {
             return Parked::NotSent;
         }
+        let now = Instant::now();
+        let _ = self.sent.set(now);
         let mut pop = std::pin::pin!(link.call_blocking(self.command()));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
-        let mut deadline = Instant::now() + GRACE + if self.hurry { Duration::ZERO } else { SLICE };
+        let mut deadline = now + GRACE + if self.hurry { Duration::ZERO } else { SLICE };
         let mut until_unblocked = Duration::ZERO;
         loop {
             let interrupted = self.hurry || self.interrupt.is_cancelled();
@@ -192,58 +198,86 @@ pub(super) struct Return {
     conn: Conn,
     keys: Keys,
     push: &'static str,
+    /// In parts, of which the last is the first to go: a command may not have any number of arguments.
+    parts: Vec<Part>,
+    /// Of the parts that are back.
+    spent: Vec<Bytes>,
+}
+
+struct Part {
     /// Tells on the server that it was done, so that a lost reply costs nothing.
     marker: Bytes,
+    /// In the order of the pushes.
     payloads: Vec<Bytes>,
 }
 
 impl Return {
-    pub(super) fn new(conn: Conn, end: End, keys: Keys, mut payloads: Vec<Bytes>) -> Self {
+    pub(super) fn new(conn: Conn, end: End, keys: Keys, payloads: Vec<Bytes>) -> Self {
         let push = match end {
             End::Head => "LPUSH",
             End::Tail => "RPUSH",
         };
         // The one popped first is pushed last.
-        payloads.reverse();
-        let marker = keys.returned();
-        Self { conn, keys, push, marker, payloads }
+        let part =
+            |part: &[Bytes]| Part { marker: keys.returned(), payloads: part.iter().rev().cloned().collect() };
+        let parts = payloads.chunks(CLAIM).map(part).collect();
+        Self { conn, keys, push, parts, spent: Vec::new() }
     }
 
-    /// The first try, which takers of the list wait for. Returns what is to be tried on, if it failed.
-    pub(super) async fn try_once(self) -> Option<Self> {
-        let error = self.put_back().await.err()?;
-        events::give_back_failing(&self.keys, &error);
-        (error != OpError::Closed).then_some(self)
-    }
-
-    /// Does not rest before it is done: nobody else has them.
-    pub(super) async fn keep_trying(self) {
-        for attempt in 0.. {
-            sleep(backoff(attempt)).await;
-            if matches!(self.put_back().await, Ok(()) | Err(OpError::Closed)) {
-                return;
-            }
+    /// The first try, which takers of the list wait for.
+    pub(super) async fn try_once(&mut self) {
+        if let Err(error) = self.put_back().await {
+            events::give_back_failing(&self.keys, &error);
         }
     }
 
-    async fn put_back(&self) -> Result<(), OpError> {
-        let call = script::GIVE_BACK
-            .on(&[self.keys.target(), &self.marker])
-            .arg(self.push)
-            .number(script::REMEMBERED_MS)
-            .args(self.payloads.iter().cloned())
-            .again_is_harmless();
-        call.run(&self.conn).await.map(drop)
+    /// Does not rest before it is done: nobody else has them.
+    pub(super) async fn finish(mut self) {
+        let mut attempt = 0;
+        while !self.parts.is_empty() {
+            sleep(backoff(attempt)).await;
+            attempt += 1;
+            if let Err(OpError::Closed) = self.put_back().await {
+                return;
+            }
+        }
+        // If this is lost, the server forgets by itself.
+        let _ = self.conn.call(Command::new("DEL").args(self.spent)).await;
+    }
+
+    async fn put_back(&mut self) -> Result<(), OpError> {
+        while let Some(part) = self.parts.last() {
+            let call = script::GIVE_BACK
+                .on(&[self.keys.target(), &part.marker])
+                .arg(self.push)
+                .number(script::REMEMBERED_MS)
+                .args(part.payloads.iter().cloned())
+                .again_is_harmless();
+            call.run(&self.conn).await?;
+            self.spent.extend(self.parts.pop().map(|part| part.marker));
+        }
+        Ok(())
     }
 }
 
-/// Which of these keys hold something else than a list.
-pub(super) async fn examine(conn: &Conn, keys: Vec<Keys>) -> Vec<Keys> {
-    let kinds = keys.iter().map(|keys| conn.call_repeatable(Command::new("TYPE").arg(keys.target().clone())));
+/// Which of these lists a pop was refused for, and why.
+pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
+    let kinds =
+        lists.iter().map(|keys| conn.call_repeatable(Command::new("TYPE").arg(keys.target().clone())));
     let kinds = futures::future::join_all(kinds).await;
-    let is_wrong = |kind: Result<Reply, OpError>| {
-        let kind = kind.ok().and_then(|reply| reply.into_bytes().ok());
-        kind.is_some_and(|kind| kind != "list" && kind != "none")
+    let all_known = kinds.iter().all(|kind| matches!(kind, Ok(_) | Err(OpError::Server(_))));
+    let why = |kind: Result<Reply, OpError>| match kind.and_then(|reply| Ok(reply.into_bytes()?)) {
+        Ok(kind) if kind == "list" || kind == "none" => None,
+        Ok(_) => Some(OpError::Server("WRONGTYPE the key holds another type than a list".into())),
+        Err(error @ OpError::Server(_)) => Some(error),
+        Err(_) => None,
     };
-    keys.into_iter().zip(kinds).filter_map(|(keys, kind)| is_wrong(kind).then_some(keys)).collect()
+    let mut wrong: HashMap<Keys, OpError> =
+        lists.iter().cloned().zip(kinds).filter_map(|(keys, kind)| Some((keys, why(kind)?))).collect();
+    let of_a_type = matches!(&refused, OpError::Server(why) if why.starts_with("WRONGTYPE"));
+    if wrong.is_empty() && all_known && !of_a_type {
+        // It is none of them alone, so it is for all. What was of another type may be a list by now.
+        wrong.extend(lists.into_iter().map(|keys| (keys, refused.clone())));
+    }
+    wrong
 }

@@ -5,20 +5,16 @@
 //! Never is more asked for than is waited for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use super::list::{Demand, Known, List};
-use super::popped::{End, Home, Popped};
+use super::popped::{Batch, End, Popped};
 use crate::conn::OpError;
 use crate::keys::Keys;
+use crate::unread::Shelf;
 
-/// A pop parked for so long has certainly looked at its lists, and what it found would be here: more than a command and
-/// its reply take, however far the server is.
-const LOOKED: Duration = Duration::from_secs(1);
 /// Payloads asked for in one call, at most, for takers that wait for one each.
 const ASK: usize = 1000;
 
@@ -60,8 +56,8 @@ pub(crate) enum Action {
     Ask { keys: Keys, count: usize },
     /// Put payloads back where they came from.
     GiveBack { keys: Keys, payloads: Vec<Bytes> },
-    /// One of these lists is none; find out which.
-    Examine { keys: Vec<Keys> },
+    /// The server refused a pop from these lists; find out which of them it was for.
+    Examine { keys: Vec<Keys>, refused: OpError },
 }
 
 /// How a parked pop ended.
@@ -79,8 +75,10 @@ pub(crate) enum Parked {
 #[derive(Debug)]
 pub(crate) struct Lane {
     end: End,
-    /// Given to payloads so that they come back unread; without it they have arrived already.
-    home: Option<Home>,
+    /// Where payloads lie until their takers read them.
+    shelf: Shelf<Batch>,
+    /// Pops move from list to list, one payload at a time: it is in the other list already, and never goes back.
+    moves: bool,
     waiters: BTreeMap<WaiterId, Waiter>,
     lists: HashMap<Keys, List>,
     /// Lists that something happened to since the last actions.
@@ -98,7 +96,6 @@ struct Park {
     keys: HashSet<Keys>,
     /// It serves the waiters before this one.
     before: WaiterId,
-    since: Instant,
     interrupted: bool,
 }
 
@@ -109,10 +106,21 @@ impl Park {
 }
 
 impl Lane {
-    pub(crate) fn new(end: End, home: Option<Home>) -> Self {
+    /// Pops from this end. Unread payloads leave the shelf for [`Lane::given_back`].
+    pub(crate) fn taking(end: End, shelf: Shelf<Batch>) -> Self {
+        Self::new(end, shelf, false)
+    }
+
+    /// Moves from the tails of lists to the head of another.
+    pub(crate) fn moving() -> Self {
+        Self::new(End::Tail, Shelf::new(drop), true)
+    }
+
+    fn new(end: End, shelf: Shelf<Batch>, moves: bool) -> Self {
         Self {
             end,
-            home,
+            shelf,
+            moves,
             waiters: BTreeMap::new(),
             lists: HashMap::new(),
             touched: HashSet::new(),
@@ -128,7 +136,7 @@ impl Lane {
         self.waiters.is_empty() && self.park.is_none() && self.lists.is_empty()
     }
 
-    /// A taker comes. Ids must grow.
+    /// A taker comes. An id that is smaller than another's comes before it.
     pub(crate) fn join(&mut self, id: WaiterId, waiter: Waiter) {
         for keys in &waiter.keys {
             let list = self.lists.entry(keys.clone()).or_default();
@@ -136,11 +144,7 @@ impl Lane {
             list.demand += Demand::of(&waiter);
             self.touched.insert(keys.clone());
         }
-        let lists = waiter.keys.clone();
         self.waiters.insert(id, waiter);
-        for keys in &lists {
-            self.hand_out(keys);
-        }
     }
 
     /// A taker is gone.
@@ -148,8 +152,9 @@ impl Lane {
         self.remove(id);
     }
 
-    /// A taker has waited long enough. `down` tells why there has been no connection for a while.
-    pub(crate) fn expire(&mut self, id: WaiterId, now: Instant, down: Option<OpError>) {
+    /// A taker has waited long enough. `looked` says that the parked pop certainly has looked at its lists, and that what
+    /// it found would be here; `down` tells why there has been no connection for a while.
+    pub(crate) fn expire(&mut self, id: WaiterId, looked: bool, down: Option<OpError>) {
         let Some(waiter) = self.waiters.get_mut(&id) else { return };
         let before = Demand::of(waiter);
         waiter.patience = Patience::Over;
@@ -159,11 +164,8 @@ impl Lane {
                 list.demand += Demand::of(waiter);
             }
         }
-        let looked = self.park.as_ref().is_some_and(|park| {
-            park.covers(id, waiter)
-                && !park.interrupted
-                && now.saturating_duration_since(park.since) >= LOOKED
-        });
+        let looked =
+            looked && self.park.as_ref().is_some_and(|park| !park.interrupted && park.covers(id, waiter));
         if let Some(error) = down {
             self.answer(id, Err(error));
         } else if looked {
@@ -183,17 +185,17 @@ impl Lane {
                 if let Some(list) = self.lists.get_mut(&keys).filter(|list| !list.is_busy()) {
                     list.known = Known::Nothing;
                 }
-                self.arrived(&keys, vec![payload]);
+                self.arrived(&keys, vec![payload], 0);
             }
             Parked::NotSent => {}
             Parked::Empty => self.answer_all(|id, waiter| {
                 (waiter.patience == Patience::Over && park.covers(id, waiter)).then_some(Ok(None))
             }),
-            // One wrong list spoils the pop for all: it has to be found.
-            Parked::Failed(OpError::Server(why)) if why.starts_with("WRONGTYPE") && park.keys.len() > 1 => {
+            // One list of another type, or without rights, spoils the pop for all: it has to be found.
+            Parked::Failed(refused @ OpError::Server(_)) if park.keys.len() > 1 => {
+                let keys = park.keys.iter().cloned().collect();
                 self.park = Some(Park { interrupted: true, ..park });
-                let keys = self.park.iter().flat_map(|park| park.keys.iter().cloned()).collect();
-                self.actions.push(Action::Examine { keys });
+                self.actions.push(Action::Examine { keys, refused });
             }
             Parked::Failed(error @ (OpError::Server(_) | OpError::Closed)) => {
                 self.answer_all(|id, waiter| {
@@ -208,27 +210,28 @@ impl Lane {
         }
     }
 
-    /// The lists that are none, out of those that were to be examined.
-    pub(crate) fn examined(&mut self, wrong: &[Keys]) {
+    /// The lists that cannot be popped from, out of those that were to be examined, and why.
+    pub(crate) fn examined(&mut self, wrong: &HashMap<Keys, OpError>) {
         let Some(park) = self.park.take() else { return };
         self.touch_unclaimed(&park);
         // Who came later finds out by a pop of its own: the list may have become one meanwhile.
         self.answer_all(|id, waiter| {
-            let is_wrong = id < park.before && waiter.keys.iter().any(|keys| wrong.contains(keys));
-            is_wrong.then(|| Err(OpError::Server("WRONGTYPE the key holds another type than a list".into())))
+            let why = waiter.keys.iter().find_map(|keys| wrong.get(keys)).filter(|_| id < park.before);
+            why.map(|why| Err(why.clone()))
         });
     }
 
     /// A question was answered.
     pub(crate) fn asked(&mut self, keys: &Keys, count: usize, result: Result<Vec<Bytes>, OpError>) {
-        let Some(list) = self.lists.get_mut(keys) else { return };
-        let Known::Asking { before, .. } = list.known else { return };
+        let list = self.lists.entry(keys.clone()).or_default();
+        let before = if let Known::Asking { before, .. } = list.known { before } else { 0 };
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.known = if full { Known::More } else { Known::Empty };
         self.touched.insert(keys.clone());
         match result {
             Ok(payloads) => {
-                self.arrived(keys, payloads);
+                // There is no more, so those who wanted more at once get what there is.
+                self.arrived(keys, payloads, if full { 0 } else { before });
                 if !full {
                     self.answer_list(keys, before, |waiter| {
                         (waiter.patience != Patience::Endless && waiter.keys.len() == 1).then_some(Ok(None))
@@ -245,10 +248,10 @@ impl Lane {
     }
 
     /// Payloads whose taker is gone come back: to the next taker, else to where they came from.
-    pub(crate) fn given_back(&mut self, popped: Popped) {
-        let keys = popped.keys.clone();
-        self.lists.entry(keys.clone()).or_default().unclaimed.extend(popped.into_numbered());
-        self.hand_out(&keys);
+    pub(crate) fn given_back(&mut self, batch: Batch) {
+        let keys = batch.keys;
+        self.lists.entry(keys.clone()).or_default().unclaimed.extend(batch.payloads);
+        self.touched.insert(keys);
     }
 
     /// Payloads have come back to their list, or will some time: the first try to put them there has ended.
@@ -265,9 +268,15 @@ impl Lane {
     }
 
     /// What to do now, after whatever happened since the last call.
-    pub(crate) fn next_actions(&mut self, now: Instant) -> Vec<Action> {
+    pub(crate) fn next_actions(&mut self) -> Vec<Action> {
+        let mut touched = HashSet::new();
+        while !self.touched.is_empty() {
+            let fresh = std::mem::take(&mut self.touched);
+            fresh.iter().for_each(|keys| self.hand_out(keys, 0));
+            touched.extend(fresh);
+        }
         let mut interrupt = false;
-        for keys in std::mem::take(&mut self.touched) {
+        for keys in touched {
             interrupt |= self.look_at(keys);
         }
         match &mut self.park {
@@ -276,7 +285,7 @@ impl Lane {
                 self.actions.push(Action::Interrupt);
             }
             Some(_) => {}
-            None => self.park(now),
+            None => self.park(),
         }
         std::mem::take(&mut self.actions)
     }
@@ -298,6 +307,8 @@ impl Lane {
             return parked;
         }
         let Demand { at_once, alone, over, .. } = list.demand;
+        // Those who want something at once wait for what is unclaimed to be completed.
+        let at_once = at_once.saturating_sub(list.unclaimed.len() as u128);
         let alone = alone.min(ASK) as u128;
         let count = match list.known {
             Known::Asking { .. } | Known::Returning => 0,
@@ -312,7 +323,7 @@ impl Lane {
         };
         if count > 0 {
             // A move moves one at a time, and a reply of one does not tell that there are no more.
-            let count = if self.home.is_some() { usize::try_from(count).unwrap_or(usize::MAX) } else { 1 };
+            let count = if self.moves { 1 } else { usize::try_from(count).unwrap_or(usize::MAX) };
             list.known = Known::Asking { before: list.waiting.last().map_or(0, |id| id + 1), count };
             self.actions.push(Action::Ask { keys: keys.clone(), count });
         }
@@ -321,7 +332,7 @@ impl Lane {
     }
 
     /// Parks on every list with waiters that is not being asked, the one served longest ago first.
-    fn park(&mut self, now: Instant) {
+    fn park(&mut self) {
         let mut lists: Vec<(&Keys, &List)> =
             self.lists.iter().filter(|(_, list)| list.is_for_parking()).collect();
         if lists.is_empty() {
@@ -349,7 +360,6 @@ impl Lane {
         let park = Park {
             keys: keys.iter().cloned().collect(),
             before: self.waiters.last_key_value().map_or(0, |(id, _)| id + 1),
-            since: now,
             interrupted: false,
         };
         let hurry = lists.iter().any(|(_, list)| list.demand.over > 0)
@@ -361,18 +371,18 @@ impl Lane {
         self.actions.push(Action::Park { keys, hurry });
     }
 
-    /// Payloads were popped from a list.
-    fn arrived(&mut self, keys: &Keys, payloads: Vec<Bytes>) {
-        if payloads.is_empty() {
-            return;
-        }
+    /// Payloads were popped from a list; for takers before `empty_for` there are no more.
+    fn arrived(&mut self, keys: &Keys, payloads: Vec<Bytes>, empty_for: WaiterId) {
         let first = self.popped;
         self.popped += payloads.len() as u64;
-        self.served += 1;
         let list = self.lists.entry(keys.clone()).or_default();
-        list.served = self.served;
+        if !payloads.is_empty() {
+            self.served += 1;
+            list.served = self.served;
+        }
         list.unclaimed.extend((first..).zip(payloads));
-        self.hand_out(keys);
+        self.touched.insert(keys.clone());
+        self.hand_out(keys, empty_for);
     }
 
     /// What the pop on these lists stood in the way of may go back now. Those who wait are parked for again.
@@ -381,28 +391,29 @@ impl Lane {
         self.touched.extend(park.keys.iter().filter(is_unclaimed).cloned());
     }
 
-    /// Gives what is unclaimed of a list to those who wait for it, in order.
-    fn hand_out(&mut self, keys: &Keys) {
-        self.touched.insert(keys.clone());
+    /// Gives what is unclaimed of a list to those who wait for it, in order. Who wants many at once gets them together,
+    /// or, before `empty_for`, as many as there are.
+    fn hand_out(&mut self, keys: &Keys, empty_for: WaiterId) {
         loop {
             let Some(list) = self.lists.get_mut(keys) else { return };
             let Some(&id) = list.waiting.first() else {
-                if self.home.is_none() {
-                    // They have arrived in the other list.
+                if self.moves {
                     list.unclaimed.clear();
                 }
                 return;
             };
-            let want = self.waiters[&id].want;
-            let share: Vec<_> = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
-            if share.is_empty() {
+            let Waiter { want, patience, .. } = self.waiters[&id];
+            let is_partial = list.unclaimed.len() < want && patience == Patience::None && id >= empty_for;
+            if list.unclaimed.is_empty() || is_partial {
                 return;
             }
+            let payloads = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
             let Some(waiter) = self.remove(id) else { return };
-            let popped = Popped::new(keys.clone(), self.end, share, self.home.clone());
+            let batch = Batch { keys: keys.clone(), end: self.end, payloads };
+            let popped = Popped::new(batch, &self.shelf);
             // Gone in this very moment: what it was to get is the next one's.
-            if let Err(Ok(Some(unread))) = waiter.answer.send(Ok(Some(popped))) {
-                self.lists.entry(keys.clone()).or_default().unclaimed.extend(unread.into_numbered());
+            if let Err(Ok(Some(popped))) = waiter.answer.send(Ok(Some(popped))) {
+                self.lists.entry(keys.clone()).or_default().unclaimed.extend(popped.unread());
             }
         }
     }

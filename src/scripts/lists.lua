@@ -1,6 +1,5 @@
 -- Work on lists in chunks: in front of every script that appends or removes many elements.
 local MISSES = 12 -- up to this many entries are removed from the list one by one, more in one pass
-local TOMBSTONE = 'redelay:removed' -- what an element becomes before all such are removed in one pass
 local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 
 local function push(key, values)
@@ -44,19 +43,21 @@ local function remove_from_list(list, entries)
             redis.call('LREM', list, times, entry)
         end
     elseif left > 0 then
-        local found, at = 0, 0
+        -- All of them become equal to the first one, and then go in one pass.
+        local found, at, same = 0, 0, nil
         repeat
             local chunk = redis.call('LRANGE', list, at, at + CHUNK - 1)
             for i, entry in ipairs(chunk) do
                 if is_wanted(entry) then
-                    redis.call('LSET', list, at + i - 1, TOMBSTONE)
+                    same = same or entry
+                    redis.call('LSET', list, at + i - 1, same)
                     found = found + 1
                 end
             end
             at = at + CHUNK
         until left == 0 or #chunk < CHUNK
         if found > 0 then
-            redis.call('LREM', list, found, TOMBSTONE)
+            redis.call('LREM', list, found, same)
         end
     end
 end

@@ -1,14 +1,15 @@
 -- Stores entries with their due times, all of them or none.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 wake-up channel
 -- ARGV   1 'after': the times are delays in ms | 'at': they are due times, epoch ms
---          | 'again': as 'at', for a second try whose first try may have been executed
+--          | a number: as 'at', for a second try whose first try, if it was executed, is due up to so many ms earlier
 --        2.. time, entry, time, entry, ...
--- Reply  the server's clock, epoch ms; or false: 'again' came when a first try could already have been delivered
+-- Reply  the server's clock, epoch ms; or false: a second try came when the first could already have been delivered
 -- Clock  the server's (TIME), rounded up, so that nothing is ever due early
 -- Cost   O(log n) per entry
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = ARGV[1] == 'after' and now or 0
+local earlier = tonumber(ARGV[1])
 
 for i = 2, #ARGV, 2 do
     local due = base + ARGV[i]
@@ -16,7 +17,7 @@ for i = 2, #ARGV, 2 do
     if due >= 1e15 then
         return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
     end
-    if ARGV[1] == 'again' and due <= now then
+    if earlier and due - earlier <= now then
         return false
     end
 end

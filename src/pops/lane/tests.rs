@@ -1,7 +1,6 @@
 //! Step by step, one file per concern, and in a simulation with everything in between late, lost or out of order.
 
 use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
 
 use super::*;
 
@@ -13,15 +12,13 @@ mod simulation;
 /// A lane step by step.
 struct Steps {
     lane: Lane,
-    now: Instant,
-    returned: mpsc::UnboundedReceiver<Popped>,
+    returned: mpsc::UnboundedReceiver<Batch>,
 }
 
 impl Steps {
     fn new() -> Self {
-        let (returns, returned) = mpsc::unbounded_channel();
-        let home = Home { returns, on_their_way: TaskTracker::new() };
-        Self { lane: Lane::new(End::Head, Some(home)), now: Instant::now(), returned }
+        let (shelf, returned) = shelf();
+        Self { lane: Lane::taking(End::Head, shelf), returned }
     }
 
     fn join(&mut self, id: WaiterId, names: &[&str], patience: Patience) -> oneshot::Receiver<Answer> {
@@ -41,7 +38,7 @@ impl Steps {
     }
 
     fn actions(&mut self) -> Vec<Action> {
-        self.lane.next_actions(self.now)
+        self.lane.next_actions()
     }
 
     fn parked(&mut self, name: &str, payload: &'static str) {
@@ -55,6 +52,12 @@ impl Steps {
             Ok(payloads.iter().map(|payload| (*payload).into()).collect()),
         );
     }
+}
+
+/// What leaves it unread comes out at the other end.
+fn shelf() -> (Shelf<Batch>, mpsc::UnboundedReceiver<Batch>) {
+    let (returns, returned) = mpsc::unbounded_channel();
+    (Shelf::new(move |batch| drop(returns.send(batch))), returned)
 }
 
 fn wrong_type() -> OpError {
@@ -76,6 +79,6 @@ fn park(names: &[&str], hurry: bool) -> Action {
 /// What a taker got; an empty text for "nothing".
 fn got(receiver: &mut oneshot::Receiver<Answer>) -> Option<String> {
     let answer = receiver.try_recv().ok()?.unwrap();
-    let payloads = answer.map(Popped::into_payloads).unwrap_or_default().concat();
+    let payloads = answer.map(|popped| popped.read().unwrap().concat()).unwrap_or_default();
     Some(String::from_utf8(payloads).unwrap())
 }

@@ -7,8 +7,7 @@ fn a_slow_reply_is_waited_for() {
     let mut steps = Steps::new();
     let mut taker = steps.join(0, &["a"], Patience::Endless);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
-    steps.now += Duration::from_millis(300);
-    steps.lane.expire(0, steps.now, None);
+    steps.lane.expire(0, false, None);
     assert_eq!(steps.actions(), [Action::Interrupt]);
     assert_eq!(got(&mut taker), None);
     steps.parked("a", "1");
@@ -23,8 +22,7 @@ fn a_pop_parked_for_long_has_looked() {
     assert_eq!(steps.actions(), [ask("a", 2)]);
     steps.asked("a", 2, &[]);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
-    steps.now += LOOKED;
-    steps.lane.expire(1, steps.now, None);
+    steps.lane.expire(1, true, None);
     assert_eq!(got(&mut taker).as_deref(), Some(""));
     assert_eq!(steps.actions(), []);
 }
@@ -58,7 +56,7 @@ fn an_empty_end_says_nothing_of_what_was_not_looked_at() {
     // What the question brings is the taker's, so no more of that list is asked for.
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     let mut late = steps.join(2, &["a", "b"], Patience::Endless);
-    steps.lane.expire(2, steps.now, None);
+    steps.lane.expire(2, true, None);
     assert_eq!(steps.actions(), [Action::Interrupt]);
     steps.lane.parked(Parked::Empty);
     assert_eq!(got(&mut taker), None);
@@ -83,7 +81,7 @@ fn a_poll_is_told_of_a_lost_connection_and_nobody_else() {
     steps.lane.parked(Parked::Failed(error.clone()));
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     // Unless its time is over.
-    steps.lane.expire(0, steps.now, None);
+    steps.lane.expire(0, false, None);
     assert_eq!(steps.actions(), [Action::Interrupt]);
     steps.lane.parked(Parked::Failed(error.clone()));
     assert_eq!(patient.try_recv().unwrap().unwrap_err(), error);
@@ -96,13 +94,13 @@ fn one_wrong_list_spoils_it_for_nobody_else() {
     let mut wrong = steps.join(1, &["b", "a"], Patience::Endless);
     assert!(matches!(&steps.actions()[..], [Action::Park { keys, .. }] if keys.len() == 2));
     steps.lane.parked(Parked::Failed(wrong_type()));
-    assert!(matches!(&steps.actions()[..], [Action::Examine { keys }] if keys.len() == 2));
+    assert!(matches!(&steps.actions()[..], [Action::Examine { keys, .. }] if keys.len() == 2));
     // Nothing is parked while they are examined, whoever leaves or comes.
     let mut left = steps.join(2, &["b"], Patience::Endless);
     steps.lane.leave(2);
     let mut late = steps.join(3, &["a", "b"], Patience::Endless);
     assert_eq!(steps.actions(), []);
-    steps.lane.examined(&keys(&["b"]));
+    steps.lane.examined(&HashMap::from([(Keys::new("b"), wrong_type())]));
     assert!(matches!(wrong.try_recv(), Ok(Err(OpError::Server(_)))));
     assert!(left.try_recv().is_err());
     // By now it may be a list.

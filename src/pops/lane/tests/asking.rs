@@ -20,7 +20,7 @@ fn a_question_is_not_forgotten_over_the_parked_pop() {
 #[test]
 fn a_move_that_brings_one_is_a_full_answer() {
     let mut steps = Steps::new();
-    steps.lane = Lane::new(End::Tail, None);
+    steps.lane = Lane::moving();
     let mut polls = [0, 1].map(|id| steps.join(id, &["a"], Patience::None));
     assert_eq!(steps.actions(), [ask("a", 1)]);
     steps.asked("a", 1, &["1"]);

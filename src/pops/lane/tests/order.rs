@@ -83,5 +83,37 @@ fn what_a_drain_leaves_keeps_its_order() {
     let mut drains = [1, 2].map(|id| steps.join_for(2, id, &["a"], Patience::None));
     drop(gone);
     steps.asked("a", 3, &["1", "2", "3"]);
+    assert_eq!(steps.actions(), [ask("a", 1)]);
+    steps.asked("a", 1, &[]);
     assert_eq!(drains.each_mut().map(got), [Some("12".into()), Some("3".into())]);
+}
+
+/// Who wants many at once gets all there are, together, although some came back from a taker that is gone.
+#[test]
+fn a_drain_is_not_content_with_what_somebody_left() {
+    let mut steps = Steps::new();
+    let gone = steps.join(0, &["a"], Patience::Endless);
+    assert_eq!(steps.actions(), [park(&["a"], false)]);
+    let mut drain = steps.join_for(5, 1, &["a"], Patience::None);
+    assert_eq!(steps.actions(), [ask("a", 5)]);
+    steps.parked("a", "1");
+    drop(gone);
+    let batch = steps.returned.try_recv().unwrap();
+    steps.lane.given_back(batch);
+    assert_eq!((steps.actions(), got(&mut drain)), (vec![], None));
+    steps.asked("a", 5, &["2", "3"]);
+    assert_eq!(got(&mut drain).as_deref(), Some("123"));
+    // What lies there is not asked for again.
+    let gone = steps.join(2, &["a"], Patience::Endless);
+    steps.actions();
+    steps.parked("a", "4");
+    drop(gone);
+    let batch = steps.returned.try_recv().unwrap();
+    let mut drain = steps.join_for(3, 3, &["a"], Patience::None);
+    assert_eq!(steps.actions(), [ask("a", 3)]);
+    steps.lane.given_back(batch);
+    steps.asked("a", 3, &["5"]);
+    assert_eq!(got(&mut drain).as_deref(), Some("45"));
+    assert_eq!(steps.actions(), []);
+    assert!(steps.lane.is_idle());
 }

@@ -47,6 +47,8 @@ struct Taker {
     lists: Vec<Name>,
     want: usize,
     patient: bool,
+    /// Wants all that there is at once.
+    at_once: bool,
     /// The step at which it came.
     came: usize,
     answer: Waiting,
@@ -84,8 +86,7 @@ struct World {
     destination: Option<Vec<Bytes>>,
     calls: Vec<Call>,
     requests: VecDeque<Request>,
-    home: Home,
-    returned: mpsc::UnboundedReceiver<Popped>,
+    returned: mpsc::UnboundedReceiver<Batch>,
     takers: Vec<Taker>,
     taken: Vec<Bytes>,
     lost: Vec<Bytes>,
@@ -93,7 +94,8 @@ struct World {
     arrived: Vec<Bytes>,
     pushed: u32,
     ids: WaiterId,
-    now: Instant,
+    /// Whether the parked pop has been so for long.
+    looked: bool,
     step: usize,
     /// The last step at which each list was empty, and at which it was none.
     empty: Vec<usize>,
@@ -107,11 +109,10 @@ struct World {
 
 impl World {
     fn new(end: End, moves: bool) -> Self {
-        let (returns, returned) = mpsc::unbounded_channel();
-        let home = Home { returns, on_their_way: TaskTracker::new() };
+        let (shelf, returned) = shelf();
         let end = if moves { End::Tail } else { end };
         Self {
-            lane: Lane::new(end, (!moves).then(|| home.clone())),
+            lane: if moves { Lane::moving() } else { Lane::taking(end, shelf) },
             end,
             keys: NAMES.iter().map(|name| Keys::new(name)).collect(),
             lists: vec![VecDeque::new(); NAMES.len()],
@@ -119,7 +120,6 @@ impl World {
             destination: moves.then(Vec::new),
             calls: Vec::new(),
             requests: VecDeque::new(),
-            home,
             returned,
             takers: Vec::new(),
             taken: Vec::new(),
@@ -127,7 +127,7 @@ impl World {
             arrived: Vec::new(),
             pushed: 0,
             ids: 0,
-            now: Instant::now(),
+            looked: false,
             step: 1,
             empty: vec![1; NAMES.len()],
             mistyped: vec![0; NAMES.len()],
@@ -168,7 +168,7 @@ impl World {
             Event::Expire(which, down) => {
                 let Some(at) = which.checked_rem(self.takers.len()) else { return };
                 self.events += 1;
-                self.takers[at].patient = false;
+                (self.takers[at].patient, self.takers[at].at_once) = (false, false);
                 self.requests.push_back(Request::Expire(self.takers[at].id, down));
             }
             Event::Read(which) => {
@@ -202,7 +202,7 @@ impl World {
                 // So long no command and no reply is on its way.
                 let parked = |call: &Call| matches!(call.action, Action::Park { .. });
                 if self.calls.iter().all(|call| !parked(call) || matches!(call.stage, Stage::Blocked)) {
-                    self.now += LOOKED;
+                    self.looked = true;
                 }
             }
         }

@@ -75,7 +75,7 @@ impl World {
                 };
                 self.calls[at].stage = Stage::Asked(result);
             }
-            Action::Examine { keys } => {
+            Action::Examine { keys, .. } => {
                 let mut lists = self.names(keys);
                 lists.retain(|list| self.wrong[*list]);
                 self.calls[at].stage = Stage::Examined(lists);

@@ -1,0 +1,143 @@
+//! Taking entries out of delayed queues before they are due.
+//!
+//! What if the caller's future is dropped? The script's reply would be lost with it, so each poll is an errand: a task
+//! of its own, whose result lies on a [`Shelf`] and is put back unless it is read. What if the reply is lost? The same
+//! poll is sent again, and gets what the first try took.
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
+
+use crate::conn::{Command, Conn, OpError, backoff};
+use crate::entry;
+use crate::keys::Keys;
+use crate::script;
+use crate::unread::{Held, Shelf};
+
+/// Entries that one call polls, or puts back, at most.
+const CALL: usize = 1000;
+
+/// Entries that were polled.
+pub(crate) struct Polled {
+    keys: Keys,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    bytes: Bytes,
+    /// Empty for an entry that was in the list only.
+    score: Bytes,
+}
+
+/// The polls of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Polls {
+    conn: Conn,
+    shelf: Shelf<Polled>,
+    errands: TaskTracker,
+}
+
+impl Polls {
+    pub(crate) fn start(conn: Conn) -> Self {
+        let errands = TaskTracker::new();
+        let shelf = Shelf::new({
+            // Whoever drops a result may be outside of the runtime.
+            let (conn, errands, runtime) = (conn.clone(), errands.clone(), Handle::current());
+            move |polled: Polled| {
+                runtime.spawn(errands.track_future(polled.put_back(conn.clone())));
+            }
+        });
+        Self { conn, shelf, errands }
+    }
+
+    /// Polls up to `n` entries.
+    pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
+        let (conn, shelf, keys) = (self.conn.clone(), self.shelf.clone(), keys.clone());
+        let errand = self.errands.spawn(async move { Ok(shelf.hold(Polled::poll(&conn, keys, n).await?)) });
+        // From a server that has fallen silent the answer may not come; the errand goes on, and puts back what it gets.
+        let silent = || OpError::NotExecuted("the server does not answer".into());
+        let answer = timeout(self.conn.command_timeout() * 2, errand).await.map_err(|_| silent())?;
+        answer.unwrap_or(Err(OpError::Closed))
+    }
+
+    /// Puts back what has not been read, and waits for that, no longer than the command timeout.
+    pub(crate) async fn finish(&self) {
+        self.shelf.close();
+        self.errands.close();
+        let _ = timeout(self.conn.command_timeout(), self.errands.wait()).await;
+    }
+}
+
+impl Polled {
+    async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<Self, OpError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        while entries.len() < n {
+            let most = CALL.min(n - entries.len());
+            let more = match call(conn, &keys, most).await {
+                Ok(more) => more,
+                // What came before the error is here, and must not go with it.
+                Err(_) if !entries.is_empty() => break,
+                Err(error) => return Err(error),
+            };
+            let last = more.len() < most;
+            entries.extend(more);
+            if last {
+                break;
+            }
+        }
+        Ok(Self { keys, entries })
+    }
+
+    /// The payloads, in the order of the queue.
+    pub(crate) fn into_payloads(self) -> impl Iterator<Item = Bytes> {
+        // The script lets only entries through that have a payload.
+        self.entries.into_iter().map(|Entry { bytes, .. }| {
+            entry::payload(&bytes).map_or_else(Bytes::new, |payload| bytes.slice_ref(payload))
+        })
+    }
+
+    /// Does not rest before it is done: nobody else has them. The last ones go first, each to the head of the list.
+    async fn put_back(self, conn: Conn) {
+        for part in self.entries.rchunks(CALL) {
+            let channel = Bytes::copy_from_slice(self.keys.channel().as_bytes());
+            let marker = self.keys.returned();
+            let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);
+            let call = script::RESTORE
+                .on(&[self.keys.timeout_set(), self.keys.ordered_list(), &channel, &marker])
+                .number(script::REMEMBERED_MS)
+                .args(args)
+                .again_is_harmless();
+            for attempt in 0.. {
+                match call.clone().run(&conn).await {
+                    Ok(_) => break,
+                    Err(OpError::Closed) => return,
+                    Err(_) => sleep(backoff(attempt)).await,
+                }
+            }
+            forget(&conn, marker).await;
+        }
+    }
+}
+
+/// One call of the script.
+async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<Entry>, OpError> {
+    let claim = keys.popped();
+    let reply = script::POLL
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &claim])
+        .number(most)
+        .number(script::REMEMBERED_MS)
+        .run_until_answered(conn)
+        .await?;
+    let items = reply.into_counted_bytes()?;
+    if !items.is_empty() {
+        forget(conn, claim).await;
+    }
+    let entry = |pair: &[Bytes]| Entry { bytes: pair[0].clone(), score: pair[1].clone() };
+    Ok(items.chunks_exact(2).map(entry).collect())
+}
+
+/// Lets the server forget what was done, now that the reply has arrived. If this is lost, it forgets by itself.
+async fn forget(conn: &Conn, key: Bytes) {
+    let _ = conn.call(Command::new("DEL").arg(key)).await;
+}

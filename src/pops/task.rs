@@ -1,0 +1,325 @@
+//! The task that owns the pops: it brings requests and replies to the lanes, and does what they ask for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::calls::{self, BlockingPop, Return, Taken};
+use super::lane::{Action, Lane, Parked};
+use super::popped::{Batch, End};
+use super::{Kind, Request};
+use crate::conn::{Conn, Link, OpError};
+use crate::events;
+use crate::keys::Keys;
+use crate::unread::Shelf;
+
+/// A pop parked for so long has certainly looked at its lists, and what it found would be here: more than a command and
+/// its reply take, however far the server is.
+const LOOKED: Duration = Duration::from_secs(1);
+/// A connection that is down for so long makes itself felt to takers whose time is over.
+const DOWN: Duration = Duration::from_secs(1);
+/// How long an unused connection for a rare kind of pop is kept.
+const KEEP: Duration = Duration::from_secs(30);
+
+/// What came of something that the task had started.
+pub(super) enum Done {
+    Parked {
+        kind: Kind,
+        link: Option<Arc<Link>>,
+        outcome: Parked,
+    },
+    Asked {
+        kind: Kind,
+        keys: Keys,
+        count: usize,
+        result: Result<Taken, OpError>,
+    },
+    Examined {
+        kind: Kind,
+        wrong: HashMap<Keys, OpError>,
+    },
+    Returned {
+        kind: Kind,
+        keys: Keys,
+        way_back: Return,
+    },
+    /// Nothing that a lane waits for.
+    Settled,
+}
+
+/// A lane, and the connection on which its pops are parked.
+struct Station {
+    lane: Lane,
+    link: Option<Arc<Link>>,
+    interrupt: CancellationToken,
+    /// When the parked pop was sent.
+    sent: Arc<OnceLock<Instant>>,
+    /// What the server still remembers of pops whose replies have arrived.
+    claims: HashMap<Keys, Bytes>,
+    /// Since when pops have failed, how often in a row, and the last reason.
+    failing: Option<(Instant, u32, OpError)>,
+    used: Instant,
+}
+
+/// The task that owns every pop.
+pub(super) struct Task {
+    conn: Conn,
+    shelf: Shelf<Batch>,
+    /// What left the shelf unread.
+    returned: mpsc::UnboundedReceiver<Batch>,
+    stations: HashMap<Kind, Station>,
+    running: FuturesUnordered<BoxFuture<'static, Done>>,
+}
+
+impl Task {
+    pub(super) fn new(conn: Conn) -> Self {
+        let (returns, returned) = mpsc::unbounded_channel();
+        // Fails only when the task is over, and by then it has closed the shelf and seen to what lay there.
+        let shelf = Shelf::new(move |batch| drop(returns.send(batch)));
+        Self { conn, shelf, returned, stations: HashMap::new(), running: FuturesUnordered::new() }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut requests: mpsc::UnboundedReceiver<Request>,
+        stop: CancellationToken,
+    ) {
+        let mut tidying = interval(KEEP);
+        loop {
+            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
+            let kind = tokio::select! {
+                // What came back before a taker came is handed out before it is asked for more.
+                biased;
+                () = stop.cancelled() => break,
+                Some(batch) = self.returned.recv() => self.take_back(batch),
+                request = requests.recv() => match request {
+                    Some(request) => {
+                        let mut kinds: Vec<Kind> = Vec::new();
+                        while let Ok(batch) = self.returned.try_recv() {
+                            kinds.extend(self.take_back(batch));
+                        }
+                        kinds.extend(self.serve(request));
+                        kinds.iter().for_each(|kind| self.act(kind));
+                        None
+                    }
+                    None => break,
+                },
+                Some(done) = self.running.next() => self.digest(done),
+                _ = tidying.tick() => {
+                    self.tidy();
+                    None
+                }
+            };
+            if let Some(kind) = kind {
+                self.act(&kind);
+            }
+        }
+        requests.close();
+        while let Ok(request) = requests.try_recv() {
+            // Dropping a waiter answers it.
+            drop(request);
+        }
+        self.finish().await;
+    }
+
+    fn serve(&mut self, request: Request) -> Option<Kind> {
+        match request {
+            Request::Join(kind, id, waiter) => {
+                let station = self.station(&kind);
+                station.lane.join(id, waiter);
+                station.used = Instant::now();
+                Some(kind)
+            }
+            Request::Leave(kind, id) => {
+                self.stations.get_mut(&kind)?.lane.leave(id);
+                Some(kind)
+            }
+            Request::Expire(kind, id) => {
+                let station = self.stations.get_mut(&kind)?;
+                let now = Instant::now();
+                let down = station.failing.as_ref().filter(|(since, ..)| now - *since >= DOWN);
+                let down = down.map(|(.., error)| error.clone());
+                let looked = station.sent.get().is_some_and(|sent| now - *sent >= LOOKED);
+                station.lane.expire(id, looked, down);
+                Some(kind)
+            }
+        }
+    }
+
+    fn take_back(&mut self, batch: Batch) -> Option<Kind> {
+        let kind = Kind::Take(batch.end);
+        self.station(&kind).lane.given_back(batch);
+        Some(kind)
+    }
+
+    fn digest(&mut self, done: Done) -> Option<Kind> {
+        match done {
+            Done::Parked { kind, link, outcome } => {
+                let station = self.stations.get_mut(&kind)?;
+                station.link = link.or(station.link.take());
+                match &outcome {
+                    Parked::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
+                        let (since, times) = station
+                            .failing
+                            .as_ref()
+                            .map_or((Instant::now(), 0), |(since, times, _)| (*since, *times));
+                        if times == 0 {
+                            events::pops_failing(error);
+                        }
+                        station.failing = Some((since, times + 1, error.clone()));
+                    }
+                    Parked::NotSent => {}
+                    _ => station.failing = None,
+                }
+                station.lane.parked(outcome);
+                Some(kind)
+            }
+            Done::Asked { kind, keys, count, result } => {
+                let station = self.station(&kind);
+                let payloads = result.map(|taken| {
+                    station.claims.extend(taken.claim.map(|claim| (keys.clone(), claim)));
+                    taken.payloads
+                });
+                station.lane.asked(&keys, count, payloads);
+                Some(kind)
+            }
+            Done::Examined { kind, wrong } => {
+                self.stations.get_mut(&kind)?.lane.examined(&wrong);
+                Some(kind)
+            }
+            Done::Returned { kind, keys, way_back } => {
+                self.running.push(Box::pin(async move {
+                    way_back.finish().await;
+                    Done::Settled
+                }));
+                self.stations.get_mut(&kind)?.lane.returned(&keys);
+                Some(kind)
+            }
+            Done::Settled => None,
+        }
+    }
+
+    /// Closes the connections of rare kinds of pop that nobody has used for a while.
+    fn tidy(&mut self) {
+        let common = Kind::Take(End::Head);
+        self.stations.retain(|kind, station| {
+            *kind == common || !station.lane.is_idle() || station.used.elapsed() < KEEP
+        });
+    }
+
+    fn station(&mut self, kind: &Kind) -> &mut Station {
+        self.stations.entry(kind.clone()).or_insert_with(|| {
+            let lane = match kind {
+                Kind::Take(end) => Lane::taking(*end, self.shelf.clone()),
+                Kind::Move { .. } => Lane::moving(),
+            };
+            Station {
+                lane,
+                link: None,
+                interrupt: CancellationToken::new(),
+                sent: Arc::default(),
+                claims: HashMap::new(),
+                failing: None,
+                used: Instant::now(),
+            }
+        })
+    }
+
+    /// Does what a lane asks for.
+    fn act(&mut self, kind: &Kind) {
+        let Some(station) = self.stations.get_mut(kind) else { return };
+        for action in station.lane.next_actions() {
+            let (conn, kind) = (self.conn.clone(), kind.clone());
+            let future: BoxFuture<'static, Done> = match action {
+                Action::Interrupt => {
+                    station.interrupt.cancel();
+                    continue;
+                }
+                Action::Park { keys, hurry } => {
+                    station.interrupt = CancellationToken::new();
+                    station.sent = Arc::default();
+                    let failures = station.failing.as_ref().map_or(0, |(_, times, _)| *times);
+                    let pop = BlockingPop {
+                        conn,
+                        kind,
+                        keys,
+                        hurry,
+                        interrupt: station.interrupt.clone(),
+                        sent: station.sent.clone(),
+                        failures,
+                    };
+                    Box::pin(pop.run(station.link.clone()))
+                }
+                Action::Ask { keys, count } => {
+                    let earlier = station.claims.remove(&keys);
+                    Box::pin(async move {
+                        let result = calls::ask(&conn, &kind, &keys, count, earlier).await;
+                        Done::Asked { kind, keys, count, result }
+                    })
+                }
+                Action::GiveBack { keys, payloads } => {
+                    let Kind::Take(end) = kind else { continue };
+                    let mut way_back = Return::new(conn, end, keys.clone(), payloads);
+                    Box::pin(async move {
+                        way_back.try_once().await;
+                        Done::Returned { kind, keys, way_back }
+                    })
+                }
+                Action::Examine { keys, refused } => Box::pin(async move {
+                    let wrong = calls::examine(&conn, keys, refused).await;
+                    Done::Examined { kind, wrong }
+                }),
+            };
+            self.running.push(future);
+        }
+        // The next question to a list has its claim deleted; what no question follows is deleted now.
+        for (_, claim) in station.claims.drain() {
+            let conn = self.conn.clone();
+            self.running.push(Box::pin(async move {
+                calls::forget(&conn, claim).await;
+                Done::Settled
+            }));
+        }
+    }
+
+    /// Tells the waiters, ends the pops, and finds a place for whatever is on its way; all within a bound.
+    async fn finish(mut self) {
+        self.stations.values_mut().for_each(|station| station.lane.close());
+        self.shelf.close();
+        // Together, so that they keep their order.
+        while let Ok(batch) = self.returned.try_recv() {
+            self.take_back(batch);
+        }
+        let kinds: Vec<Kind> = self.stations.keys().cloned().collect();
+        kinds.iter().for_each(|kind| self.act(kind));
+        let _ = timeout(self.conn.command_timeout(), self.settle()).await;
+        for station in self.stations.into_values() {
+            if let Some(link) = station.link {
+                link.close().await;
+            }
+        }
+    }
+
+    /// Waits until nothing is in flight and every payload that nobody read is put back.
+    async fn settle(&mut self) {
+        loop {
+            let kind = tokio::select! {
+                biased;
+                Some(batch) = self.returned.recv(), if !self.returned.is_empty() => self.take_back(batch),
+                Some(done) = self.running.next() => self.digest(done),
+                else => break,
+            };
+            if let Some(kind) = kind {
+                self.act(&kind);
+            }
+        }
+    }
+}
