@@ -58,16 +58,6 @@ async fn offer_one(server: &Server, delayed: &DelayedQueue<String>) -> Vec<(Vec<
     entries
 }
 
-/// Looks at the server so often that whatever goes on meanwhile has happened.
-async fn meanwhile(server: &Server) {
-    for _ in 0..50 {
-        server.cmd(["PING"]);
-        for _ in 0..10 {
-            tokio::task::yield_now().await;
-        }
-    }
-}
-
 #[tokio::test]
 async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
     let server = Server::start();
