@@ -1,10 +1,10 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! Here are offering and tickets. Looking at what is pending is in `pending.rs`, and what takes entries out before they
+//! Here are offering and tickets. Looking at what is pending is in `reading.rs`, and what takes entries out before they
 //! are due in `removal.rs`.
 
 mod offer;
-mod pending;
+mod reading;
 mod removal;
 mod ticket;
 

@@ -1,0 +1,187 @@
+//! Looking at what is ready; nothing changes.
+
+use super::BlockingQueue;
+use crate::conn::{Command, Reply};
+use crate::error::Result;
+use crate::script;
+
+impl<T: 'static> BlockingQueue<T> {
+    /// How many payloads are ready. Redisson's `size`.
+    ///
+    /// # Errors
+    /// The server's, such as a key of another type.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let delayed = client.delayed_queue(&orders);
+    /// println!("{} to be taken, {} not due yet", orders.len().await?, delayed.size().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "size")]
+    pub async fn len(&self) -> Result<usize> {
+        let reply = self.queue.read("len", Command::new("LLEN").arg(self.target())).await?;
+        Ok(self.queue.shape("len", reply.into_int())?.max(0) as usize)
+    }
+
+    /// Whether nothing is ready.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// # let delayed = client.delayed_queue(&orders);
+    /// // What is not due yet is in the delayed queue, and does not count here.
+    /// let all_done = delayed.is_empty().await? && orders.is_empty().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.len().await? == 0)
+    }
+
+    /// Everything that is ready, in order. It all stays where it is.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// for (place, order) in orders.read_all().await?.iter().enumerate() {
+    ///     println!("{place}: {order}"); // Somebody may be taking it just now.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read_all(&self) -> Result<Vec<T>> {
+        let call = script::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
+        let reply = self.queue.run("read_all", call).await?;
+        let payloads = self.queue.shape("read_all", reply.into_counted_bytes())?;
+        payloads.into_iter().map(|payload| self.queue.decode("read_all", payload)).collect()
+    }
+
+    /// The first payload, which stays where it is.
+    ///
+    /// # Errors
+    /// [`Decode`](crate::ErrorKind::Decode), or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// if let Some(order) = orders.peek().await? {
+    ///     println!("the next one is {order}, unless somebody takes it first");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn peek(&self) -> Result<Option<T>> {
+        self.element("peek", 0).await
+    }
+
+    /// The last payload, which stays where it is: Redisson's `RBlockingDeque.peekLast`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::peek`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 9]).await?;
+    /// assert_eq!(orders.peek_last().await?, Some(9)); // The newest, as long as nobody else puts.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn peek_last(&self) -> Result<Option<T>> {
+        self.element("peek_last", -1).await
+    }
+
+    async fn element(&self, verb: &str, index: i64) -> Result<Option<T>> {
+        let reply = self.queue.read(verb, Command::new("LINDEX").arg(self.target()).number(index)).await?;
+        let payload = self.queue.shape(verb, reply.into_optional_bytes())?;
+        payload.map(|payload| self.queue.decode(verb, payload)).transpose()
+    }
+
+    /// Whether a payload with the same bytes is ready.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::String);
+    /// if !orders.contains(&"order 7".to_owned()).await? {
+    ///     println!("not ready: pending, taken, or written with other bytes");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn contains(&self, value: &T) -> Result<bool> {
+        let payload = self.queue.encode("contains", value)?;
+        let reply = self.queue.read("contains", Command::new("LPOS").arg(self.target()).arg(payload)).await?;
+        Ok(reply != Reply::Nil)
+    }
+
+    /// Whether for each of these a payload with the same bytes is ready. Reads through the list on the server once.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::contains`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8]).await?;
+    /// assert!(orders.contains_all(&[8, 7, 7]).await?); // How often does not count.
+    /// assert!(!orders.contains_all(&[7, 9]).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        const VERB: &str = "contains_all";
+        let payloads = self.queue.encode_all(VERB, values)?;
+        let call = script::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).again_is_harmless();
+        let reply = self.queue.run(VERB, call).await?;
+        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+    }
+}

@@ -1,0 +1,185 @@
+//! Removing what is ready, unread.
+
+use std::time::Duration;
+
+use super::BlockingQueue;
+use crate::conn::Command;
+use crate::due;
+use crate::error::Result;
+use crate::script;
+
+impl<T: 'static> BlockingQueue<T> {
+    /// Removes the first payload with the same bytes; whether there was one.
+    ///
+    /// # Errors
+    /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be removed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 7]).await?;
+    /// assert!(orders.remove(&7).await?);
+    /// assert_eq!(orders.read_all().await?, [8, 7]); // The first one only.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove(&self, value: &T) -> Result<bool> {
+        let payload = self.queue.encode("remove", value)?;
+        let command = Command::new("LREM").arg(self.target()).number(1).arg(payload);
+        let reply = self.queue.call("remove", command).await?;
+        Ok(self.queue.shape("remove", reply.into_int())? > 0)
+    }
+
+    /// Removes every payload that has the same bytes as one of these; whether any was removed (Redisson says so only
+    /// when it was there exactly once).
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 7]).await?;
+    /// assert!(orders.remove_all(&[7, 9]).await?); // Something was removed, though no 9.
+    /// assert_eq!(orders.read_all().await?, [8]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        self.remove_by("remove_all", "all", values).await
+    }
+
+    /// Removes every payload that has the same bytes as none of these; whether any was removed.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::remove`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let paid = [7, 9];
+    /// if orders.retain_all(&paid).await? {
+    ///     println!("whoever takes now gets paid orders only");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
+    where
+        T: 'a,
+    {
+        self.remove_by("retain_all", "others", values).await
+    }
+
+    async fn remove_by<'a>(
+        &self,
+        verb: &str,
+        which: &'static str,
+        values: impl IntoIterator<Item = &'a T>,
+    ) -> Result<bool>
+    where
+        T: 'a,
+    {
+        let payloads = self.queue.encode_all(verb, values)?;
+        let call = script::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
+        let reply = self.queue.run(verb, call).await?;
+        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    }
+
+    /// Drops everything that is ready; whether there was anything. The delayed queue stays as it is.
+    ///
+    /// # Errors
+    /// The server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let delayed = client.delayed_queue(&orders);
+    /// delayed.clear().await?; // First: what is pending may become ready at any time.
+    /// orders.clear().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn clear(&self) -> Result<bool> {
+        self.remove_key("clear").await
+    }
+
+    /// The same as [`BlockingQueue::clear`]: an empty list does not exist.
+    ///
+    /// # Errors
+    /// The server's.
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::clear`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.put(&7).await?;
+    /// assert!(orders.delete().await?);
+    /// assert!(!orders.delete().await?); // There is no list any more.
+    /// orders.put(&8).await?; // It is made again.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn delete(&self) -> Result<bool> {
+        self.remove_key("delete").await
+    }
+
+    async fn remove_key(&self, verb: &str) -> Result<bool> {
+        let reply = self.queue.call(verb, Command::new("DEL").arg(self.target())).await?;
+        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    }
+
+    /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more, or the server's.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: when the future is dropped, it may or may not be set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let prices = client.blocking_queue("prices", codec::Double);
+    /// prices.put(&9.99).await?;
+    /// // What is put later vanishes with it, unless the list has been empty in between.
+    /// assert!(prices.expire(Duration::from_secs(60)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn expire(&self, after: Duration) -> Result<bool> {
+        let millis = due::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
+        let reply =
+            self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
+        Ok(self.queue.shape("expire", reply.into_int())? > 0)
+    }
+}
