@@ -1,7 +1,7 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
-//! Here is putting. What takes is in `take.rs`, `take_any.rs` and `take_and_move.rs`, the stream in `stream.rs`; looking
-//! at what is ready is in `reading.rs`, and what removes it unread in `removal.rs`.
+//! Here is putting. What takes is in `take.rs`, `take_any.rs` and `take_and_move.rs`, the stream in
+//! `stream.rs`; looking at what is ready is in `reading.rs`, and what removes it unread in `removal.rs`.
 
 mod reading;
 mod removal;
@@ -25,15 +25,19 @@ use crate::transfer::Watch;
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
 /// [`Client::blocking_queue`](crate::Client::blocking_queue); cloning is cheap.
 ///
-/// A handle that takes also keeps the delayed queue in front of it moving, from its first take until it is dropped
-/// with all its clones. (In Redisson nothing moves until somewhere an `RDelayedQueue` is made.)
+/// A handle that takes also keeps the delayed queue in front of it moving, from its first take until it is
+/// dropped with all its clones. (In Redisson nothing moves until somewhere an `RDelayedQueue` is made.)
+///
+/// After [`Client::shutdown`](crate::Client::shutdown), whatever asks the server ends with
+/// [`Closed`](crate::ErrorKind::Closed).
 ///
 /// # What a lost connection can cost
-/// While somebody waits, a blocking pop is parked on the server. When the server answers it in the very moment in which
-/// its connection dies, that one payload is gone: this is how `BLPOP` works, for every client. So per death of that
-/// connection at most one payload is lost. Whatever is popped without blocking (polls, drains, and the payloads for
-/// several takers at once) is remembered by the server until its reply has arrived, and is not lost as long as this
-/// process lives. What it holds when it is killed is gone with it, as with every pop.
+/// While somebody waits, a blocking pop is parked on the server. When the server answers it in the very
+/// moment in which its connection dies, that one payload is gone: this is how `BLPOP` works, for every
+/// client. So per death of that connection at most one payload is lost. Whatever is popped without blocking
+/// (polls, drains, and the payloads for several takers at once) is remembered by the server until its reply
+/// has arrived, for an hour at most, and is not lost as long as this process lives. What it holds when it is
+/// killed is gone with it, as with every pop.
 pub struct BlockingQueue<T> {
     queue: Queue<T>,
     /// Kept for as long as a handle takes, shared by its clones.
@@ -81,8 +85,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// Appends a payload: takers can have it at once.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit) before
-    /// anything is sent; [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
+    /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type, missing rights, no memory): it is not
+    /// there. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be
     /// there, and a repetition may put it there twice.
     ///
     /// # Cancel safety
@@ -108,7 +114,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::put`].
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::put`].
+    /// Not cancel safe: when the future is dropped, the payload may or may not be appended.
     ///
     /// # Examples
     /// ```no_run
@@ -124,13 +130,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.push("offer", &[self.queue.encode("offer", value)?]).await
     }
 
-    /// Appends several payloads with one command, next to each other. Redisson's `addAll`.
+    /// Appends several payloads, up to 500,000, with one command, next to each other. Redisson's `addAll`.
     ///
     /// # Errors
-    /// As [`BlockingQueue::put`]; all are encoded before anything is sent.
+    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000; all are
+    /// encoded and counted before anything is sent.
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::put`]; all are appended or none.
+    /// Not cancel safe: when the future is dropped, either all are appended or none.
     ///
     /// # Examples
     /// ```no_run

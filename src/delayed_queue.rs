@@ -1,7 +1,7 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! Here are offering and tickets. Looking at what is pending is in `reading.rs`, and what takes entries out before they
-//! are due in `removal.rs`.
+//! Here are offering and tickets. Looking at what is pending is in `reading.rs`, and what takes entries out
+//! before they are due in `removal.rs`.
 
 mod offer;
 mod reading;
@@ -28,9 +28,13 @@ use offer::When;
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`. Made by
 /// [`Client::delayed_queue`](crate::Client::delayed_queue); cloning is cheap.
 ///
-/// When its due time has come, a payload moves to the blocking queue behind it, where takers find it. While the handle
-/// or a clone lives, this client does the moving; so does every other client, and every Redisson, with a handle of its
-/// own. The server's clock decides what is due, so that clocks of producers need not agree.
+/// When its due time has come, a payload moves to the blocking queue behind it, where takers find it. While
+/// the handle or a clone lives, this client does the moving; so does every other client, and every Redisson,
+/// with a handle of its own. The server's clock decides what is due, so that clocks of producers need not
+/// agree.
+///
+/// After [`Client::shutdown`](crate::Client::shutdown), whatever asks the server ends with
+/// [`Closed`](crate::ErrorKind::Closed).
 pub struct DelayedQueue<T> {
     queue: Queue<T>,
     format: EntryFormat,
@@ -55,8 +59,21 @@ impl<T: 'static> DelayedQueue<T> {
         Self { queue, format, watch: Arc::new(Mutex::new(watch)) }
     }
 
-    /// Writes entries in another layout. Both are always read; the older is for a fleet that still runs Redisson
-    /// 3.21.0 or earlier. Defaults to [`EntryFormat::Current`].
+    /// Writes entries in another layout. Both are always read; the older is for a fleet that still runs
+    /// Redisson 3.21.0 or earlier. Defaults to [`EntryFormat::Current`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, EntryFormat, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let ready = client.blocking_queue("jobs", codec::Long);
+    /// // For as long as a Redisson 3.21.0 reads this queue, too.
+    /// let jobs = client.delayed_queue(&ready).with_entry_format(EntryFormat::Legacy);
+    /// jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_entry_format(mut self, format: EntryFormat) -> Self {
         self.format = format;
@@ -64,24 +81,39 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// The name of the blocking queue behind it, before any mapping.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let ready = client.blocking_queue("jobs", codec::Long);
+    /// assert_eq!(client.delayed_queue(&ready).name(), "jobs"); // No name of its own.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn name(&self) -> &str {
         &self.queue.name
     }
 
-    /// Offers a payload that becomes ready after this delay. Whole milliseconds; what is left is rounded up, so that
-    /// it is never ready early. Zero is now. (Redisson refuses negative delays; a [`Duration`] has none.)
+    /// Offers a payload that becomes ready after this delay. Whole milliseconds; what is left is rounded up,
+    /// so that it is never ready early. Zero is now. (Redisson refuses negative delays; a [`Duration`] has
+    /// none.)
     ///
     /// # Errors
-    /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or more, a
-    ///   payload over the limit): nothing was sent.
-    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout; it is not stored.
-    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, and so were those of further tries,
-    ///   or the delay had passed meanwhile. A lost reply alone is no error: the offer is sent again, and is stored
-    ///   once.
+    /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or
+    ///   more, a payload over the limit): nothing was sent.
+    /// * [`Refused`](crate::ErrorKind::Refused): a key of another type, no memory, or a due time that is
+    ///   10^15 ms or more only by the server's clock. It is not stored.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout; it is not
+    ///   stored.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, and so were those of
+    ///   further tries, or the due time had come meanwhile. A lost reply alone is no error: the offer is sent
+    ///   again, and is stored once.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the payload may or may not be stored, never in part and never twice.
+    /// Not cancel safe: when the future is dropped, the payload may or may not be stored, never in part and
+    /// never twice.
     ///
     /// # Examples
     /// ```no_run
@@ -107,7 +139,20 @@ impl<T: 'static> DelayedQueue<T> {
     /// As [`DelayedQueue::offer`].
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::offer`].
+    /// Not cancel safe: when the future is dropped, the payload may or may not be stored, never in part and
+    /// never twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, UNIX_EPOCH};
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let new_year = UNIX_EPOCH + Duration::from_secs(1_798_761_600); // 2027-01-01, 0:00 UTC
+    /// jobs.offer_at(&7, new_year).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn offer_at(&self, value: &T, at: SystemTime) -> Result<Ticket> {
         const VERB: &str = "offer_at";
         let payload = self.queue.encode(VERB, value)?;
@@ -115,14 +160,28 @@ impl<T: 'static> DelayedQueue<T> {
         self.store_one(VERB, When::At, at, &payload).await
     }
 
-    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The tickets are
-    /// in the same order.
+    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The
+    /// tickets are in the same order.
     ///
     /// # Errors
-    /// As [`DelayedQueue::offer`]; everything is encoded and checked before anything is sent.
+    /// As [`DelayedQueue::offer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000;
+    /// everything is encoded and checked before anything is sent.
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::offer`].
+    /// Not cancel safe: when the future is dropped, either all are stored or none, and none twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let minutes = |n: u64| Duration::from_secs(60 * n);
+    /// let tickets = jobs.offer_all([(&7, minutes(1)), (&8, minutes(5))]).await?;
+    /// jobs.cancel(&tickets[1]).await?; // 8
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn offer_all<'a>(
         &self,
         values: impl IntoIterator<Item = (&'a T, Duration)>,
@@ -159,16 +218,32 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
     }
 
-    /// Takes a pending payload back; whether it was still pending. Costs O(log n), and one scan of the list by the
-    /// server itself, from the youngest entry on.
+    /// Takes a pending payload back; whether it was still pending. Costs O(log n), and one scan of the list
+    /// by the server itself, from the youngest entry on.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue;
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: to repeat it is harmless, but may
-    /// answer false.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a key of
+    /// another type): nothing was changed.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: to repeat it is
+    /// harmless, but may answer false.
     ///
     /// # Cancel safety
-    /// When the future is dropped, it may or may not be cancelled.
+    /// Not cancel safe: when the future is dropped, it may or may not be cancelled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// if !jobs.cancel(&ticket).await? {
+    ///     println!("too late: it is ready, or taken already");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
         const VERB: &str = "cancel";
         let entry = self.entry_of(VERB, ticket)?;
@@ -182,23 +257,55 @@ impl<T: 'static> DelayedQueue<T> {
     /// [`DelayedQueue::read_all`] stays. O(log n).
     ///
     /// # Errors
-    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more.
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or
+    /// more, or [`Refused`](crate::ErrorKind::Refused) when the due time is that only by the server's clock.
+    /// After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it counts the delay from then.
     ///
     /// # Cancel safety
-    /// When the future is dropped, it may or may not be rescheduled.
+    /// Not cancel safe: when the future is dropped, it may or may not be rescheduled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let alarm = jobs.offer(&7, Duration::from_secs(30)).await?;
+    /// // A sign of life: the alarm is put off again.
+    /// if !jobs.reschedule(&alarm, Duration::from_secs(30)).await? {
+    ///     println!("it has gone off");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn reschedule(&self, ticket: &Ticket, delay: Duration) -> Result<bool> {
         const VERB: &str = "reschedule";
         let delay = due::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
         self.set_due(VERB, ticket, When::After, delay).await
     }
 
-    /// Gives a pending payload another due time, by the server's clock; whether it was still pending. O(log n).
+    /// Gives a pending payload another due time, by the server's clock; whether it was still pending.
+    /// O(log n).
     ///
     /// # Errors
-    /// As [`DelayedQueue::reschedule`].
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or
+    /// more.
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::reschedule`].
+    /// Not cancel safe: when the future is dropped, it may or may not be rescheduled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// // 10 minutes later than it was, whenever this is run.
+    /// jobs.reschedule_at(&ticket, ticket.due() + Duration::from_secs(600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn reschedule_at(&self, ticket: &Ticket, at: SystemTime) -> Result<bool> {
         const VERB: &str = "reschedule_at";
         let at = due::epoch_millis(at).map_err(|why| self.queue.refuse(VERB, why))?;
@@ -223,12 +330,24 @@ impl<T: 'static> DelayedQueue<T> {
         }
     }
 
-    /// Stops moving for this handle and its clones, and waits until it has stopped. What is pending stays, and is
-    /// moved by whoever else watches; offers are still accepted. Dropping the handle and its clones does the same,
-    /// without waiting.
+    /// Stops moving for this handle and its clones, and waits until it has stopped. What is pending stays,
+    /// and is moved by whoever else watches; offers are still accepted. Dropping the handle and its clones
+    /// does the same, without waiting.
     ///
     /// # Cancel safety
     /// Cancel safe: it stops all the same.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// jobs.destroy().await; // Others move what is pending,
+    /// jobs.offer(&7, Duration::from_secs(60)).await?; // and what is offered from now on.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn destroy(&self) {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(watch) = watch {

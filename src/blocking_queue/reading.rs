@@ -9,7 +9,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// How many payloads are ready. Redisson's `size`.
     ///
     /// # Errors
-    /// The server's, such as a key of another type.
+    /// [`Refused`](crate::ErrorKind::Refused): a key of another type, or missing rights.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no answer came; to ask again is harmless.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -56,7 +58,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// Everything that is ready, in order. It all stays where it is.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or as
+    /// [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -82,7 +85,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// The first payload, which stays where it is.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode), or the server's.
+    /// [`Decode`](crate::ErrorKind::Decode), or as [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -133,7 +136,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// Whether a payload with the same bytes is ready.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
+    /// or as [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -155,10 +159,11 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(reply != Reply::Nil)
     }
 
-    /// Whether for each of these a payload with the same bytes is ready. Reads through the list on the server once.
+    /// Whether for each of these, up to 500,000, a payload with the same bytes is ready. Reads through the
+    /// list on the server once.
     ///
     /// # Errors
-    /// As [`BlockingQueue::contains`].
+    /// As [`BlockingQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

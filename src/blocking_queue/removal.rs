@@ -12,7 +12,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// Removes the first payload with the same bytes; whether there was one.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
+    /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be removed,
+    /// and a repetition may remove a second one.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be removed.
@@ -35,14 +39,15 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(self.queue.shape("remove", reply.into_int())? > 0)
     }
 
-    /// Removes every payload that has the same bytes as one of these; whether any was removed (Redisson says so only
-    /// when it was there exactly once).
+    /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed
+    /// (Redisson says so only when it was there exactly once).
     ///
     /// # Errors
-    /// As [`BlockingQueue::remove`].
+    /// As [`BlockingQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it is harmless, but may answer false.
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::remove`].
+    /// Not cancel safe: when the future is dropped, they may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -62,13 +67,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.remove_by("remove_all", "all", values).await
     }
 
-    /// Removes every payload that has the same bytes as none of these; whether any was removed.
+    /// Removes every payload that has the same bytes as none of these, up to 500,000; whether any was
+    /// removed.
     ///
     /// # Errors
-    /// As [`BlockingQueue::remove`].
+    /// As [`BlockingQueue::remove_all`].
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::remove`].
+    /// Not cancel safe: when the future is dropped, the others may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -107,7 +113,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// Drops everything that is ready; whether there was anything. The delayed queue stays as it is.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
+    /// rights): nothing was dropped. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was
+    /// lost: to repeat it is harmless, but may answer false.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be done.
@@ -130,10 +138,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// The same as [`BlockingQueue::clear`]: an empty list does not exist.
     ///
     /// # Errors
-    /// The server's.
+    /// As [`BlockingQueue::clear`].
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::clear`].
+    /// Not cancel safe: when the future is dropped, it may or may not be done.
     ///
     /// # Examples
     /// ```no_run
@@ -159,7 +167,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more, or the server's.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
+    /// rights): it is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: to
+    /// repeat it is harmless, and counts the time from then.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, it may or may not be set.

@@ -15,6 +15,22 @@ use crate::pops::{End, Waiting, Wanted};
 ///
 /// An error does not end it: one payload may not decode, and the next one does. It ends after
 /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) would be returned, that is when the client is shut down.
+///
+/// # Examples
+/// ```no_run
+/// # use futures::StreamExt;
+/// # use redelay::{Client, Elements, codec};
+/// # async fn example(client: Client) {
+/// let orders: Elements<i64> = client.blocking_queue("orders", codec::Long).into_stream();
+/// let done = orders.for_each_concurrent(8, |order| async move {
+///     match order {
+///         Ok(order) => println!("{order}"), // Up to 8 at a time.
+///         Err(error) => eprintln!("{error}"), // The next one may be better.
+///     }
+/// });
+/// done.await; // Until the client is shut down.
+/// # }
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct Elements<T> {
     queue: BlockingQueue<T>,

@@ -9,20 +9,21 @@ use crate::keys::Keys;
 use crate::pops::{End, Popped, Wanted};
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server. Takers
-    /// of one client are served in the order in which they began.
+    /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server.
+    /// Takers of one client are served in the order in which they began.
     ///
     /// The death of the connection can cost one payload, which the server had popped for it: see
     /// [`BlockingQueue`](BlockingQueue#what-a-lost-connection-can-cost).
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode): the payload is off the list, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list.
-    /// [`Closed`](crate::ErrorKind::Closed). A lost connection is no error; it is waited for.
+    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list,
+    /// or rights are missing. [`Closed`](crate::ErrorKind::Closed). A lost connection is no error; it is
+    /// waited for.
     ///
     /// # Cancel safety
-    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of the list.
-    /// Order holds among the takers of this client, not across processes.
+    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of
+    /// the list. Order holds among the takers of this client, not across processes.
     ///
     /// # Examples
     /// ```no_run
@@ -48,7 +49,18 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::take`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take`]; what comes back goes to the tail.
+    /// Cancel safe: as [`BlockingQueue::take`]; what comes back goes to the tail.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 9]).await?;
+    /// assert_eq!(orders.take_last().await?, 9); // The newest first.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn take_last(&self) -> Result<T> {
         self.take_from("take_last", End::Tail).await
     }
@@ -65,11 +77,24 @@ impl<T: 'static> BlockingQueue<T> {
     /// The first payload, or `None` when nothing is ready. Does not wait.
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the
-    /// server does not answer; what it may have popped then goes back to the list.
+    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection,
+    /// or when the server does not answer; what it may have popped then goes back to the list.
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take`].
+    /// Cancel safe: as [`BlockingQueue::take`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// while let Some(order) = orders.poll().await? {
+    ///     println!("{order}");
+    /// }
+    /// println!("that was all; for what is still pending, `take` would wait");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll(&self) -> Result<Option<T>> {
         self.poll_end("poll", End::Head).await
     }
@@ -80,7 +105,21 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::poll`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take_last`].
+    /// Cancel safe: as [`BlockingQueue::take_last`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// // Too many to be done now: the newest one is put off.
+    /// if let Some(order) = orders.poll_last().await? {
+    ///     client.delayed_queue(&orders).offer(&order, Duration::from_secs(60)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_last(&self) -> Result<Option<T>> {
         self.poll_end("poll_last", End::Tail).await
     }
@@ -91,15 +130,32 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// The next payload, or `None` when none came within this time, ms-exact (Redisson truncates it to whole seconds,
-    /// and takes zero for ever). The list is looked at at least once, whatever the time.
+    /// The next payload, or `None` when none came within this time, ms-exact (Redisson truncates it to whole
+    /// seconds, and takes zero for ever). The list is looked at at least once, whatever the time.
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) when the time is over and there
-    /// has been no connection for a second or more.
+    /// As [`BlockingQueue::take`], and when the time is over: [`Unavailable`](crate::ErrorKind::Unavailable)
+    /// when there has been no connection for a second or more,
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the connection is lost or silent just then.
+    /// Either can have cost [a payload](BlockingQueue#what-a-lost-connection-can-cost); to take again is
+    /// right.
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take`].
+    /// Cancel safe: as [`BlockingQueue::take`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// match orders.poll_timeout(Duration::from_millis(1500)).await? {
+    ///     Some(order) => println!("{order}"),
+    ///     None => println!("none within 1.5 s"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "poll")]
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list("poll_timeout")?;
@@ -113,21 +169,50 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::poll_timeout`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take_last`].
+    /// Cancel safe: as [`BlockingQueue::take_last`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// // Zero looks once, and is not for ever as in Redisson.
+    /// let newest = orders.poll_last_timeout(Duration::ZERO).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_last_timeout(&self, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list("poll_last_timeout")?;
         let answer = self.queue.engine.pops.wait_for(Wanted::one(End::Tail, lists), timeout).await;
         self.payload("poll_last_timeout", answer)
     }
 
-    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `drainTo` and `poll(int)`.
-    /// `usize::MAX` takes all. Each is decoded by itself, so that one that does not decode costs no other.
+    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `drainTo` and
+    /// `poll(int)`. `usize::MAX` takes all. Each is decoded by itself, so that one that does not decode costs
+    /// no other.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll`].
+    /// As [`BlockingQueue::poll`]. The server has twice the command timeout for all of them together; what
+    /// was popped until then goes back.
     ///
     /// # Cancel safety
     /// Cancel safe: payloads on their way to a dropped future come back to the head of the list, in order.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// for order in orders.drain(100).await? {
+    ///     match order {
+    ///         Ok(order) => println!("{order}"),
+    ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // Off the list like the others.
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "drainTo")]
     #[doc(alias = "poll")]
     pub async fn drain(&self, max: usize) -> Result<Vec<Result<T>>> {
@@ -142,9 +227,13 @@ impl<T: 'static> BlockingQueue<T> {
 
     /// All that comes, one after the other, as a stream that ends when the client is shut down.
     ///
+    /// # Errors
+    /// Errors are items, as [`BlockingQueue::take`] has them, and do not end the stream. Only
+    /// [`Closed`](crate::ErrorKind::Closed) is none: it is the end.
+    ///
     /// # Cancel safety
-    /// A `next()` may be dropped at any time; a payload on its way stays in the stream. Dropping the stream gives it
-    /// back, as [`BlockingQueue::take`] does.
+    /// Cancel safe: a `next()` may be dropped at any time, and a payload on its way stays in the stream.
+    /// Dropping the stream gives it back, as [`BlockingQueue::take`] does.
     ///
     /// # Examples
     /// ```no_run

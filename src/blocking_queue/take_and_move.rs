@@ -8,14 +8,31 @@ use crate::error::Result;
 use crate::pops::Wanted;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Moves the last payload of this queue to the head of another, and returns it; `None` when nothing is ready.
-    /// It is in one of the two at any time.
+    /// Moves the last payload of this queue to the head of another, and returns it; `None` when nothing is
+    /// ready. It is in one of the two at any time.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll`]; a payload that does not decode has been moved all the same.
+    /// [`Decode`](crate::ErrorKind::Decode): the payload is moved all the same, its bytes are in
+    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): one of the keys is
+    /// no list, or rights are missing. [`Closed`](crate::ErrorKind::Closed).
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the server does not
+    /// answer. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: one payload may
+    /// be moved, and a second try may move another.
     ///
     /// # Cancel safety
-    /// Nothing is lost: when the future is dropped, the payload may or may not have been moved.
+    /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8]).await?;
+    /// assert_eq!(orders.poll_last_and_offer_first_to("archive").await?, Some(8));
+    /// // 8 is the next to be taken from `archive`, and 7 from here.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;
@@ -26,10 +43,30 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for a payload, ms-exact.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`]. A connection that is lost while it waits may have
+    /// moved a payload of which nobody is told; it waits for the next one.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown)
+    /// only when the time is over, as [`BlockingQueue::poll_timeout`].
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`].
+    /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// // The worker's own list still has the order if the worker dies.
+    /// let mine = client.blocking_queue("worker-3", codec::Long);
+    /// let wait = Duration::from_secs(10);
+    /// if let Some(order) = orders.poll_last_and_offer_first_to_timeout("worker-3", wait).await? {
+    ///     println!("{order}");
+    ///     mine.remove(&order).await?; // Done.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_last_and_offer_first_to_timeout(
         &self,
         destination: &str,
@@ -44,10 +81,25 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for as long as it takes.
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`].
+    /// [`Decode`](crate::ErrorKind::Decode), [`Refused`](crate::ErrorKind::Refused),
+    /// [`Closed`](crate::ErrorKind::Closed), as [`BlockingQueue::poll_last_and_offer_first_to`]. A lost
+    /// connection is no error: it may have moved a payload of which nobody is told, and the next one is
+    /// waited for.
     ///
     /// # Cancel safety
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`].
+    /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// loop {
+    ///     let order = orders.take_last_and_offer_first_to("billing").await?;
+    ///     println!("{order} is on its way to billing");
+    /// }
+    /// # }
+    /// ```
     pub async fn take_last_and_offer_first_to(&self, destination: &str) -> Result<T> {
         const VERB: &str = "take_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;

@@ -8,27 +8,55 @@ use crate::keys::Keys;
 use crate::pops::{End, Popped, Wanted};
 
 impl<T: 'static> BlockingQueue<T> {
-    /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it is
-    /// from: Redisson's `pollFromAnyWithName`. When several have one, this queue comes first, then the others in the
-    /// order of their names here. `None` when none came within the time, ms-exact.
+    /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it
+    /// is from: Redisson's `pollFromAnyWithName`. When several have one, this queue comes first, then the
+    /// others in the order of their names here. `None` when none came within the time, ms-exact.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_timeout`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take`].
+    /// Cancel safe: as [`BlockingQueue::take`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let urgent = client.blocking_queue("urgent", codec::Long);
+    /// // As long as `urgent` has something, it comes first.
+    /// if let Some((name, job)) = urgent.poll_from_any(Duration::from_secs(10), &["normal", "low"]).await? {
+    ///     println!("{job}, from {name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "pollFromAnyWithName")]
     pub async fn poll_from_any(&self, timeout: Duration, others: &[&str]) -> Result<Option<(String, T)>> {
         self.poll_any("poll_from_any", End::Head, timeout, others).await
     }
 
-    /// As [`BlockingQueue::poll_from_any`], from the tails of the lists: Redisson's `pollLastFromAnyWithName`.
+    /// As [`BlockingQueue::poll_from_any`], from the tails of the lists: Redisson's
+    /// `pollLastFromAnyWithName`.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_timeout`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::take_last`].
+    /// Cancel safe: as [`BlockingQueue::take_last`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// if let Some((name, order)) = orders.poll_last_from_any(Duration::ZERO, &["returns"]).await? {
+    ///     println!("{order} is the newest of {name}"); // Not of both: the times are not compared.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "pollLastFromAnyWithName")]
     pub async fn poll_last_from_any(
         &self,
@@ -50,15 +78,31 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(self.payload(verb, Ok(Some(popped)))?.map(|value| (name, value)))
     }
 
-    /// Up to `count` payloads of this queue or of one of the others, whichever has some first, and the name of that
-    /// queue: Redisson's `pollFirstFromAny`. It waits for the first payload only; what else is ready in the same queue
-    /// then comes with it. `None` when none came within the time, ms-exact. Works below Redis 7, too.
+    /// Up to `count` payloads of this queue or of one of the others, whichever has some first, and the name
+    /// of that queue: Redisson's `pollFirstFromAny`. It waits for the first payload only; what else is ready
+    /// in the same queue then comes with it. `None` when none came within the time, ms-exact. Works below
+    /// Redis 7, too.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_timeout`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. What
+    /// the question for the further payloads meets is no error: the first one is there.
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::drain`].
+    /// Cancel safe: as [`BlockingQueue::drain`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let urgent = client.blocking_queue("urgent", codec::Long);
+    /// let some = urgent.poll_first_from_any(Duration::from_secs(10), 100, &["normal"]).await?;
+    /// if let Some((name, jobs)) = some {
+    ///     println!("{} of {name}", jobs.len()); // 1 to 100, none of them from the other queue.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_first_from_any(
         &self,
         timeout: Duration,
@@ -68,14 +112,28 @@ impl<T: 'static> BlockingQueue<T> {
         self.poll_many_from_any("poll_first_from_any", End::Head, timeout, count, others).await
     }
 
-    /// As [`BlockingQueue::poll_first_from_any`], from the tails of the lists: Redisson's `pollLastFromAny` with a
-    /// count.
+    /// As [`BlockingQueue::poll_first_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
+    /// with a count.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_first_from_any`].
     ///
     /// # Cancel safety
-    /// Cancel safe, as [`BlockingQueue::drain`]; what comes back goes to the tail.
+    /// Cancel safe: as [`BlockingQueue::drain`]; what comes back goes to the tail.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.offer_all(&[7, 8, 9]).await?;
+    /// if let Some((_, newest)) = orders.poll_last_many_from_any(Duration::ZERO, 2, &[]).await? {
+    ///     assert_eq!(newest.len(), 2); // 9, then 8.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[doc(alias = "pollLastFromAny")]
     pub async fn poll_last_many_from_any(
         &self,

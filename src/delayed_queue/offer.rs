@@ -1,8 +1,9 @@
 //! Storing entries, exactly once.
 //!
-//! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once it is
-//! due it may be delivered, and a second try would store it again. So a second try carries a due time instead of a delay,
-//! counted from when the first was sent, and the server refuses it once the first may have been due.
+//! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once
+//! it is due it may be delivered, and a second try would store it again. So a second try carries a due time
+//! instead of a delay, counted from when the first was sent, and the server refuses it once the first may
+//! have been due.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -12,7 +12,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// How many payloads are pending.
     ///
     /// # Errors
-    /// The server's, such as a key of another type.
+    /// [`Refused`](crate::ErrorKind::Refused): a key of another type, or missing rights.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no answer came; to ask again is harmless.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -57,11 +59,12 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(self.size().await? == 0)
     }
 
-    /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries that
-    /// nobody can read are left out.
+    /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries
+    /// that nobody can read are left out.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or the server's.
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or as
+    /// [`DelayedQueue::size`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -86,7 +89,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// The payload offered first of those that are pending. It stays.
     ///
     /// # Errors
-    /// As [`DelayedQueue::read_all`].
+    /// [`Decode`](crate::ErrorKind::Decode), or as [`DelayedQueue::size`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -125,7 +128,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// Whether a payload with the same bytes is pending. Reads through the list on the server.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), or the server's.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
+    /// or as [`DelayedQueue::size`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -147,10 +151,11 @@ impl<T: 'static> DelayedQueue<T> {
         self.contains_each("contains", [value]).await
     }
 
-    /// Whether for each of these a payload with the same bytes is pending. Reads through the list on the server once.
+    /// Whether for each of these, up to 500,000, a payload with the same bytes is pending. Reads through the
+    /// list on the server once.
     ///
     /// # Errors
-    /// As [`DelayedQueue::contains`].
+    /// As [`DelayedQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

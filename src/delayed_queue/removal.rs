@@ -13,8 +13,10 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode): the payload is out of the queue, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Unavailable`](crate::ErrorKind::Unavailable) without a connection; a
-    /// lost reply is asked for again, and costs nothing.
+    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): a key of another
+    /// type, or missing rights. [`Closed`](crate::ErrorKind::Closed).
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the server does not
+    /// answer; what it may have polled then goes back. A lost reply is asked for again, and costs nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: what a dropped future had polled goes back to where it was, with its due time.
@@ -36,14 +38,15 @@ impl<T: 'static> DelayedQueue<T> {
         polled.pop().transpose()
     }
 
-    /// Takes up to `n` payloads out of the queue, due or not, in the order in which they were offered: Redisson's
-    /// `poll(int)`. Each is decoded by itself, so that one that does not decode costs no other.
+    /// Takes up to `n` payloads out of the queue, due or not, in the order in which they were offered:
+    /// Redisson's `poll(int)`. Each is decoded by itself, so that one that does not decode costs no other.
     ///
     /// # Errors
-    /// As [`DelayedQueue::poll`].
+    /// As [`DelayedQueue::poll`]. The server has twice the command timeout for all of them together; what was
+    /// polled until then goes back.
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::poll`].
+    /// Cancel safe: as [`DelayedQueue::poll`].
     ///
     /// # Examples
     /// ```no_run
@@ -75,14 +78,18 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(polled.into_payloads().map(|payload| self.queue.decode(verb, payload)).collect())
     }
 
-    /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list on the
-    /// server: with a [`Ticket`](crate::Ticket), [`DelayedQueue::cancel`] is the cheaper way.
+    /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list
+    /// on the server: with a [`Ticket`](crate::Ticket), [`DelayedQueue::cancel`] is the cheaper way.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or the server's.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
+    /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be removed,
+    /// and a repetition may remove a second one.
     ///
     /// # Cancel safety
-    /// When the future is dropped, it may or may not be removed.
+    /// Not cancel safe: when the future is dropped, it may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -100,13 +107,14 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by("remove", "first", [value]).await
     }
 
-    /// Removes every payload that has the same bytes as one of these; whether any was removed.
+    /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed.
     ///
     /// # Errors
-    /// As [`DelayedQueue::remove`].
+    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it is harmless, but may answer false.
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::remove`].
+    /// Not cancel safe: when the future is dropped, they may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -127,14 +135,14 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by("remove_all", "all", values).await
     }
 
-    /// Removes every payload that has the same bytes as none of these, so that it is never delivered (Redisson's
-    /// `retainAll` delivers it all the same); whether any was removed.
+    /// Removes every payload that has the same bytes as none of these, up to 500,000, so that it is never
+    /// delivered (Redisson's `retainAll` delivers it all the same); whether any was removed.
     ///
     /// # Errors
-    /// As [`DelayedQueue::remove`].
+    /// As [`DelayedQueue::remove_all`].
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::remove`].
+    /// Not cancel safe: when the future is dropped, the others may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -171,14 +179,18 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }
 
-    /// Takes the payload offered last out of the queue, due or not, and puts it at the head of another list; `None`
-    /// when nothing is pending. It is in one of the two at any time.
+    /// Takes the payload offered last out of the queue, due or not, and puts it at the head of another list;
+    /// `None` when nothing is pending. It is in one of the two at any time.
     ///
     /// # Errors
-    /// As [`DelayedQueue::poll`]; a payload that does not decode has been moved all the same.
+    /// [`Decode`](crate::ErrorKind::Decode): the payload is moved all the same, its bytes are in
+    /// [`Error::payload`](crate::Error::payload). [`Unavailable`](crate::ErrorKind::Unavailable) or
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was moved.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: one payload may be
+    /// moved, and a second try may move another.
     ///
     /// # Cancel safety
-    /// Nothing is lost: when the future is dropped, the payload may or may not have been moved.
+    /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
     ///
     /// # Examples
     /// ```no_run
@@ -212,10 +224,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// Drops everything that is pending; whether there was anything. What is ready stays.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
+    /// rights): nothing was dropped. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was
+    /// lost: to repeat it is harmless, but may answer false.
     ///
     /// # Cancel safety
-    /// When the future is dropped, it may or may not be done.
+    /// Not cancel safe: when the future is dropped, it may or may not be done.
     ///
     /// # Examples
     /// ```no_run
@@ -235,10 +249,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// The same as [`DelayedQueue::clear`]: an empty queue does not exist.
     ///
     /// # Errors
-    /// The server's.
+    /// As [`DelayedQueue::clear`].
     ///
     /// # Cancel safety
-    /// As [`DelayedQueue::clear`].
+    /// Not cancel safe: when the future is dropped, it may or may not be done.
     ///
     /// # Examples
     /// ```no_run
@@ -265,10 +279,13 @@ impl<T: 'static> DelayedQueue<T> {
     /// Lets everything that is pending vanish after this time, ms-exact; whether there was anything.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more, or the server's.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
+    /// rights): it is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: to
+    /// repeat it is harmless, and counts the time from then.
     ///
     /// # Cancel safety
-    /// When the future is dropped, it may or may not be set.
+    /// Not cancel safe: when the future is dropped, it may or may not be set.
     ///
     /// # Examples
     /// ```no_run

@@ -10,8 +10,8 @@ use crate::due;
 use crate::keys::Keys;
 
 /// Stands for one pending payload: with it, [`cancel`](crate::DelayedQueue::cancel) and
-/// [`reschedule`](crate::DelayedQueue::reschedule) find the entry without reading through the list. It serialises, so
-/// that another process can use it; it holds the whole entry, payload included.
+/// [`reschedule`](crate::DelayedQueue::reschedule) find the entry without reading through the list. It
+/// serialises, so that another process can use it; it holds the whole entry, payload included.
 ///
 /// # Examples
 /// ```no_run
