@@ -155,3 +155,23 @@ async fn a_demotion_that_ends_needs_no_restart() {
         assert_eq!(soon(queues.ready.take()).await.unwrap(), 1);
     }
 }
+
+/// Then what is left of the old connection stays, as the server lets it.
+#[tokio::test]
+async fn without_the_right_to_end_connections_reconnecting_works() {
+    for server in each_version() {
+        let rules = ["on", ">secret", "allkeys", "allchannels", "+@all", "-client|kill", "-client|info"];
+        if server.try_cmd(["ACL", "SETUSER", "modest"].into_iter().chain(rules)).is_err() {
+            // Before 7.0 single subcommands cannot be taken away.
+            continue;
+        }
+        let url = format!("redis://modest:secret@127.0.0.1:{}", server.port());
+        let queues = connected(Client::builder().url(url).client_name("modest").transfer(false)).await;
+        for n in 0..3 {
+            queues.ready.put(&n).await.unwrap();
+            assert_eq!(server.kill_client_named("modest"), 1);
+            until_async("it is back", || async { server.clients_named("modest") == 1 }).await;
+            assert_eq!(soon(queues.ready.len()).await.unwrap(), n as usize + 1);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What was on its way on a connection that was given up arrives late, and finds the door closed.
 
+use futures::future::join_all;
 use redelay::codec;
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use tokio::task::JoinHandle;
@@ -52,6 +53,38 @@ async fn a_poll_that_arrives_after_its_second_try_was_read_takes_nothing() {
         assert_eq!(server.list("q"), [b"2"], "{}", server.version());
         assert_eq!(server.keys(), [b"q"]);
     }
+}
+
+/// The first words of the commands that the server has run, the latest first.
+fn commands(server: &Server) -> Vec<String> {
+    type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);
+    let entries: Vec<Entry> = server.get(["SLOWLOG", "GET", "1000"]);
+    let words = entries.into_iter().map(|(.., words, _, _)| words);
+    words
+        .map(|words| String::from_utf8_lossy(&words[..words.len().min(2)].join(&b' ')).into_owned())
+        .collect()
+}
+
+/// With several threads, or the callers would not get in front of the task that watches over the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_tried_again_before_the_old_connection_is_gone() {
+    let server = Server::builder().config("slowlog-log-slower-than 0").config("slowlog-max-len 1000").start();
+    let proxy = Proxy::start(server.port());
+    let offering = behind(&proxy).await;
+    proxy.strand();
+    server.cmd(["SLOWLOG", "RESET"]);
+    let offers = (0..50).map(|n| {
+        let delayed = offering.delayed.clone();
+        tokio::spawn(async move { delayed.offer(&n, MINUTE).await })
+    });
+    for offer in soon(join_all(offers)).await {
+        offer.unwrap().unwrap();
+    }
+    let commands = commands(&server);
+    let kill = commands.iter().position(|command| command == "CLIENT KILL").expect("in the log");
+    let is_try = |command: &&String| command.starts_with("EVALSHA ") || command.starts_with("TIME");
+    assert!(commands[..kill].iter().filter(is_try).count() >= 100, "{commands:?}");
+    assert_eq!(commands[kill..].iter().filter(is_try).count(), 0, "{commands:?}");
 }
 
 /// The ids of the connections in a blocking pop.
