@@ -331,8 +331,8 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Stops moving for this handle and its clones, and waits until it has stopped. What is pending stays,
-    /// and is moved by whoever else watches; offers are still accepted. Dropping the handle and its clones
-    /// does the same, without waiting.
+    /// and is moved by whoever else watches, such as a blocking queue of this client that takes; offers are
+    /// still accepted. Dropping the handle and its clones does the same, without waiting.
     ///
     /// # Cancel safety
     /// Cancel safe: it stops all the same.
