@@ -135,10 +135,9 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Errors
     /// As [`BlockingQueue::take`], and when the time is over: [`Unavailable`](crate::ErrorKind::Unavailable)
-    /// when there has been no connection for a second or more,
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the connection is lost or silent just then.
-    /// Either can have cost [a payload](BlockingQueue#what-a-lost-connection-can-cost); to take again is
-    /// right.
+    /// when there has been no connection for a second or more, or the server does not answer,
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the connection is lost just then. Either can
+    /// have cost [a payload](BlockingQueue#what-a-lost-connection-can-cost); to take again is right.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].

@@ -43,10 +43,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for a payload, ms-exact.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`]. A connection that is lost while it waits may have
-    /// moved a payload of which nobody is told; it waits for the next one.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown)
-    /// only when the time is over, as [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) and
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) only when the time is over, as
+    /// [`BlockingQueue::poll_timeout`]. A connection that was lost before that is no error: it may have moved
+    /// a payload of which nobody is told, and the next one is waited for. So after both kinds one may be
+    /// moved, and a second try may move another.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
