@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::conn::{Command, Conn, OpError, backoff};
@@ -72,7 +72,9 @@ impl Polls {
 impl Polled {
     async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<Self, OpError> {
         let mut entries: Vec<Entry> = Vec::new();
-        while entries.len() < n {
+        // The caller does not wait for ever, and what came too late would have to go back.
+        let deadline = Instant::now() + conn.command_timeout();
+        while entries.len() < n && (entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - entries.len());
             let more = match call(conn, &keys, most).await {
                 Ok(more) => more,

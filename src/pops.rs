@@ -50,6 +50,17 @@ enum Kind {
     },
 }
 
+impl Kind {
+    /// What it means that a server has fallen silent. What was popped comes back; what was moved is where it is.
+    fn silence(&self) -> OpError {
+        let why = "the server does not answer".into();
+        match self {
+            Self::Take(_) => OpError::NotExecuted(why),
+            Self::Move { .. } => OpError::Unknown(why),
+        }
+    }
+}
+
 /// What a taker waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -127,9 +138,9 @@ impl Pops {
     /// An answer that should come at once. From a server that has fallen silent it may not come at all; to give the
     /// place up is harmless.
     async fn soon(&self, waiting: Waiting) -> Answer {
-        let silent = || OpError::NotExecuted("the server does not answer".into());
+        let silence = waiting.kind.silence();
         // A command waits for a connection first, for which it has as long; then it has an error of its own.
-        timeout(self.command_timeout * 2, waiting).await.unwrap_or_else(|_| Err(silent()))
+        timeout(self.command_timeout * 2, waiting).await.unwrap_or(Err(silence))
     }
 
     fn join(&self, wanted: Wanted, patience: Patience) -> Waiting {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use tokio_test::assert_pending;
 use tokio_test::task::{self, Spawn};
@@ -369,4 +369,33 @@ async fn destroy_waits_for_the_transfer_in_flight() {
     assert!(!destroy.is_woken(), "the call is in flight");
     proxy.hold_replies(false);
     destroy.await;
+}
+
+/// "Nothing was executed" would be a lie then.
+#[tokio::test]
+async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
+    let (server, proxy) = server_and_proxy().await;
+    for wait in [None, Some(ms(1_500))] {
+        let Queues { ready, .. } = behind(&proxy).await;
+        let moving = async {
+            match wait {
+                None => ready.poll_last_and_offer_first_to("d").await,
+                Some(wait) => ready.poll_last_and_offer_first_to_timeout("d", wait).await,
+            }
+        };
+        let losing = async {
+            // A pop that waits has a connection of its own, which has to be made first.
+            until_async("parked", || async { wait.is_none() || server.blocked_clients() == 1 }).await;
+            proxy.hold_replies(true);
+            server.cmd(["RPUSH", "q", "1"]);
+            until_async("moved", || async { server.list("d").len() == 1 }).await;
+            proxy.refuse(true);
+            proxy.cut();
+        };
+        let ((), moved) = tokio::join!(losing, moving);
+        assert_eq!(moved.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{wait:?}");
+        proxy.refuse(false);
+        proxy.hold_replies(false);
+        server.cmd(["DEL", "d"]);
+    }
 }

@@ -188,12 +188,11 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `drainTo` and
-    /// `poll(int)`. `usize::MAX` takes all. Each is decoded by itself, so that one that does not decode costs
-    /// no other.
+    /// `poll(int)`. `usize::MAX` takes all, or as many as come within the command timeout. Each is decoded by
+    /// itself, so that one that does not decode costs no other.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll`]. The server has twice the command timeout for all of them together; what
-    /// was popped until then goes back.
+    /// As [`BlockingQueue::poll`].
     ///
     /// # Cancel safety
     /// Cancel safe: payloads on their way to a dropped future come back to the head of the list, in order.

@@ -15,9 +15,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// [`Decode`](crate::ErrorKind::Decode): the payload is moved all the same, its bytes are in
     /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): one of the keys is
     /// no list, or rights are missing. [`Closed`](crate::ErrorKind::Closed).
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the server does not
-    /// answer. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: one payload may
-    /// be moved, and a second try may move another.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost, or the server does not
+    /// answer: one payload may be moved, and a second try may move another.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
@@ -47,8 +47,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// [`Unavailable`](crate::ErrorKind::Unavailable) and
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) only when the time is over, as
     /// [`BlockingQueue::poll_timeout`]. A connection that was lost before that is no error: it may have moved
-    /// a payload of which nobody is told, and the next one is waited for. So after both kinds one may be
-    /// moved, and a second try may move another.
+    /// a payload of which nobody is told, and the next one is waited for. When the time is over before there
+    /// is a connection again, that is `OutcomeUnknown`, too.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.

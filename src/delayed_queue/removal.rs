@@ -39,11 +39,11 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Takes up to `n` payloads out of the queue, due or not, in the order in which they were offered:
-    /// Redisson's `poll(int)`. Each is decoded by itself, so that one that does not decode costs no other.
+    /// Redisson's `poll(int)`; fewer if they do not come within the command timeout. Each is decoded by
+    /// itself, so that one that does not decode costs no other.
     ///
     /// # Errors
-    /// As [`DelayedQueue::poll`]. The server has twice the command timeout for all of them together; what was
-    /// polled until then goes back.
+    /// As [`DelayedQueue::poll`].
     ///
     /// # Cancel safety
     /// Cancel safe: as [`DelayedQueue::poll`].

@@ -167,7 +167,9 @@ pub(super) async fn ask(
         }
     };
     let mut taken = Vec::new();
-    while taken.len() < count {
+    // Who waits does not wait for ever, and what came too late would have to go back.
+    let deadline = Instant::now() + conn.command_timeout();
+    while taken.len() < count && (taken.is_empty() || Instant::now() < deadline) {
         let most = CLAIM.min(count - taken.len());
         let claim = keys.popped();
         let call = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);

@@ -167,14 +167,19 @@ impl Task {
                 station.link = link.or(station.link.take());
                 match &outcome {
                     Parked::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
-                        let (since, times) = station
-                            .failing
-                            .as_ref()
-                            .map_or((Instant::now(), 0), |(since, times, _)| (*since, *times));
-                        if times == 0 {
-                            events::pops_failing(error);
-                        }
-                        station.failing = Some((since, times + 1, error.clone()));
+                        station.failing = Some(match station.failing.take() {
+                            // Something may have been moved, whatever has failed since.
+                            Some((since, times, unknown @ OpError::Unknown(_)))
+                                if matches!(kind, Kind::Move { .. }) =>
+                            {
+                                (since, times + 1, unknown)
+                            }
+                            Some((since, times, _)) => (since, times + 1, error.clone()),
+                            None => {
+                                events::pops_failing(error);
+                                (Instant::now(), 1, error.clone())
+                            }
+                        });
                     }
                     Parked::NotSent => {}
                     _ => station.failing = None,
