@@ -6,6 +6,7 @@
 //! | timeout set: entry → due, epoch ms | `redisson_delay_queue_timeout:` + tag |
 //! | ordered list: entries in order of insertion | `redisson_delay_queue:` + tag |
 //! | wake-up channel | `redisson_delay_queue_channel:` + tag |
+//! | what other clients are told of each transfer | channel `redelay:moved:` + tag |
 //! | quarantine: entries nobody can read | `redelay:quarantine:` + tag |
 //! | claim: what one pop took, until its reply has arrived | `redelay:popped:` + tag + `:` + token |
 //! | marker of payloads that were given back | `redelay:returned:` + tag + `:` + token |
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use uuid::Uuid;
+
+/// How the channels begin that tell of transfers.
+pub(crate) const MOVED: &str = "redelay:moved:";
 
 /// The names of everything that belongs to one queue. Cheap to clone; equal when the target is, which names the rest.
 #[derive(Clone, Debug)]
@@ -44,6 +48,7 @@ struct Names {
     quarantine: Bytes,
     tag: String,
     channel: Arc<str>,
+    moved: Arc<str>,
 }
 
 impl Keys {
@@ -57,6 +62,7 @@ impl Keys {
             ordered_list: format!("redisson_delay_queue:{tag}").into(),
             quarantine: format!("redelay:quarantine:{tag}").into(),
             channel: format!("redisson_delay_queue_channel:{tag}").into(),
+            moved: format!("{MOVED}{tag}").into(),
             tag,
         }))
     }
@@ -79,6 +85,11 @@ impl Keys {
 
     pub(crate) fn channel(&self) -> &Arc<str> {
         &self.0.channel
+    }
+
+    /// Where transfers are told of; Redisson does not listen there.
+    pub(crate) fn moved(&self) -> &Arc<str> {
+        &self.0.moved
     }
 
     /// A fresh key that remembers what one pop took.

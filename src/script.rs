@@ -28,21 +28,21 @@ macro_rules! script {
 
 pub(crate) static OFFER: Script = script!("3ee8f408fa0214e5803f4a2aac17ea82c18bdb4b", 3, "offer");
 pub(crate) static TRANSFER: Script =
-    script!("8823f489d6683a44bb22e79b94883a32cfa7676a", 4, "entry", "lists", "transfer");
+    script!("3e242c126a5241b8f09e64d81a63eece46a86186", 5, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
 pub(crate) static POLL: Script =
     script!("9cee8b63f9fde44533a2836402f0bd5131695390", 4, "counted", "entry", "poll");
 pub(crate) static RESTORE: Script = script!("95566423df258e2c1f5240ad27bd0d32fd49ed64", 4, "restore");
 pub(crate) static CONTAINS: Script =
-    script!("8afbac81211bab980f5e9f430566eaa0f77258a0", 1, "entry", "lists", "contains");
+    script!("ea5eb1c5971c3323ba3c9b4c86e66d7a7f86872f", 1, "entry", "lists", "contains");
 pub(crate) static CONTAINS_READY: Script =
-    script!("52b272962e19e0c19266f7eed40ab4e2e06e24b3", 1, "plain", "lists", "contains");
+    script!("db6e3766ffc38e69ab9554f8be9d5dc9404bfc65", 1, "plain", "lists", "contains");
 pub(crate) static REMOVE_READY: Script =
-    script!("b7ede6add1d28bad07973b088250205d37c9973a", 1, "lists", "remove_ready");
+    script!("9457628a90d095b78221ebe79fdc045426e9db6d", 1, "lists", "remove_ready");
 pub(crate) static RANGE: Script = script!("91a220d8b3eb682e2be8f9cd69fa13793e6d76d0", 1, "counted", "range");
 pub(crate) static REMOVE: Script =
-    script!("a89346c2ba04c84e2d0ca877546b71920b45bca9", 2, "entry", "lists", "remove");
+    script!("20627a2a8f3c278ec8eb8c9bdda7db813e1d2753", 2, "entry", "lists", "remove");
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
     script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");

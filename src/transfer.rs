@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -20,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Channels, Conn, Notice, OpError};
 use crate::events;
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::script;
 use clock::ServerClock;
-use schedule::{Next, QueueId, Schedule};
+use schedule::{Next, Outcome, QueueId, Schedule};
 
 /// Transfers in flight at a time, so that ten thousand sweeps do not queue up in front of the callers' commands.
 const IN_FLIGHT: usize = 64;
@@ -103,6 +104,7 @@ struct Report {
 }
 
 struct Moved {
+    moved: i64,
     quarantined: i64,
     /// The score of the next head, epoch ms.
     head: Option<f64>,
@@ -113,6 +115,8 @@ struct Moved {
 struct Watched {
     keys: Keys,
     watches: usize,
+    /// Whether it is told what others move.
+    hears_others: bool,
 }
 
 struct Task {
@@ -124,6 +128,8 @@ struct Task {
     ids: HashMap<Keys, QueueId>,
     /// The queues behind a channel: `q` and `{q}` share theirs.
     listeners: HashMap<Arc<str>, Vec<QueueId>>,
+    /// Tells this client's transfers from those of others.
+    mover: Bytes,
     running: FuturesUnordered<BoxFuture<'static, Report>>,
     /// Queues with a call in flight, and who is told when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
@@ -141,6 +147,7 @@ impl Task {
             queues: HashMap::new(),
             ids: HashMap::new(),
             listeners: HashMap::new(),
+            mover: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
             next_id: 0,
@@ -168,7 +175,12 @@ impl Task {
                     None => break,
                 },
                 Some(notice) = async { listening.as_mut()?.1.recv().await } => self.note(notice),
-                Some(report) = self.running.next() => self.digest(report),
+                Some(report) = self.running.next() => {
+                    let missed = self.digest(report);
+                    if let (Some(id), Some((channels, _))) = (missed, &listening) {
+                        self.hear_others(id, channels);
+                    }
+                }
                 () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
             }
         }
@@ -188,6 +200,7 @@ impl Task {
                         self.queues[&queue].keys.clone(),
                         queue,
                         self.settings.clone(),
+                        self.mover.clone(),
                     );
                     self.running.push(Box::pin(call));
                     self.in_flight.insert(queue, Vec::new());
@@ -207,10 +220,23 @@ impl Task {
         let id = self.next_id;
         self.next_id += 1;
         self.schedule.open(id, Instant::now());
-        self.listeners.entry(keys.channel().clone()).or_default().push(id);
-        channels.subscribe(keys.channel().clone());
+        self.listen(keys.channel().clone(), id, channels);
         self.ids.insert(keys.clone(), id);
-        self.queues.insert(id, Watched { keys, watches: 1 });
+        self.queues.insert(id, Watched { keys, watches: 1, hears_others: false });
+    }
+
+    /// From now on this queue's wake-ups follow what other clients move.
+    fn hear_others(&mut self, id: QueueId, channels: &Channels) {
+        if let Some(watched) = self.queues.get_mut(&id).filter(|watched| !watched.hears_others) {
+            watched.hears_others = true;
+            let channel = watched.keys.moved().clone();
+            self.listen(channel, id, channels);
+        }
+    }
+
+    fn listen(&mut self, channel: Arc<str>, id: QueueId, channels: &Channels) {
+        self.listeners.entry(channel.clone()).or_default().push(id);
+        channels.subscribe(channel);
     }
 
     /// Who waits on `done` waits until it is dropped.
@@ -227,11 +253,12 @@ impl Task {
         self.queues.remove(&id);
         self.ids.remove(keys);
         self.schedule.close(id);
-        if let Some(listeners) = self.listeners.get_mut(keys.channel()) {
+        for channel in [keys.channel(), keys.moved()] {
+            let Some(listeners) = self.listeners.get_mut(channel) else { continue };
             listeners.retain(|listener| *listener != id);
             if listeners.is_empty() {
-                self.listeners.remove(keys.channel());
-                channels.unsubscribe(keys.channel().clone());
+                self.listeners.remove(channel);
+                channels.unsubscribe(channel.clone());
             }
         }
     }
@@ -250,63 +277,94 @@ impl Task {
                 }
             }
             Notice::Message { channel, payload } => {
-                // Redisson understands decimal integers only. Whatever else comes says at least that somebody had
-                // something to say, and one look costs little.
-                let due = std::str::from_utf8(&payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
-                let at = match due {
-                    Some(due) if !due.is_nan() => match self.clock.instant_of(due) {
-                        Some(at) => at,
-                        None => return,
-                    },
-                    _ => now,
-                };
-                for id in self.listeners.get(channel.as_str()).into_iter().flatten() {
-                    self.schedule.announced(*id, at);
+                let listeners = self.listeners.get(channel.as_str()).into_iter().flatten();
+                if channel.starts_with(keys::MOVED) {
+                    let Some((head, clock)) = self.moved_by_another(&payload) else { return };
+                    for id in listeners {
+                        self.schedule.relieved(*id, now, head, clock);
+                    }
+                } else {
+                    let Some(at) = self.announced(&payload, now) else { return };
+                    for id in listeners {
+                        self.schedule.announced(*id, at);
+                    }
                 }
             }
         }
     }
 
-    fn digest(&mut self, report: Report) {
+    /// When what is announced is due; `None` if never.
+    fn announced(&self, payload: &[u8], now: Instant) -> Option<Instant> {
+        // Redisson understands decimal integers only. Whatever else comes says at least that somebody had something
+        // to say, and one look costs little.
+        let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        match due {
+            Some(due) if !due.is_nan() => self.clock.instant_of(due),
+            _ => Some(now),
+        }
+    }
+
+    /// What was the head after somebody else's transfer, and the server's clock then, µs.
+    fn moved_by_another(&self, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
+        let mut words = std::str::from_utf8(payload).ok()?.split(' ');
+        let (mover, clock, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+        if mover.as_bytes() == self.mover {
+            return None;
+        }
+        let head = if head.is_empty() { None } else { self.clock.instant_of(head.parse().ok()?) };
+        Some((head, clock))
+    }
+
+    /// Returns the queue if somebody else seems to have moved what this call was for.
+    fn digest(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
-        let Some(watched) = self.queues.get(&report.queue) else { return };
+        let watched = self.queues.get(&report.queue)?;
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(moved) => {
                 self.clock.observe(report.sent, report.received, moved.clock);
-                let head = moved.head.and_then(|due| self.clock.instant_of(due));
-                self.schedule.finished(report.queue, report.received, head);
+                let outcome = Outcome {
+                    head: moved.head.and_then(|due| self.clock.instant_of(due)),
+                    moved: moved.moved + moved.quarantined > 0,
+                    clock: moved.clock,
+                };
+                let missed = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {
                     events::transfer_recovered(&watched.keys);
                 }
                 if moved.quarantined > 0 {
                     events::quarantined(&watched.keys, moved.quarantined);
                 }
+                missed.then_some(report.queue)
             }
             Err(error) => {
                 self.schedule.failed(report.queue, report.received);
                 if !was_failing {
                     events::transfer_failing(&watched.keys, &error);
                 }
+                None
             }
         }
     }
 }
 
 /// One call of the script. After a lost reply the schedule has it run again, which is harmless: what was moved is gone.
-async fn call(conn: Conn, keys: Keys, queue: QueueId, settings: Settings) -> Report {
+async fn call(conn: Conn, keys: Keys, queue: QueueId, settings: Settings, mover: Bytes) -> Report {
+    let channel = Bytes::copy_from_slice(keys.moved().as_bytes());
     let sent = Instant::now();
     let reply = script::TRANSFER
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()])
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), &channel])
         .number(settings.batch)
         .number(settings.budget.as_micros())
+        .arg(mover)
         .run(&conn)
         .await;
     let received = Instant::now();
     let read = |reply: crate::conn::Reply| {
-        let [_moved, quarantined, head, clock] = reply.into_parts()?;
+        let [moved, quarantined, head, clock] = reply.into_parts()?;
         let head = head.into_optional_bytes()?;
         Ok(Moved {
+            moved: moved.into_int()?,
             quarantined: quarantined.into_int()?,
             head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
             clock: clock.into_int()?,

@@ -9,13 +9,14 @@ local which, listed = ARGV[1], {}
 for i = 2, #ARGV do
     listed[ARGV[i]] = true
 end
-local found, at, searching = {}, 0, true
+local found, positions, at, searching = {}, {}, 0, true
 while searching do
     local entries = redis.call('LRANGE', KEYS[2], at, at + CHUNK - 1)
-    for _, entry in ipairs(entries) do
+    for i, entry in ipairs(entries) do
         local payload = payload_of(entry)
         if payload and (listed[payload] or false) ~= (which == 'others') then
             found[#found + 1] = entry
+            positions[#found] = at + i - 1
             if which == 'first' then
                 break
             end
@@ -24,5 +25,8 @@ while searching do
     searching = #entries == CHUNK and not (which == 'first' and #found > 0)
     at = at + CHUNK
 end
-remove_entries(KEYS[1], KEYS[2], found)
+for i = 1, #found, CHUNK do
+    redis.call('ZREM', KEYS[1], unpack(found, i, math.min(i + CHUNK - 1, #found)))
+end
+remove_at(KEYS[2], positions, found[1])
 return #found

@@ -7,20 +7,16 @@ local named, others = {}, ARGV[1] == 'others'
 for i = 2, #ARGV do
     named[ARGV[i]] = true
 end
--- All of them become equal to the first one, and then go in one pass.
-local removed, at, same = 0, 0, nil
+local found, same, at = {}, nil, 0
 repeat
     local elements = redis.call('LRANGE', KEYS[1], at, at + CHUNK - 1)
     for i, element in ipairs(elements) do
         if (named[element] or false) ~= others then
-            same = same or element
-            redis.call('LSET', KEYS[1], at + i - 1, same)
-            removed = removed + 1
+            found[#found + 1] = at + i - 1
+            same = element
         end
     end
     at = at + CHUNK
 until #elements < CHUNK
-if removed > 0 then
-    redis.call('LREM', KEYS[1], removed, same)
-end
-return removed
+remove_at(KEYS[1], found, same)
+return #found
