@@ -77,6 +77,7 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn blocking_queue<T: 'static>(&self, name: &str, codec: impl Codec<T>) -> BlockingQueue<T> {
         BlockingQueue::new(Queue::new(self.0.clone(), name, Arc::new(codec)))
     }
@@ -84,7 +85,7 @@ impl Client {
     /// The delayed queue in front of a blocking queue: Redisson's `getDelayedQueue(destinationQueue)`.
     ///
     /// From now on, for as long as the handle or a clone lives, this client moves what becomes due (unless it was
-    /// built with [`Builder::transfer`]`(false)`).
+    /// built with [`Builder::transfer`]`(false)`). It belongs to the client that `target` was made with.
     ///
     /// # Examples
     /// ```no_run
@@ -97,6 +98,7 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    #[must_use]
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
         DelayedQueue::new(target.queue().clone(), EntryFormat::Current)
     }

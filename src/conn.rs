@@ -99,6 +99,8 @@ impl Conn {
             let error = match timeout_at(deadline, self.commands.call(command.clone())).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
                 Ok(result) => return result,
+                // Whatever became of earlier tries: it does no harm to say that there is no connection.
+                Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
                 Err(_) => return Err(OpError::Unknown("no reply within the command timeout".into())),
             };
             if Instant::now() + pause >= deadline {

@@ -56,7 +56,7 @@ impl<T> fmt::Debug for DelayedQueue<T> {
 impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn new(queue: Queue<T>, format: EntryFormat) -> Self {
         let watch = queue.engine.watch(&queue.keys);
-        Self { queue, format, watch: Arc::new(Mutex::new(watch)) }
+        Self { queue: queue.delayed(), format, watch: Arc::new(Mutex::new(watch)) }
     }
 
     /// Writes entries in another layout. Both are always read; the older is for a fleet that still runs
@@ -103,13 +103,13 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Errors
     /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or
     ///   more, a payload over the limit): nothing was sent.
-    /// * [`Refused`](crate::ErrorKind::Refused): a key of another type, no memory, or a due time that is
-    ///   10^15 ms or more only by the server's clock. It is not stored.
+    /// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys is of another type, or
+    ///   there is no memory. It is not stored. (The target is looked at when the payload is due.)
     /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout; it is not
     ///   stored.
     /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, and so were those of
     ///   further tries, or the due time had come meanwhile. A lost reply alone is no error: the offer is sent
-    ///   again, and is stored once.
+    ///   again, for up to another command timeout, and is stored once.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be stored, never in part and
@@ -258,7 +258,7 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or
-    /// more, or [`Refused`](crate::ErrorKind::Refused) when the due time is that only by the server's clock.
+    /// more.
     /// After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it counts the delay from then.
     ///
     /// # Cancel safety

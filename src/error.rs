@@ -29,7 +29,7 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
-    /// What was attempted: "offer to the delayed queue `orders`".
+    /// What was attempted: "`offer` on the delayed queue `orders`".
     attempt: String,
     reason: String,
     payload: Option<Bytes>,
@@ -56,7 +56,8 @@ struct Inner {
 pub enum ErrorKind {
     /// An argument or option was refused before anything was sent. Mend the call.
     Invalid,
-    /// No connection, or the server could not take the command now; nothing was executed. Try again.
+    /// No connection, or the server could not take the command now; nothing was executed. Try again. (A wait that ends
+    /// with it can have cost what a lost connection can cost: see [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
     /// The reply was lost: the server may or may not have done it. Repeat only what is harmless to repeat.
     OutcomeUnknown,
@@ -222,8 +223,14 @@ impl Error {
             }
             OpError::Unknown(why) => (
                 ErrorKind::OutcomeUnknown,
-                format!("the reply was lost ({why}); the server may or may not have done it"),
+                format!(
+                    "the reply was lost ({why}); the server may or may not have done it: look before you repeat it"
+                ),
             ),
+            // From the scripts: what could not be known before it was sent.
+            OpError::Server(why) if why.starts_with("REDELAY ") => {
+                (ErrorKind::Invalid, why["REDELAY ".len()..].to_owned())
+            }
             OpError::Server(why) if why.contains("WRONGTYPE") => (
                 ErrorKind::Refused,
                 "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue".into(),
@@ -243,7 +250,9 @@ impl Error {
             ConnectError::Refused(why) => Self::new(
                 ErrorKind::Credentials,
                 attempt,
-                format!("the server refused the credentials ({why}); check the user and password in the URL"),
+                format!(
+                    "the server refused the user ({why}); check the user and password in the URL, and the rights of that user"
+                ),
             ),
             ConnectError::Failed(why) => Self::new(
                 ErrorKind::Unavailable,
@@ -276,7 +285,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.0.attempt, self.0.reason)?;
+        write!(f, "{} failed: {}", self.0.attempt, self.0.reason)?;
         match &self.0.source {
             Some(source) => write!(f, ": {source}"),
             None => Ok(()),
@@ -296,13 +305,15 @@ impl fmt::Debug for Error {
     }
 }
 
+/// The text of the codec's error is part of this one's, so its source is what caused that.
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().and_then(StdError::source)
     }
 }
 
-/// Why a [`Codec`](crate::codec::Codec) could not encode or decode. Made from any error or text.
+/// Why a [`Codec`](crate::codec::Codec) could not encode or decode. Made from any error or text by
+/// [`CodecError::new`].
 ///
 /// # Examples
 /// ```
@@ -359,20 +370,23 @@ mod tests {
     #[test]
     fn says_what_where_why_and_what_next() {
         let error = Error::operation(
-            "offer to the delayed queue `orders`",
+            "`offer` on the delayed queue `orders`",
             OpError::NotExecuted("no connection".into()),
         );
         assert_eq!(
             error.to_string(),
-            "cannot offer to the delayed queue `orders`: no connection; nothing was executed, so try again"
+            "`offer` on the delayed queue `orders` failed: no connection; nothing was executed, so try again"
         );
         assert!(error.is_unavailable());
     }
 
     #[test]
     fn says_why_a_payload_does_not_decode() {
-        let error =
-            Error::decode("take (queue `q`)", Bytes::from_static(b"x"), CodecError::new("expected a number"));
+        let error = Error::decode(
+            "`take` on the blocking queue `q`",
+            Bytes::from_static(b"x"),
+            CodecError::new("expected a number"),
+        );
         assert!(error.to_string().ends_with(": expected a number"), "{error}");
     }
 
@@ -381,6 +395,6 @@ mod tests {
         let error = Error::decode("take", Bytes::from_static(b"secret"), CodecError::new("not JSON"));
         assert!(!format!("{error:?}").contains("secret"));
         assert_eq!(error.payload().unwrap(), &b"secret"[..]);
-        assert_eq!(error.source().unwrap().to_string(), "not JSON");
+        assert!(error.to_string().ends_with(": not JSON") && error.source().is_none());
     }
 }

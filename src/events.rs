@@ -28,6 +28,20 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
     let _ = (keys, entries);
 }
 
+/// A first try to connect failed; there will be more.
+pub(crate) fn connecting_failing(server: &str, why: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "redelay", %server, %why, "no connection yet, trying again");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (server, why);
+}
+
+/// The first blocking pop that succeeded after failing ones.
+pub(crate) fn pops_recovered() {
+    #[cfg(feature = "tracing")]
+    tracing::info!(target: "redelay", "blocking pops recovered");
+}
+
 /// Blocking pops fail, and will be tried again.
 pub(crate) fn pops_failing(error: &OpError) {
     #[cfg(feature = "tracing")]

@@ -16,6 +16,14 @@
 //! # }
 //! ```
 //!
+//! # Where to read on
+//!
+//! * Taking, cancellation and what a lost connection can cost: [`BlockingQueue`]; offering, tickets: [`DelayedQueue`].
+//! * The end of a service: [`Client::shutdown`]. What to do about an error: [`ErrorKind`].
+//! * Payloads, and codecs of one's own: [`codec`].
+//! * Method by method against Redisson, and the rights that a user needs on the server: `docs/from-redisson.md` in the
+//!   repository; programs to run are in `examples`.
+//!
 //! # The way of one message
 //!
 //! | step | who runs it | room | on the server |

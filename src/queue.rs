@@ -22,6 +22,8 @@ pub(crate) struct Queue<T> {
     pub(crate) name: Arc<str>,
     pub(crate) keys: Keys,
     codec: Arc<dyn Codec<T>>,
+    /// What an error calls it: a blocking or a delayed queue.
+    role: &'static str,
 }
 
 impl<T> Clone for Queue<T> {
@@ -31,6 +33,7 @@ impl<T> Clone for Queue<T> {
             name: self.name.clone(),
             keys: self.keys.clone(),
             codec: self.codec.clone(),
+            role: self.role,
         }
     }
 }
@@ -44,12 +47,18 @@ impl<T> fmt::Debug for Queue<T> {
 impl<T: 'static> Queue<T> {
     pub(crate) fn new(engine: Arc<Engine>, name: &str, codec: Arc<dyn Codec<T>>) -> Self {
         let keys = engine.keys(name);
-        Self { engine, name: name.into(), keys, codec }
+        Self { engine, name: name.into(), keys, codec, role: "blocking queue" }
+    }
+
+    /// The delayed queue in front of this one.
+    pub(crate) fn delayed(mut self) -> Self {
+        self.role = "delayed queue";
+        self
     }
 
     /// What an error says was attempted.
     pub(crate) fn attempt(&self, verb: &str) -> String {
-        format!("{verb} (queue `{}`)", self.name)
+        format!("`{verb}` on the {} `{}`", self.role, self.name)
     }
 
     pub(crate) fn refuse(&self, verb: &str, reason: impl Into<String>) -> Error {

@@ -290,3 +290,23 @@ async fn no_text_of_ours_shows_the_password() {
     client.shutdown().await;
     keeps_the_secret(&ready.take().await.unwrap_err());
 }
+
+#[test]
+fn without_a_runtime_there_is_no_connection() {
+    let error = futures::executor::block_on(Client::builder().connect()).unwrap_err();
+    says(&error, ErrorKind::Invalid, &["Tokio runtime"]);
+}
+
+/// Whoever waits for a connection is told why there is none.
+#[tokio::test]
+async fn credentials_that_change_meanwhile_are_told() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "clerk", "on", ">old", "~*", "&*", "+@all"]);
+    let url = server.url().replace("redis://", "redis://clerk:old@");
+    let client = Client::builder().url(url).command_timeout(ms(1_500)).connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::String);
+    server.cmd(["ACL", "SETUSER", "clerk", "resetpass", ">new"]);
+    server.kill_client_named("redelay");
+    let error = soon(ready.len()).await.unwrap_err();
+    says(&error, ErrorKind::Unavailable, &["there is no connection to 127.0.0.1", "WRONGPASS"]);
+}

@@ -395,3 +395,22 @@ async fn a_list_without_rights_is_refused_to_its_takers_alone() {
     let (one, two) = tokio::join!(soon(ready.take()), soon(other.take()));
     assert!(one.is_err() && two.is_err());
 }
+
+/// A refusal may last: a stream does not ask again and again.
+#[tokio::test]
+async fn a_stream_rests_after_a_refusal_and_goes_on() {
+    let server = Server::start();
+    let Queues { ready, .. } = queues(&server).await;
+    server.cmd(["SET", TARGET, "text"]);
+    let mut stream = ready.into_stream();
+    let asked = server.command_calls("blpop");
+    for _ in 0..2 {
+        let error = soon(stream.next()).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    }
+    // The second one came after a pause, in which nothing was asked.
+    assert!(server.command_calls("blpop") - asked <= 4, "it asks again and again");
+    server.cmd(["DEL", TARGET]);
+    server.cmd(["RPUSH", TARGET, "7"]);
+    assert_eq!(soon(stream.next()).await.unwrap().unwrap(), 7);
+}

@@ -19,7 +19,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// [`Decode`](crate::ErrorKind::Decode): the payload is off the list, its bytes are in
     /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list,
     /// or rights are missing. [`Closed`](crate::ErrorKind::Closed). A lost connection is no error; it is
-    /// waited for.
+    /// waited for, also when the server refuses the user meanwhile (feature `tracing` tells of that).
     ///
     /// # Cancel safety
     /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::Client;
 use crate::conn::{Conn, Options};
 use crate::engine::{Engine, NameMapper, Settings};
@@ -230,7 +232,8 @@ impl Builder {
         self
     }
 
-    /// Connects, and starts the background tasks. Needs a Tokio runtime with time and I/O enabled.
+    /// Connects, and starts the background tasks, in the Tokio runtime from which it is called: the client belongs to it
+    /// and ends with it. Time and I/O have to be enabled there, or it panics, as everything of Tokio does.
     ///
     /// # Errors
     /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option cannot be used.
@@ -241,6 +244,10 @@ impl Builder {
     /// # Cancel safety
     /// Cancel safe: a connection half made is closed.
     pub async fn connect(self) -> Result<Client> {
+        if Handle::try_current().is_err() {
+            let reason = "there is no Tokio runtime here; call it from within one, as in #[tokio::main]";
+            return Err(Error::invalid("connect", reason));
+        }
         self.check()?;
         let options =
             Options::new(&self.url, self.client_name.clone(), self.connect_timeout, self.command_timeout)
@@ -263,8 +270,12 @@ impl Builder {
                 "sweep_interval is shorter than a second; it only mends what was lost, 60 s is usual",
             );
         }
-        if self.command_timeout.is_zero() || self.connect_timeout.is_zero() {
-            return refuse("a timeout is zero, so nothing could succeed");
+        for (name, timeout) in
+            [("command_timeout", self.command_timeout), ("connect_timeout", self.connect_timeout)]
+        {
+            if timeout.is_zero() {
+                return refuse(&format!("{name} is zero, so nothing could succeed"));
+            }
         }
         if !self.client_name.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse("client_name may hold visible ASCII only, as CLIENT SETNAME demands");

@@ -1,8 +1,8 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -17,8 +17,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor, Trouble};
 use super::{Command, ConnectError, OpError, Options, Reply, Session};
+use crate::events;
 
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
@@ -39,7 +40,11 @@ pub(super) enum Role {
 /// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
 pub(crate) struct Link {
     client: Client,
+    /// For messages.
+    server: String,
     command_timeout: Duration,
+    /// Why there is no session, while there is none.
+    trouble: Trouble,
     session: watch::Receiver<Option<Session>>,
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
     sessions: Weak<watch::Sender<Option<Session>>>,
@@ -62,11 +67,17 @@ impl Link {
     pub(super) async fn open(options: &Options, role: Role) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
+        let mut is_first = true;
         loop {
             match Self::open_once(options, role).await {
-                Err(ConnectError::Failed(_)) if Instant::now() + pause < deadline => {}
+                Err(ConnectError::Failed(why)) if Instant::now() + pause < deadline => {
+                    if is_first {
+                        events::connecting_failing(&options.server(), &why);
+                    }
+                }
                 result => return result,
             }
+            is_first = false;
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(500));
         }
@@ -94,12 +105,18 @@ impl Link {
         }
         let supervisor = Supervisor::start(client.clone(), options.client_name.clone(), connection)
             .await
-            .map_err(|error| ConnectError::Failed(error.to_string()))?;
+            .map_err(|error| match error {
+                OpError::Server(why) => ConnectError::Refused(why),
+                error => ConnectError::Failed(error.to_string()),
+            })?;
         let (session, sessions) = supervisor.sessions();
+        let trouble = supervisor.trouble();
         let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
+            server: options.server(),
             command_timeout: options.command_timeout,
+            trouble,
             session,
             sessions,
             supervisor,
@@ -115,9 +132,7 @@ impl Link {
             return self.send(&self.client, command).await;
         }
         let begun = Instant::now();
-        timeout(self.command_timeout, self.connected())
-            .await
-            .map_err(|_| OpError::NotExecuted("there is no connection to the server".into()))??;
+        timeout(self.command_timeout, self.connected()).await.map_err(|_| self.no_connection())??;
         let left = self.command_timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
         let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
         self.send(&self.client.with_options(&options), command).await
@@ -163,6 +178,13 @@ impl Link {
 
     fn millis(&self) -> u64 {
         self.opened.elapsed().as_millis() as u64
+    }
+
+    /// That there is none, and why.
+    pub(crate) fn no_connection(&self) -> OpError {
+        let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        OpError::NotExecuted(format!("there is no connection to {}{why}", self.server))
     }
 
     /// Waits until there is a connection.

@@ -4,7 +4,7 @@
 //! whenever it can: after their second try, perhaps, or after a claim was deleted. So the server is told to forget the
 //! old connection before its successor is used.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -35,6 +35,9 @@ pub(crate) struct Session {
 
 type Sessions = watch::Sender<Option<Session>>;
 
+/// What went wrong last.
+pub(super) type Trouble = Arc<Mutex<Option<String>>>;
+
 /// How the server tells a connection from all others, those of its life before a restart included.
 struct Peer {
     id: String,
@@ -62,6 +65,7 @@ pub(super) struct Supervisor {
     last: Option<Peer>,
     number: u64,
     sessions: Arc<Sessions>,
+    trouble: Trouble,
 }
 
 impl Supervisor {
@@ -73,7 +77,8 @@ impl Supervisor {
     ) -> Result<Self, OpError> {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let sessions = Arc::new(watch::Sender::new(None));
-        let mut new = Self { client, name, connection, lost, back, last: None, number: 0, sessions };
+        let trouble = Trouble::default();
+        let mut new = Self { client, name, connection, lost, back, last: None, number: 0, sessions, trouble };
         new.introduce().await?;
         Ok(new)
     }
@@ -81,6 +86,15 @@ impl Supervisor {
     /// To follow the sessions, and to end them.
     pub(super) fn sessions(&self) -> (watch::Receiver<Option<Session>>, Weak<Sessions>) {
         (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
+    }
+
+    /// To tell why there is no session.
+    pub(super) fn trouble(&self) -> Trouble {
+        self.trouble.clone()
+    }
+
+    fn went_wrong(&self, why: impl Into<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.into());
     }
 
     pub(super) async fn run(mut self) {
@@ -92,8 +106,10 @@ impl Supervisor {
                 // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
                 biased;
                 lost = self.lost.recv() => {
-                    if matches!(lost, Err(Closed)) {
-                        break;
+                    match lost {
+                        Err(Closed) => break,
+                        Ok((error, _)) => self.went_wrong(error.details()),
+                        Err(_) => {}
                     }
                     self.sessions.send_replace(None);
                     continue;
@@ -118,8 +134,10 @@ impl Supervisor {
                     self.sessions.send_replace(None);
                     // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
                     // configuration. A queue must not stop for that.
-                    if matches!(ended, Ok(Ok(()))) {
-                        break;
+                    match ended {
+                        Ok(Ok(())) => break,
+                        Ok(Err(error)) => self.went_wrong(error.details()),
+                        Err(_) => {}
                     }
                     sleep(PROBE).await;
                     self.connection = AbortOnDropHandle::new(self.client.connect());
@@ -128,6 +146,7 @@ impl Supervisor {
             }
             self.number += 1;
             let Err(error) = self.introduce().await else { continue };
+            self.went_wrong(error.to_string());
             if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
                 // Nobody else watches a connection before it has a session.
                 let client = self.client.clone();

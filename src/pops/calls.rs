@@ -63,9 +63,7 @@ impl BlockingPop {
         match timeout(CONNECTION, link.connected()).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => return Parked::Failed(error),
-            Err(_) => {
-                return Parked::Failed(OpError::NotExecuted("there is no connection to the server".into()));
-            }
+            Err(_) => return Parked::Failed(link.no_connection()),
         }
         if self.interrupt.is_cancelled() && !self.hurry {
             return Parked::NotSent;

@@ -182,7 +182,11 @@ impl Task {
                         });
                     }
                     Parked::NotSent => {}
-                    _ => station.failing = None,
+                    _ => {
+                        if station.failing.take().is_some() {
+                            events::pops_recovered();
+                        }
+                    }
                 }
                 station.lane.parked(outcome);
                 Some(kind)
