@@ -111,6 +111,16 @@ impl Conn {
         }
     }
 
+    /// Whether there is a connection for commands.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.commands.session().is_some()
+    }
+
+    /// When the last reply to a command came.
+    pub(crate) fn last_reply(&self) -> Instant {
+        self.commands.last_reply()
+    }
+
     /// Host and port, for messages.
     pub(crate) fn server(&self) -> String {
         self.options.server()

@@ -176,6 +176,11 @@ impl Link {
         Err(OpError::of_sent(&error))
     }
 
+    /// When the last reply came.
+    pub(super) fn last_reply(&self) -> Instant {
+        self.opened + Duration::from_millis(self.last_reply.load(Ordering::Relaxed))
+    }
+
     fn millis(&self) -> u64 {
         self.opened.elapsed().as_millis() as u64
     }

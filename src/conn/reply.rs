@@ -41,7 +41,7 @@ impl OpError {
 
     /// An error reply. Some say that the server did not even look at the command: those are worth another try.
     fn of_reply(message: &str) -> Self {
-        const NOT_NOW: [&str; 4] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY "];
+        const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
         // Redis 6.2 wraps the error of a script's command into one of its own.
         let demoted = message.contains("READONLY You can't write");
         if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Kind;
 use super::lane::Parked;
+use super::list::Place;
 use super::popped::End;
 use super::task::Done;
 use crate::conn::{Command, Conn, Link, OpError, Reply, backoff};
@@ -30,6 +31,7 @@ const CLAIM: usize = 1000;
 pub(super) struct BlockingPop {
     pub(super) conn: Conn,
     pub(super) kind: Kind,
+    pub(super) place: Place,
     pub(super) keys: Vec<Keys>,
     /// Interrupt it as soon as it is sent: what matters is that the lists are looked at.
     pub(super) hurry: bool,
@@ -51,12 +53,12 @@ impl BlockingPop {
                 Ok(link) => Arc::new(link),
                 Err(error) => {
                     let outcome = Parked::Failed(OpError::NotExecuted(error.to_string()));
-                    return Done::Parked { kind: self.kind, link: None, outcome };
+                    return Done::Parked { kind: self.kind, place: self.place, link: None, outcome };
                 }
             },
         };
         let outcome = self.park(&link).await;
-        Done::Parked { kind: self.kind, link: Some(link), outcome }
+        Done::Parked { kind: self.kind, place: self.place, link: Some(link), outcome }
     }
 
     async fn park(&self, link: &Link) -> Parked {
@@ -84,7 +86,8 @@ impl BlockingPop {
                 }
                 () = sleep(until_unblocked), if interrupted => {
                     // No effect before the server has the pop, so it is repeated until the pop ends.
-                    if let Some(session) = link.session() {
+                    // The id is of use only as long as the server has not been started anew.
+                    if let Some(session) = link.session().filter(|_| self.conn.is_connected()) {
                         let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
                         let _ = timeout(GRACE, self.conn.call(unblock)).await;
                     }

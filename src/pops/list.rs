@@ -17,6 +17,10 @@ pub(super) struct List {
     pub(super) known: Known,
     /// When it was last served, counted in pops.
     pub(super) served: u64,
+    /// Which of the parked pops it belongs to.
+    pub(super) place: Place,
+    /// Which of them it is in.
+    pub(super) parked: Option<Place>,
     /// Popped, and for nobody: for the next taker, or to go back as soon as no pop is in flight that would overtake it.
     /// In the order in which they were popped.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,
@@ -39,6 +43,19 @@ impl List {
             _ => self.demand.is_patient(),
         }
     }
+}
+
+/// One of the two parked pops. To park one costs by the number of its lists, so those that are served often are kept
+/// apart from the many that hardly ever are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    #[default]
+    Hot,
+    Cold,
+}
+
+impl Place {
+    pub(crate) const BOTH: [Self; 2] = [Self::Hot, Self::Cold];
 }
 
 /// What takers want of a list.

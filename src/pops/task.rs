@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls::{self, BlockingPop, Return, Taken};
 use super::lane::{Action, Lane, Parked};
+use super::list::Place;
 use super::popped::{Batch, End};
 use super::{Kind, Request};
 use crate::conn::{Conn, Link, OpError};
@@ -21,8 +22,8 @@ use crate::events;
 use crate::keys::Keys;
 use crate::unread::Shelf;
 
-/// A pop parked for so long has certainly looked at its lists, and what it found would be here: more than a command and
-/// its reply take, however far the server is.
+/// A pop parked for so long has looked at its lists, and what it found would be here, if the server answers other
+/// commands meanwhile: more than a command and its reply take, however far it is.
 const LOOKED: Duration = Duration::from_secs(1);
 /// A connection that is down for so long makes itself felt to takers whose time is over.
 const DOWN: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ const KEEP: Duration = Duration::from_secs(30);
 pub(super) enum Done {
     Parked {
         kind: Kind,
+        place: Place,
         link: Option<Arc<Link>>,
         outcome: Parked,
     },
@@ -44,6 +46,7 @@ pub(super) enum Done {
     },
     Examined {
         kind: Kind,
+        place: Place,
         wrong: HashMap<Keys, OpError>,
     },
     Returned {
@@ -55,18 +58,43 @@ pub(super) enum Done {
     Settled,
 }
 
-/// A lane, and the connection on which its pops are parked.
+/// A lane, and the connections on which its pops are parked.
 struct Station {
     lane: Lane,
-    link: Option<Arc<Link>>,
-    interrupt: CancellationToken,
-    /// When the parked pop was sent.
-    sent: Arc<OnceLock<Instant>>,
+    hot: Stand,
+    cold: Stand,
     /// What the server still remembers of pops whose replies have arrived.
     claims: HashMap<Keys, Bytes>,
     /// Since when pops have failed, how often in a row, and the last reason.
     failing: Option<(Instant, u32, OpError)>,
     used: Instant,
+}
+
+/// Where one pop is parked at a time.
+#[derive(Default)]
+struct Stand {
+    link: Option<Arc<Link>>,
+    interrupt: CancellationToken,
+    /// When the parked pop was sent.
+    sent: Arc<OnceLock<Instant>>,
+}
+
+impl Stand {
+    /// Whether the pop has certainly looked at its lists, and what it found would be here.
+    fn has_looked(&self, conn: &Conn) -> bool {
+        self.sent
+            .get()
+            .is_some_and(|sent| sent.elapsed() >= LOOKED && conn.last_reply() >= *sent + LOOKED / 2)
+    }
+}
+
+impl Station {
+    fn stand(&mut self, place: Place) -> &mut Stand {
+        match place {
+            Place::Hot => &mut self.hot,
+            Place::Cold => &mut self.cold,
+        }
+    }
 }
 
 /// The task that owns every pop.
@@ -147,8 +175,8 @@ impl Task {
                 let now = Instant::now();
                 let down = station.failing.as_ref().filter(|(since, ..)| now - *since >= DOWN);
                 let down = down.map(|(.., error)| error.clone());
-                let looked = station.sent.get().is_some_and(|sent| now - *sent >= LOOKED);
-                station.lane.expire(id, looked, down);
+                let looked = Place::BOTH.map(|place| station.stand(place).has_looked(&self.conn));
+                station.lane.expire(id, |place| looked[place as usize], down);
                 Some(kind)
             }
         }
@@ -162,9 +190,10 @@ impl Task {
 
     fn digest(&mut self, done: Done) -> Option<Kind> {
         match done {
-            Done::Parked { kind, link, outcome } => {
+            Done::Parked { kind, place, link, outcome } => {
                 let station = self.stations.get_mut(&kind)?;
-                station.link = link.or(station.link.take());
+                let stand = station.stand(place);
+                stand.link = link.or(stand.link.take());
                 match &outcome {
                     Parked::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
                         station.failing = Some(match station.failing.take() {
@@ -188,7 +217,7 @@ impl Task {
                         }
                     }
                 }
-                station.lane.parked(outcome);
+                station.lane.parked(place, outcome);
                 Some(kind)
             }
             Done::Asked { kind, keys, count, result } => {
@@ -200,8 +229,8 @@ impl Task {
                 station.lane.asked(&keys, count, payloads);
                 Some(kind)
             }
-            Done::Examined { kind, wrong } => {
-                self.stations.get_mut(&kind)?.lane.examined(&wrong);
+            Done::Examined { kind, place, wrong } => {
+                self.stations.get_mut(&kind)?.lane.examined(place, &wrong);
                 Some(kind)
             }
             Done::Returned { kind, keys, way_back } => {
@@ -232,9 +261,8 @@ impl Task {
             };
             Station {
                 lane,
-                link: None,
-                interrupt: CancellationToken::new(),
-                sent: Arc::default(),
+                hot: Stand::default(),
+                cold: Stand::default(),
                 claims: HashMap::new(),
                 failing: None,
                 used: Instant::now(),
@@ -248,24 +276,26 @@ impl Task {
         for action in station.lane.next_actions() {
             let (conn, kind) = (self.conn.clone(), kind.clone());
             let future: BoxFuture<'static, Done> = match action {
-                Action::Interrupt => {
-                    station.interrupt.cancel();
+                Action::Interrupt(place) => {
+                    station.stand(place).interrupt.cancel();
                     continue;
                 }
-                Action::Park { keys, hurry } => {
-                    station.interrupt = CancellationToken::new();
-                    station.sent = Arc::default();
+                Action::Park { place, keys, hurry } => {
                     let failures = station.failing.as_ref().map_or(0, |(_, times, _)| *times);
+                    let stand = station.stand(place);
+                    stand.interrupt = CancellationToken::new();
+                    stand.sent = Arc::default();
                     let pop = BlockingPop {
                         conn,
                         kind,
+                        place,
                         keys,
                         hurry,
-                        interrupt: station.interrupt.clone(),
-                        sent: station.sent.clone(),
+                        interrupt: stand.interrupt.clone(),
+                        sent: stand.sent.clone(),
                         failures,
                     };
-                    Box::pin(pop.run(station.link.clone()))
+                    Box::pin(pop.run(stand.link.clone()))
                 }
                 Action::Ask { keys, count } => {
                     let earlier = station.claims.remove(&keys);
@@ -282,9 +312,9 @@ impl Task {
                         Done::Returned { kind, keys, way_back }
                     })
                 }
-                Action::Examine { keys, refused } => Box::pin(async move {
+                Action::Examine { place, keys, refused } => Box::pin(async move {
                     let wrong = calls::examine(&conn, keys, refused).await;
-                    Done::Examined { kind, wrong }
+                    Done::Examined { kind, place, wrong }
                 }),
             };
             self.running.push(future);
@@ -311,7 +341,7 @@ impl Task {
         kinds.iter().for_each(|kind| self.act(kind));
         let _ = timeout(self.conn.command_timeout(), self.settle()).await;
         for station in self.stations.into_values() {
-            if let Some(link) = station.link {
+            for link in [station.hot.link, station.cold.link].into_iter().flatten() {
                 link.close().await;
             }
         }

@@ -42,7 +42,7 @@ impl Steps {
     }
 
     fn parked(&mut self, name: &str, payload: &'static str) {
-        self.lane.parked(Parked::Payload(Keys::new(name), payload.into()));
+        self.lane.parked(Place::Hot, Parked::Payload(Keys::new(name), payload.into()));
     }
 
     fn asked(&mut self, name: &str, count: usize, payloads: &[&'static str]) {
@@ -73,7 +73,7 @@ fn ask(name: &str, count: usize) -> Action {
 }
 
 fn park(names: &[&str], hurry: bool) -> Action {
-    Action::Park { keys: keys(names), hurry }
+    Action::Park { place: Place::Hot, keys: keys(names), hurry }
 }
 
 /// What a taker got; an empty text for "nothing".

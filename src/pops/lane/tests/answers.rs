@@ -7,8 +7,8 @@ fn a_slow_reply_is_waited_for() {
     let mut steps = Steps::new();
     let mut taker = steps.join(0, &["a"], Patience::Endless);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
-    steps.lane.expire(0, false, None);
-    assert_eq!(steps.actions(), [Action::Interrupt]);
+    steps.lane.expire(0, |_| false, None);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
     assert_eq!(got(&mut taker), None);
     steps.parked("a", "1");
     assert_eq!(got(&mut taker).as_deref(), Some("1"));
@@ -22,7 +22,7 @@ fn a_pop_parked_for_long_has_looked() {
     assert_eq!(steps.actions(), [ask("a", 2)]);
     steps.asked("a", 2, &[]);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
-    steps.lane.expire(1, true, None);
+    steps.lane.expire(1, |_| true, None);
     assert_eq!(got(&mut taker).as_deref(), Some(""));
     assert_eq!(steps.actions(), []);
 }
@@ -38,7 +38,7 @@ fn polls_without_a_gap_keep_nobody_waiting() {
         polls.push(steps.join(id, &["a"], Patience::None));
         for action in steps.actions() {
             if let Action::Park { hurry: true, .. } = action {
-                steps.lane.parked(Parked::Empty);
+                steps.lane.parked(Place::Hot, Parked::Empty);
             }
         }
         steps.asked("a", 1, &[]);
@@ -56,15 +56,15 @@ fn an_empty_end_says_nothing_of_what_was_not_looked_at() {
     // What the question brings is the taker's, so no more of that list is asked for.
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     let mut late = steps.join(2, &["a", "b"], Patience::Endless);
-    steps.lane.expire(2, true, None);
-    assert_eq!(steps.actions(), [Action::Interrupt]);
-    steps.lane.parked(Parked::Empty);
+    steps.lane.expire(2, |_| true, None);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
+    steps.lane.parked(Place::Hot, Parked::Empty);
     assert_eq!(got(&mut taker), None);
     // A second taker makes it two that are wanted.
-    assert!(matches!(&steps.actions()[..], [Action::Park { keys, hurry: true }] if keys.len() == 2));
+    assert!(matches!(&steps.actions()[..], [Action::Park { keys, hurry: true, .. }] if keys.len() == 2));
     // This one comes when the end of that pop may be on its way already.
     let mut last = steps.join(3, &["a", "b"], Patience::Over);
-    steps.lane.parked(Parked::Empty);
+    steps.lane.parked(Place::Hot, Parked::Empty);
     assert_eq!([&mut taker, &mut late, &mut last].map(got), [Some("".into()), Some("".into()), None]);
 }
 
@@ -78,12 +78,12 @@ fn a_poll_is_told_of_a_lost_connection_and_nobody_else() {
     steps.lane.asked(&Keys::new("a"), 2, Err(error.clone()));
     assert_eq!(poll.try_recv().unwrap().unwrap_err(), error);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
-    steps.lane.parked(Parked::Failed(error.clone()));
+    steps.lane.parked(Place::Hot, Parked::Failed(error.clone()));
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     // Unless its time is over.
-    steps.lane.expire(0, false, None);
-    assert_eq!(steps.actions(), [Action::Interrupt]);
-    steps.lane.parked(Parked::Failed(error.clone()));
+    steps.lane.expire(0, |_| false, None);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
+    steps.lane.parked(Place::Hot, Parked::Failed(error.clone()));
     assert_eq!(patient.try_recv().unwrap().unwrap_err(), error);
 }
 
@@ -93,14 +93,14 @@ fn one_wrong_list_spoils_it_for_nobody_else() {
     let mut right = steps.join(0, &["a"], Patience::Endless);
     let mut wrong = steps.join(1, &["b", "a"], Patience::Endless);
     assert!(matches!(&steps.actions()[..], [Action::Park { keys, .. }] if keys.len() == 2));
-    steps.lane.parked(Parked::Failed(wrong_type()));
+    steps.lane.parked(Place::Hot, Parked::Failed(wrong_type()));
     assert!(matches!(&steps.actions()[..], [Action::Examine { keys, .. }] if keys.len() == 2));
     // Nothing is parked while they are examined, whoever leaves or comes.
     let mut left = steps.join(2, &["b"], Patience::Endless);
     steps.lane.leave(2);
     let mut late = steps.join(3, &["a", "b"], Patience::Endless);
     assert_eq!(steps.actions(), []);
-    steps.lane.examined(&HashMap::from([(Keys::new("b"), wrong_type())]));
+    steps.lane.examined(Place::Hot, &HashMap::from([(Keys::new("b"), wrong_type())]));
     assert!(matches!(wrong.try_recv(), Ok(Err(OpError::Server(_)))));
     assert!(left.try_recv().is_err());
     // By now it may be a list.

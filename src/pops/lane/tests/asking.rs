@@ -39,7 +39,7 @@ fn no_pop_stays_parked_for_polls() {
     // Its question brings what the patient one had the pop parked for.
     steps.asked("a", 1, &["1"]);
     assert_eq!(got(&mut patient).as_deref(), Some("1"));
-    assert_eq!(steps.actions(), [ask("a", 1), Action::Interrupt]);
+    assert_eq!(steps.actions(), [ask("a", 1), Action::Interrupt(Place::Hot)]);
 }
 
 /// One look at each of them whenever one comes would take minutes.

@@ -36,7 +36,7 @@ fn the_list_served_longest_ago_comes_first() {
             match action {
                 Action::Park { keys, .. } => {
                     served.push(String::from_utf8(keys[0].target().to_vec()).unwrap());
-                    steps.lane.parked(Parked::Payload(keys[0].clone(), "1".into()));
+                    steps.lane.parked(Place::Hot, Parked::Payload(keys[0].clone(), "1".into()));
                 }
                 Action::Ask { keys, count } => steps.lane.asked(&keys, count, Ok(Vec::new())),
                 action => panic!("{action:?}"),

@@ -19,14 +19,16 @@ proptest! {
         tail: bool,
         moves in proptest::bool::weighted(0.2),
         close: bool,
+        most_hot in proptest::sample::select(vec![1_usize, 2, 64]),
     ) {
         let mut world = World::new(if tail { End::Tail } else { End::Head }, moves);
+        world.lane.most_hot = most_hot;
         for event in events {
             world.happen(event);
         }
         world.settle();
         world.check_rest();
-        assert!(world.actions <= 3 * world.events, "{} actions after {} events", world.actions, world.events);
+        assert!(world.actions <= 4 * world.events, "{} actions after {} events", world.actions, world.events);
         world.end(close);
     }
 }
@@ -95,7 +97,7 @@ struct World {
     pushed: u32,
     ids: WaiterId,
     /// Whether the parked pop has been so for long.
-    looked: bool,
+    looked: [bool; 2],
     step: usize,
     /// The last step at which each list was empty, and at which it was none.
     empty: Vec<usize>,
@@ -127,7 +129,7 @@ impl World {
             arrived: Vec::new(),
             pushed: 0,
             ids: 0,
-            looked: false,
+            looked: [false; 2],
             step: 1,
             empty: vec![1; NAMES.len()],
             mistyped: vec![0; NAMES.len()],
@@ -202,7 +204,7 @@ impl World {
                 // So long no command and no reply is on its way.
                 let parked = |call: &Call| matches!(call.action, Action::Park { .. });
                 if self.calls.iter().all(|call| !parked(call) || matches!(call.stage, Stage::Blocked)) {
-                    self.looked = true;
+                    self.looked = [true; 2];
                 }
             }
         }

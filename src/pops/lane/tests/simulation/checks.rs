@@ -29,6 +29,19 @@ impl World {
         assert!(payloads.iter().map(place).is_sorted(), "{payloads:?} arrived as {:?}", self.arrived);
     }
 
+    /// At most one pop is parked in each place, and a list is in one of them.
+    pub(super) fn check_parked(&self, place: Place, keys: &[Keys]) {
+        for call in &self.calls {
+            let (Action::Park { place: other, keys: parked, .. }
+            | Action::Examine { place: other, keys: parked, .. }) = &call.action
+            else {
+                continue;
+            };
+            assert_ne!(place, *other, "parks a second pop");
+            assert!(!parked.iter().any(|parked| keys.contains(parked)), "parks two pops on one list");
+        }
+    }
+
     /// What a list brings goes to its first taker, who is promised that those it named before are looked at before.
     pub(super) fn check_order(&self, parked: &[Keys]) {
         for (at, keys) in parked.iter().enumerate() {
@@ -123,13 +136,14 @@ impl World {
 
     /// Nothing is on its way, so whoever waits is served by the parked pop, and whoever does not wait is gone.
     pub(super) fn check_rest(&self) {
-        let parked = self.calls.iter().find_map(|call| match (&call.action, &call.stage) {
-            (Action::Park { keys, .. }, Stage::Blocked) if !call.interrupted => Some(keys),
+        let in_place = |call: &Call| match (&call.action, &call.stage) {
+            (Action::Park { keys, .. }, Stage::Blocked) if !call.interrupted => Some(keys.clone()),
             _ => None,
-        });
+        };
+        let parked: Vec<Vec<Keys>> = self.calls.iter().filter_map(in_place).collect();
         for (id, waiter) in &self.lane.waiters {
             assert_eq!(waiter.patience, Patience::Endless, "{id} waits on");
-            let covered = waiter.keys.iter().all(|keys| parked.is_some_and(|parked| parked.contains(keys)));
+            let covered = parked.iter().any(|parked| waiter.keys.iter().all(|keys| parked.contains(keys)));
             assert!(covered, "{id} is forgotten");
             for list in self.names(&waiter.keys) {
                 assert!(self.lists[list].is_empty(), "{id} waits, and {list} has {:?}", self.lists[list]);

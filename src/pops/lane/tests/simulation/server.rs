@@ -102,7 +102,7 @@ impl World {
                     self.act();
                 }
             }
-            Action::Interrupt => unreachable!(),
+            Action::Interrupt(_) => unreachable!(),
         }
     }
 

@@ -50,7 +50,12 @@ impl World {
             Some(Request::Leave(id)) => self.lane.leave(id),
             Some(Request::Expire(id, down)) => {
                 self.broken += usize::from(down);
-                self.lane.expire(id, self.looked, down.then(|| OpError::NotExecuted("down for long".into())));
+                let looked = self.looked;
+                self.lane.expire(
+                    id,
+                    |place| looked[place as usize],
+                    down.then(|| OpError::NotExecuted("down for long".into())),
+                );
             }
             None => return,
         }
@@ -75,11 +80,11 @@ impl World {
             _ => {}
         }
         match (call.action, call.stage) {
-            (_, Stage::Parked(outcome)) => self.lane.parked(outcome),
+            (Action::Park { place, .. }, Stage::Parked(outcome)) => self.lane.parked(place, outcome),
             (Action::Ask { keys, count }, Stage::Asked(result)) => self.lane.asked(&keys, count, result),
-            (_, Stage::Examined(wrong)) => {
+            (Action::Examine { place, .. }, Stage::Examined(wrong)) => {
                 let wrong = wrong.iter().map(|list| (self.keys[*list].clone(), wrong_type())).collect();
-                self.lane.examined(&wrong);
+                self.lane.examined(place, &wrong);
             }
             (action, _) => panic!("no reply to {action:?}"),
         }
@@ -92,16 +97,16 @@ impl World {
         for action in self.lane.next_actions() {
             self.actions += 1;
             match &action {
-                Action::Interrupt => {
-                    let parked =
-                        self.calls.iter_mut().find(|call| matches!(call.action, Action::Park { .. }));
+                Action::Interrupt(interrupted) => {
+                    let is_it = |call: &&mut Call| matches!(&call.action, Action::Park { place, .. } if place == interrupted);
+                    let parked = self.calls.iter_mut().find(is_it);
                     parked.expect("nothing to interrupt").interrupted = true;
                     continue;
                 }
-                Action::Park { keys, .. } => {
-                    assert!(!self.is_parked(), "parks a second pop");
+                Action::Park { place, keys, .. } => {
+                    self.check_parked(*place, keys);
                     self.check_order(keys);
-                    self.looked = false;
+                    self.looked[*place as usize] = false;
                     asked.extend(self.names(keys));
                 }
                 Action::Ask { keys, .. } => {
@@ -141,9 +146,5 @@ impl World {
                 |first: &Waiter| first.patience != Patience::None || first.want <= list.unclaimed.len();
             assert!(list.unclaimed.is_empty() || !first.is_some_and(is_content), "{list:?}");
         }
-    }
-
-    pub(super) fn is_parked(&self) -> bool {
-        self.calls.iter().any(|call| matches!(call.action, Action::Park { .. }))
     }
 }
