@@ -31,7 +31,7 @@ impl Client {
     /// Connects with the default options.
     ///
     /// `url` is `redis://[user:password@]host[:port][/database]`, `rediss://…` (TLS, feature `tls`) or
-    /// `redis+unix:///path/to/socket[?db=N]`; user and password percent-encoded.
+    /// `redis+unix://[user:password@]/path/to/socket[?db=N]`; user and password percent-encoded.
     ///
     /// # Errors
     /// As [`Builder::connect`].

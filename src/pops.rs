@@ -24,7 +24,7 @@ mod task;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -86,11 +86,16 @@ impl Wanted {
     }
 }
 
+/// Takers that may have come and are not looked at yet. A loop that begins a take and drops it, again and again, must not
+/// fill the memory.
+const BACKLOG: usize = 4096;
+
 /// The way to the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
+    backlog: Arc<AtomicUsize>,
     command_timeout: Duration,
 }
 
@@ -106,8 +111,9 @@ impl Pops {
     pub(crate) fn start(conn: Conn, stop: CancellationToken) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, requests) = mpsc::unbounded_channel();
         let command_timeout = conn.command_timeout();
-        let handle = tokio::spawn(Task::new(conn).run(requests, stop));
-        (Self { requests: sender, ids: Arc::default(), command_timeout }, handle)
+        let backlog = Arc::<AtomicUsize>::default();
+        let handle = tokio::spawn(Task::new(conn, backlog.clone()).run(requests, stop));
+        (Self { requests: sender, ids: Arc::default(), backlog, command_timeout }, handle)
     }
 
     /// Waits as long as it takes.
@@ -124,12 +130,11 @@ impl Pops {
 
     /// Waits until something comes, or this time has passed; looks at least once.
     pub(crate) async fn wait_for(&self, wanted: Wanted, time: Duration) -> Answer {
-        let kind = wanted.kind.clone();
         let mut waiting = self.wait(wanted);
         match timeout(time, &mut waiting).await {
             Ok(answer) => answer,
             Err(_) => {
-                let _ = self.requests.send(Request::Expire(kind, waiting.id));
+                waiting.expire();
                 self.soon(waiting).await
             }
         }
@@ -147,9 +152,15 @@ impl Pops {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let waiter = Waiter { keys: wanted.keys, want: wanted.count, patience, answer };
-        // If the task is over, the waiter is dropped, and with it the channel: that is an answer, too.
-        let _ = self.requests.send(Request::Join(wanted.kind.clone(), id, waiter));
-        Waiting { id, kind: wanted.kind, answer: receiver, requests: self.requests.clone(), answered: false }
+        Waiting {
+            id,
+            kind: wanted.kind,
+            unsent: Some(waiter),
+            answer: receiver,
+            requests: self.requests.clone(),
+            backlog: self.backlog.clone(),
+            answered: false,
+        }
     }
 }
 
@@ -158,15 +169,38 @@ impl Pops {
 pub(crate) struct Waiting {
     id: WaiterId,
     kind: Kind,
+    /// Until it is polled for the first time.
+    unsent: Option<Waiter>,
     answer: oneshot::Receiver<Answer>,
     requests: mpsc::UnboundedSender<Request>,
+    backlog: Arc<AtomicUsize>,
     answered: bool,
+}
+
+impl Waiting {
+    /// It has waited long enough.
+    fn expire(&mut self) {
+        match &mut self.unsent {
+            Some(waiter) => waiter.patience = Patience::Over,
+            None => drop(self.requests.send(Request::Expire(self.kind.clone(), self.id))),
+        }
+    }
 }
 
 impl Future for Waiting {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        if let Some(waiter) = self.unsent.take() {
+            if self.backlog.load(Ordering::Relaxed) >= BACKLOG {
+                self.unsent = Some(waiter);
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.backlog.fetch_add(1, Ordering::Relaxed);
+            // If the task is over, the waiter is dropped, and with it the channel: that is an answer, too.
+            let _ = self.requests.send(Request::Join(self.kind.clone(), self.id, waiter));
+        }
         let answer = ready!(Pin::new(&mut self.answer).poll(cx));
         self.answered = true;
         Poll::Ready(answer.unwrap_or(Err(OpError::Closed)))
@@ -175,7 +209,7 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if !self.answered {
+        if !self.answered && self.unsent.is_none() {
             let _ = self.requests.send(Request::Leave(self.kind.clone(), self.id));
         }
     }

@@ -274,3 +274,35 @@ async fn thousands_come_back_in_order() {
     // What the server remembered of it is forgotten.
     until_async("nothing else is left", || async { server.keys().len() == 3 }).await;
 }
+
+/// As everybody writes it: a busy channel beside a take. Other takers of the client are served all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn takers_that_come_and_go_without_a_pause_starve_nobody() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let stop = tokio_util::sync::CancellationToken::new();
+    let mut loops = Vec::new();
+    for n in 0..2 {
+        let (stop, other) = (stop.clone(), client.blocking_queue(&format!("idle {n}"), codec::String));
+        loops.push(tokio::spawn(async move {
+            let mut rounds = 0_u64;
+            while !stop.is_cancelled() {
+                tokio::select! {
+                    biased;
+                    _ = other.take() => panic!("there is nothing"),
+                    () = std::future::ready(()) => rounds += 1,
+                }
+                tokio::task::consume_budget().await;
+            }
+            rounds
+        }));
+    }
+    for n in 0..20 {
+        server.cmd(["RPUSH", "q", &n.to_string()]);
+        assert_eq!(soon(ready.take()).await.unwrap(), n.to_string());
+    }
+    stop.cancel();
+    for each in loops {
+        assert!(each.await.unwrap() > 1_000);
+    }
+}

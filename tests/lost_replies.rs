@@ -399,3 +399,31 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
         server.cmd(["DEL", "d"]);
     }
 }
+
+/// It has waited long enough, and was told to have got nothing: so it must not have moved anything either.
+#[tokio::test]
+async fn a_timed_move_is_seen_through() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { ready, .. } = behind(&proxy).await;
+    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(1_500));
+    let late = async {
+        until_async("parked", || async { server.blocked_clients() == 1 }).await;
+        proxy.hold_replies(true);
+        server.cmd(["RPUSH", "q", "1"]);
+        until_async("moved", || async { server.list("d").len() == 1 }).await;
+    };
+    let (moved, ()) = tokio::join!(moving, late);
+    assert!(!matches!(moved, Ok(None)), "it is in the other list");
+}
+
+#[tokio::test]
+async fn a_silent_server_is_not_an_empty_list() {
+    let server = Server::start();
+    let Queues { ready, .. } = queues(server.url(), false).await;
+    assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
+    server.cmd(["RPUSH", "q", "1"]);
+    server.freeze();
+    let answer = ready.poll_timeout(ms(1_500)).await;
+    server.thaw();
+    assert!(!matches!(answer, Ok(None)), "nobody has looked at the list");
+}

@@ -85,11 +85,19 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
         }
     }
     let is_socket = scheme.ends_with("+unix");
+    if !is_socket && rest.contains('?') {
+        return refuse(
+            "it has a query (?…), which means nothing here; write the database as /N, and '?' as %3F".into(),
+        );
+    }
     let no_path = is_socket && matches!(rest.split('?').next(), None | Some("" | "/"));
     // The library's own messages are not passed on: they may quote the URL, and with it the password.
+    // For the library, a user needs a host.
+    let with_host = is_socket.then(|| url.replacen("@/", "@localhost/", 1));
+    let url = with_host.as_deref().unwrap_or(url);
     let Some(mut config) = Config::from_url(url).ok().filter(|_| !no_path) else {
         return refuse(if is_socket {
-            "write redis+unix:///path/to/redis.sock, with an optional ?db=N".into()
+            "write redis+unix://[user:password@]/path/to/redis.sock, with an optional ?db=N".into()
         } else {
             "write redis://[user:password@]host[:port][/database], with the user and password percent-encoded"
                 .into()
@@ -134,6 +142,10 @@ mod tests {
         assert_eq!(config.server.hosts()[0].port, 7000);
         assert_eq!(parse("redis://localhost").unwrap().server.hosts()[0].port, 6379);
         assert_eq!(parse("redis+unix:///run/redis.sock?db=2").unwrap().database, Some(2));
+        let config = parse("redis+unix://:p%40ss@/run/redis.sock?db=2").unwrap();
+        assert_eq!((config.password.as_deref(), config.database), (Some("p@ss"), Some(2)));
+        let config = parse("redis+unix://joe:pass@/run/redis.sock").unwrap();
+        assert_eq!((config.username.as_deref(), config.password.as_deref()), (Some("joe"), Some("pass")));
     }
 
     #[test]
@@ -143,6 +155,7 @@ mod tests {
         assert!(parse("redis-cluster://localhost").unwrap_err().contains("unknown"));
         assert!(parse("redis://localhost/x").unwrap_err().contains("/database"));
         assert!(parse("redis+unix:///s?db=x").unwrap_err().contains("db=N"));
+        assert!(parse("redis://localhost?db=3").unwrap_err().contains("write the database as /N"));
         #[cfg(not(feature = "tls"))]
         assert!(parse("rediss://localhost").unwrap_err().contains("`tls`"));
     }

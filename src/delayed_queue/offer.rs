@@ -4,6 +4,8 @@
 //! it is due it may be delivered, and a second try would store it again. So a second try carries a due time
 //! instead of a delay, counted from when the first was sent, and the server refuses it once the first may
 //! have been due.
+//!
+//! One gap is left: somebody may poll, cancel or remove the entry before it is due, and before the second try arrives.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

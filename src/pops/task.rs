@@ -1,6 +1,7 @@
 //! The task that owns the pops: it brings requests and replies to the lanes, and does what they ask for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ use crate::unread::Shelf;
 const LOOKED: Duration = Duration::from_secs(1);
 /// A connection that is down for so long makes itself felt to takers whose time is over.
 const DOWN: Duration = Duration::from_secs(1);
+/// Requests that are served before replies get their turn.
+const BATCH: usize = 256;
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
 
@@ -103,16 +106,18 @@ pub(super) struct Task {
     shelf: Shelf<Batch>,
     /// What left the shelf unread.
     returned: mpsc::UnboundedReceiver<Batch>,
+    /// Takers that have come and are not looked at yet.
+    backlog: Arc<AtomicUsize>,
     stations: HashMap<Kind, Station>,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
 }
 
 impl Task {
-    pub(super) fn new(conn: Conn) -> Self {
+    pub(super) fn new(conn: Conn, backlog: Arc<AtomicUsize>) -> Self {
         let (returns, returned) = mpsc::unbounded_channel();
         // Fails only when the task is over, and by then it has closed the shelf and seen to what lay there.
         let shelf = Shelf::new(move |batch| drop(returns.send(batch)));
-        Self { conn, shelf, returned, stations: HashMap::new(), running: FuturesUnordered::new() }
+        Self { conn, shelf, returned, backlog, stations: HashMap::new(), running: FuturesUnordered::new() }
     }
 
     pub(super) async fn run(
@@ -121,25 +126,20 @@ impl Task {
         stop: CancellationToken,
     ) {
         let mut tidying = interval(KEEP);
+        let mut batch = Vec::with_capacity(BATCH);
         loop {
-            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
+            // Every branch is cancel safe: channels, a timer, and futures that stay in the set. None has precedence, so
+            // that takers that come and go without a pause do not keep replies waiting.
             let kind = tokio::select! {
-                // What came back before a taker came is handed out before it is asked for more.
-                biased;
                 () = stop.cancelled() => break,
                 Some(batch) = self.returned.recv() => self.take_back(batch),
-                request = requests.recv() => match request {
-                    Some(request) => {
-                        let mut kinds: Vec<Kind> = Vec::new();
-                        while let Ok(batch) = self.returned.try_recv() {
-                            kinds.extend(self.take_back(batch));
-                        }
-                        kinds.extend(self.serve(request));
-                        kinds.iter().for_each(|kind| self.act(kind));
-                        None
+                number = requests.recv_many(&mut batch, BATCH) => {
+                    if number == 0 {
+                        break;
                     }
-                    None => break,
-                },
+                    self.serve_all(&mut batch);
+                    None
+                }
                 Some(done) = self.running.next() => self.digest(done),
                 _ = tidying.tick() => {
                     self.tidy();
@@ -158,9 +158,26 @@ impl Task {
         self.finish().await;
     }
 
+    fn serve_all(&mut self, requests: &mut Vec<Request>) {
+        let mut kinds: HashSet<Kind> = HashSet::new();
+        // What came back before a taker came is handed out before it is asked for more.
+        while let Ok(batch) = self.returned.try_recv() {
+            kinds.extend(self.take_back(batch));
+        }
+        for request in requests.drain(..) {
+            kinds.extend(self.serve(request));
+        }
+        kinds.iter().for_each(|kind| self.act(kind));
+    }
+
     fn serve(&mut self, request: Request) -> Option<Kind> {
         match request {
             Request::Join(kind, id, waiter) => {
+                self.backlog.fetch_sub(1, Ordering::Relaxed);
+                if waiter.answer.is_closed() {
+                    // Gone already.
+                    return None;
+                }
                 let station = self.station(&kind);
                 station.lane.join(id, waiter);
                 station.used = Instant::now();
