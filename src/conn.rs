@@ -19,6 +19,7 @@ pub(crate) use options::{ConnectError, Options};
 pub(crate) use reply::{OpError, Reply};
 pub(crate) use subscriber::{Channels, Notice};
 
+use crate::stats::ClientCounters;
 use link::Role;
 use session::Session;
 use std::time::Duration;
@@ -61,26 +62,28 @@ impl Command {
 pub(crate) struct Conn {
     options: Arc<Options>,
     commands: Arc<Link>,
+    counters: ClientCounters,
 }
 
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
         let options = Arc::new(options);
-        let commands = Link::open(&options, Role::Commands).await?;
-        let conn = Self { options, commands: Arc::new(commands) };
+        let counters = ClientCounters::new();
+        let commands = Link::open(&options, Role::Commands, &counters).await?;
+        let conn = Self { options, commands: Arc::new(commands), counters };
         conn.check_version().await?;
         Ok(conn)
     }
 
     /// A connection of its own for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Blocking).await
+        Link::open_once(&self.options, Role::Blocking, &self.counters).await
     }
 
     /// A connection of its own for subscriptions. Tries once.
     async fn open_subscriber(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Subscriber).await
+        Link::open_once(&self.options, Role::Subscriber, &self.counters).await
     }
 
     /// Runs a command at most once.
@@ -107,6 +110,16 @@ impl Conn {
             sleep(pause).await;
             pause *= 2;
         }
+    }
+
+    /// What is counted, by this room and by those above.
+    pub(crate) fn counters(&self) -> &ClientCounters {
+        &self.counters
+    }
+
+    /// Whether the connection for commands stands.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.commands.session().is_some()
     }
 
     /// Host and port, for messages.

@@ -34,7 +34,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
+use crate::events::Span;
 use crate::keys::Keys;
+use crate::stats::{QueueCounters, Taker};
 use lane::{Answer, Patience, Waiter, WaiterId};
 pub(crate) use popped::{End, Popped};
 use task::Task;
@@ -61,28 +63,36 @@ impl Kind {
     }
 }
 
+/// The lists that somebody takes from, and where that is counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists {
+    pub(crate) keys: Vec<Keys>,
+    pub(crate) counters: Vec<Arc<QueueCounters>>,
+}
+
 /// What a taker waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     kind: Kind,
-    keys: Vec<Keys>,
+    lists: Lists,
     count: usize,
 }
 
 impl Wanted {
     /// One payload from one of several lists.
-    pub(crate) fn one(end: End, keys: Vec<Keys>) -> Self {
-        Self { kind: Kind::Take(end), keys, count: 1 }
+    pub(crate) fn one(end: End, lists: Lists) -> Self {
+        Self { kind: Kind::Take(end), lists, count: 1 }
     }
 
-    /// Up to `count` payloads from one list.
+    /// Up to `count` payloads from one list; not for one who waits.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        Self { kind: Kind::Take(end), keys: vec![keys], count }
+        Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
     }
 
     /// One payload, moved from the tail of a list to the head of another.
-    pub(crate) fn moved(source: Keys, destination: Bytes) -> Self {
-        Self { kind: Kind::Move { source: source.clone(), destination }, keys: vec![source], count: 1 }
+    pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
+        let kind = Kind::Move { source: source.clone(), destination };
+        Self { kind, lists: Lists { keys: vec![source], counters }, count: 1 }
     }
 }
 
@@ -117,7 +127,7 @@ impl Pops {
 
     /// Takes what is there.
     pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
-        let patience = if wanted.keys.len() == 1 { Patience::None } else { Patience::Over };
+        let patience = if wanted.lists.keys.len() == 1 { Patience::None } else { Patience::Over };
         let waiting = self.join(wanted, patience);
         self.soon(waiting).await
     }
@@ -146,10 +156,20 @@ impl Pops {
     fn join(&self, wanted: Wanted, patience: Patience) -> Waiting {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
-        let waiter = Waiter { keys: wanted.keys, want: wanted.count, patience, answer };
+        let Lists { keys, counters } = wanted.lists;
+        let span = Span::take(&keys);
+        let waiter = Waiter { keys, want: wanted.count, patience, answer };
         // If the task is over, the waiter is dropped, and with it the channel: that is an answer, too.
         let _ = self.requests.send(Request::Join(wanted.kind.clone(), id, waiter));
-        Waiting { id, kind: wanted.kind, answer: receiver, requests: self.requests.clone(), answered: false }
+        Waiting {
+            id,
+            kind: wanted.kind,
+            answer: receiver,
+            requests: self.requests.clone(),
+            answered: false,
+            span,
+            _counted: Taker::new(counters),
+        }
     }
 }
 
@@ -161,13 +181,16 @@ pub(crate) struct Waiting {
     answer: oneshot::Receiver<Answer>,
     requests: mpsc::UnboundedSender<Request>,
     answered: bool,
+    span: Span,
+    _counted: Taker,
 }
 
 impl Future for Waiting {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        let answer = ready!(Pin::new(&mut self.answer).poll(cx));
+        let Self { span, answer, .. } = &mut *self;
+        let answer = ready!(span.within(|| Pin::new(answer).poll(cx)));
         self.answered = true;
         Poll::Ready(answer.unwrap_or(Err(OpError::Closed)))
     }

@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::{Command, ConnectError, OpError, Options, Reply, Session};
+use crate::stats::ClientCounters;
 
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
@@ -36,9 +37,21 @@ pub(super) enum Role {
     Subscriber,
 }
 
+impl Role {
+    /// As events and errors name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Blocking => "pops",
+            Self::Subscriber => "announcements",
+        }
+    }
+}
+
 /// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
 pub(crate) struct Link {
     client: Client,
+    counters: ClientCounters,
     command_timeout: Duration,
     session: watch::Receiver<Option<Session>>,
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
@@ -59,11 +72,15 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
     /// What waiting does not mend (credentials, TLS) fails at once.
-    pub(super) async fn open(options: &Options, role: Role) -> Result<Self, ConnectError> {
+    pub(super) async fn open(
+        options: &Options,
+        role: Role,
+        counters: &ClientCounters,
+    ) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
         loop {
-            match Self::open_once(options, role).await {
+            match Self::open_once(options, role, counters).await {
                 Err(ConnectError::Failed(_)) if Instant::now() + pause < deadline => {}
                 result => return result,
             }
@@ -73,7 +90,11 @@ impl Link {
     }
 
     /// Connects, or says why not.
-    pub(super) async fn open_once(options: &Options, role: Role) -> Result<Self, ConnectError> {
+    pub(super) async fn open_once(
+        options: &Options,
+        role: Role,
+        counters: &ClientCounters,
+    ) -> Result<Self, ConnectError> {
         let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
         let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT);
         // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
@@ -92,13 +113,20 @@ impl Link {
             Ok(Err(error)) => return Err(refusal(&error)),
             Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
         }
-        let supervisor = Supervisor::start(client.clone(), options.client_name.clone(), connection)
-            .await
-            .map_err(|error| ConnectError::Failed(error.to_string()))?;
+        let supervisor = Supervisor::start(
+            client.clone(),
+            options.client_name.clone(),
+            connection,
+            role,
+            counters.clone(),
+        )
+        .await
+        .map_err(|error| ConnectError::Failed(error.to_string()))?;
         let (session, sessions) = supervisor.sessions();
         let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
+            counters: counters.clone(),
             command_timeout: options.command_timeout,
             session,
             sessions,
@@ -134,12 +162,16 @@ impl Link {
             return Err(OpError::Closed);
         }
         let blocking = command.name.starts_with('B');
-        let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
+        let command_name = command.name;
+        let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let (session, sent) = (self.session(), self.millis());
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
                 let reply = Reply::of_frame(frame);
+                if let Err(error) = &reply {
+                    self.note(command_name, error);
+                }
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.contains("READONLY")) {
                     // The server was demoted: whoever is the master now answers at the same address.
                     self.give_up(session);
@@ -158,7 +190,17 @@ impl Link {
             // in front of the introduction of the next connection.
             self.end(session);
         }
-        Err(OpError::of_sent(&error))
+        let error = OpError::of_sent(&error);
+        self.note(command_name, &error);
+        Err(error)
+    }
+
+    /// Keeps an error for those who ask how the client is, unless it belongs to normal work.
+    pub(super) fn note(&self, command: &str, error: &OpError) {
+        let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
+        if !matches!(error, OpError::Server(why) if is_normal(why)) {
+            self.counters.failed(command, error);
+        }
     }
 
     fn millis(&self) -> u64 {

@@ -17,7 +17,10 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::link::Role;
 use super::{OpError, Reply};
+use crate::events;
+use crate::stats::ClientCounters;
 
 /// How long the commands that introduce a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -55,6 +58,8 @@ impl Peer {
 pub(super) struct Supervisor {
     client: Client,
     name: String,
+    role: Role,
+    counters: ClientCounters,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
@@ -62,6 +67,8 @@ pub(super) struct Supervisor {
     last: Option<Peer>,
     number: u64,
     sessions: Arc<Sessions>,
+    /// Whether the loss of a connection was told, and no new one since.
+    is_lost: bool,
 }
 
 impl Supervisor {
@@ -70,10 +77,14 @@ impl Supervisor {
         client: Client,
         name: String,
         connection: AbortOnDropHandle<Result<(), FredError>>,
+        role: Role,
+        counters: ClientCounters,
     ) -> Result<Self, OpError> {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let sessions = Arc::new(watch::Sender::new(None));
-        let mut new = Self { client, name, connection, lost, back, last: None, number: 0, sessions };
+        let (last, number, is_lost) = (None, 0, false);
+        let mut new =
+            Self { client, name, role, counters, connection, lost, back, last, number, sessions, is_lost };
         new.introduce().await?;
         Ok(new)
     }
@@ -92,8 +103,10 @@ impl Supervisor {
                 // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
                 biased;
                 lost = self.lost.recv() => {
-                    if matches!(lost, Err(Closed)) {
-                        break;
+                    match lost {
+                        Ok((error, _)) => self.tell_loss(error.details()),
+                        Err(Closed) => break,
+                        Err(_) => {}
                     }
                     self.sessions.send_replace(None);
                     continue;
@@ -103,10 +116,14 @@ impl Supervisor {
                         break;
                     }
                     // A forced reconnection tells of no loss.
+                    self.tell_loss("given up");
                     self.sessions.send_replace(None);
                 }
                 // From here on it probes, should no reconnection be told of.
-                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => continue,
+                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => {
+                    self.tell_loss("given up");
+                    continue;
+                }
                 // Until the library has a connection again, the introduction would only wait in its queue.
                 () = sleep(PROBE), if !connected => {
                     if !self.client.is_connected() {
@@ -127,7 +144,13 @@ impl Supervisor {
                 }
             }
             self.number += 1;
-            let Err(error) = self.introduce().await else { continue };
+            let Err(error) = self.introduce().await else {
+                if std::mem::take(&mut self.is_lost) {
+                    self.counters.reconnected();
+                    events::connection_back(self.role.name());
+                }
+                continue;
+            };
             if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
                 // Nobody else watches a connection before it has a session.
                 let client = self.client.clone();
@@ -135,6 +158,14 @@ impl Supervisor {
             }
         }
         self.sessions.send_replace(None);
+    }
+
+    /// Once for each loss, however many ways there are to hear of it.
+    fn tell_loss(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_lost, true) {
+            self.counters.failed(format_args!("connection for {}", self.role.name()), why);
+            events::connection_lost(self.role.name(), why);
+        }
     }
 
     /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.
