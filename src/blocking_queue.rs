@@ -19,7 +19,9 @@ pub use stream::Elements;
 use crate::conn::Command;
 use crate::error::Result;
 use crate::keys::Keys;
+use crate::pops::Lists;
 use crate::queue::Queue;
+use crate::stats::QueueCounters;
 use crate::transfer::Watch;
 
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
@@ -41,7 +43,14 @@ use crate::transfer::Watch;
 pub struct BlockingQueue<T> {
     queue: Queue<T>,
     /// Kept for as long as a handle takes, shared by its clones.
-    watches: Arc<Mutex<HashMap<Keys, Option<Watch>>>>,
+    watches: Arc<Mutex<HashMap<Keys, Taken>>>,
+}
+
+/// A list that a handle takes from.
+struct Taken {
+    /// None if this client does not move.
+    _watch: Option<Watch>,
+    counters: Arc<QueueCounters>,
 }
 
 impl<T> Clone for BlockingQueue<T> {
@@ -169,12 +178,17 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Whoever takes from a queue also sees to it that it moves.
-    fn keep_moving(&self, lists: &[Keys]) {
+    fn keep_moving(&self, keys: Vec<Keys>) -> Lists {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        for keys in lists {
+        let engine = &self.queue.engine;
+        let mut counters = Vec::with_capacity(keys.len());
+        for keys in &keys {
             if !watches.contains_key(keys) {
-                watches.insert(keys.clone(), self.queue.engine.watch(keys));
+                let counters = engine.conn.counters().queue(keys);
+                watches.insert(keys.clone(), Taken { _watch: engine.watch(keys), counters });
             }
+            counters.push(watches[keys].counters.clone());
         }
+        Lists { keys, counters }
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::entry::EntryFormat;
 use crate::error::Result;
 use crate::queue::Queue;
+use crate::stats::ClientStats;
 pub use builder::Builder;
 
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
@@ -101,6 +102,21 @@ impl Client {
     #[must_use]
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
         DelayedQueue::new(target.queue().clone(), EntryFormat::Current)
+    }
+
+    /// What this client has done so far, and how it is now. Cheap: nothing is asked of the server.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # fn example(client: &Client) {
+    /// let stats = client.stats();
+    /// println!("moved {} in {} calls, {} of them failed", stats.moved, stats.transfers, stats.failed_transfers);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> ClientStats {
+        self.0.conn.counters().stats(self.0.conn.is_connected())
     }
 
     /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are

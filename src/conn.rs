@@ -19,6 +19,7 @@ pub(crate) use options::{ConnectError, Options};
 pub(crate) use reply::{OpError, Reply};
 pub(crate) use subscriber::{Channels, Notice};
 
+use crate::stats::ClientCounters;
 use link::Role;
 use session::{Demotion, Session};
 use std::time::Duration;
@@ -56,33 +57,40 @@ impl Command {
     }
 }
 
+/// What all connections of a client share.
+#[derive(Clone, Debug)]
+struct Shared {
+    demotion: Demotion,
+    counters: ClientCounters,
+}
+
 /// The connection for commands, and the recipe for the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     options: Arc<Options>,
     commands: Arc<Link>,
-    demotion: Demotion,
+    shared: Shared,
 }
 
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
         let options = Arc::new(options);
-        let demotion = Demotion::none_yet();
-        let commands = Link::open(&options, Role::Commands, &demotion).await?;
-        let conn = Self { options, commands: Arc::new(commands), demotion };
+        let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
+        let commands = Link::open(&options, Role::Commands, &shared).await?;
+        let conn = Self { options, commands: Arc::new(commands), shared };
         conn.check_version().await?;
         Ok(conn)
     }
 
     /// A connection of its own for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Blocking, &self.demotion).await
+        Link::open_once(&self.options, Role::Blocking, &self.shared).await
     }
 
     /// A connection of its own for subscriptions. Tries once.
     async fn open_subscriber(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Subscriber, &self.demotion).await
+        Link::open_once(&self.options, Role::Subscriber, &self.shared).await
     }
 
     /// Runs a command at most once.
@@ -113,7 +121,12 @@ impl Conn {
         }
     }
 
-    /// Whether there is a connection for commands.
+    /// What is counted, by this room and by those above.
+    pub(crate) fn counters(&self) -> &ClientCounters {
+        &self.shared.counters
+    }
+
+    /// Whether the connection for commands stands.
     pub(crate) fn is_connected(&self) -> bool {
         self.commands.session().is_some()
     }

@@ -4,6 +4,7 @@
 //! before they are due in `removal.rs`.
 
 mod offer;
+mod quarantine;
 mod reading;
 mod removal;
 mod ticket;
@@ -14,12 +15,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
+pub use quarantine::Quarantined;
 pub use ticket::Ticket;
 
 use crate::conn::Reply;
 use crate::due;
 use crate::entry::{self, EntryFormat};
 use crate::error::Result;
+use crate::events::Span;
 use crate::queue::Queue;
 use crate::script;
 use crate::transfer::Watch;
@@ -211,7 +214,9 @@ impl<T: 'static> DelayedQueue<T> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let dues = offer::store(&self.queue.engine.conn, &self.queue.keys, when, &entries)
+        let span = Span::offer(&self.queue.keys, entries.len());
+        let dues = span
+            .run(offer::store(&self.queue.engine.conn, &self.queue.keys, when, &entries))
             .await
             .map_err(self.queue.failed(verb))?;
         let tickets = entries.into_iter().zip(dues);

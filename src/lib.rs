@@ -68,6 +68,7 @@ mod script;
 mod due;
 mod entry;
 mod keys;
+mod stats;
 mod unread;
 
 pub mod codec;
@@ -76,6 +77,7 @@ mod events;
 
 pub use blocking_queue::{BlockingQueue, Elements};
 pub use client::{Builder, Client};
-pub use delayed_queue::{DelayedQueue, Ticket};
+pub use delayed_queue::{DelayedQueue, Quarantined, Ticket};
 pub use entry::EntryFormat;
 pub use error::{Error, ErrorKind, Result};
+pub use stats::{ClientStats, LastError, QueueStats};

@@ -9,8 +9,9 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::conn::{Command, Conn, OpError, backoff};
+use crate::conn::{Command, Conn, OpError, Reply, backoff};
 use crate::entry;
+use crate::events;
 use crate::keys::Keys;
 use crate::script;
 use crate::unread::{Held, Shelf};
@@ -131,7 +132,12 @@ async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<Entry>, OpErr
         .number(script::REMEMBERED_MS)
         .run_until_answered(conn)
         .await?;
-    let items = reply.into_counted_bytes()?;
+    let mut items = reply.into_array()?.into_iter();
+    let quarantined = items.next().map_or(Ok(0), Reply::into_int)?;
+    if conn.counters().queue(keys).quarantined(quarantined) {
+        events::quarantined(keys, quarantined);
+    }
+    let items = items.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
     if !items.is_empty() {
         forget(conn, claim).await;
     }

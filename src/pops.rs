@@ -34,7 +34,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
+use crate::events::Span;
 use crate::keys::Keys;
+use crate::stats::{QueueCounters, Taker};
 use lane::{Answer, Patience, Waiter, WaiterId};
 pub(crate) use popped::{End, Popped};
 use task::Task;
@@ -61,28 +63,36 @@ impl Kind {
     }
 }
 
+/// The lists that somebody takes from, and where that is counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists {
+    pub(crate) keys: Vec<Keys>,
+    pub(crate) counters: Vec<Arc<QueueCounters>>,
+}
+
 /// What a taker waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     kind: Kind,
-    keys: Vec<Keys>,
+    lists: Lists,
     count: usize,
 }
 
 impl Wanted {
     /// One payload from one of several lists.
-    pub(crate) fn one(end: End, keys: Vec<Keys>) -> Self {
-        Self { kind: Kind::Take(end), keys, count: 1 }
+    pub(crate) fn one(end: End, lists: Lists) -> Self {
+        Self { kind: Kind::Take(end), lists, count: 1 }
     }
 
-    /// Up to `count` payloads from one list.
+    /// Up to `count` payloads from one list; not for one who waits.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        Self { kind: Kind::Take(end), keys: vec![keys], count }
+        Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
     }
 
     /// One payload, moved from the tail of a list to the head of another.
-    pub(crate) fn moved(source: Keys, destination: Bytes) -> Self {
-        Self { kind: Kind::Move { source: source.clone(), destination }, keys: vec![source], count: 1 }
+    pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
+        let kind = Kind::Move { source: source.clone(), destination };
+        Self { kind, lists: Lists { keys: vec![source], counters }, count: 1 }
     }
 }
 
@@ -123,7 +133,7 @@ impl Pops {
 
     /// Takes what is there.
     pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
-        let patience = if wanted.keys.len() == 1 { Patience::None } else { Patience::Over };
+        let patience = if wanted.lists.keys.len() == 1 { Patience::None } else { Patience::Over };
         let waiting = self.join(wanted, patience);
         self.soon(waiting).await
     }
@@ -151,7 +161,9 @@ impl Pops {
     fn join(&self, wanted: Wanted, patience: Patience) -> Waiting {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
-        let waiter = Waiter { keys: wanted.keys, want: wanted.count, patience, answer };
+        let Lists { keys, counters } = wanted.lists;
+        let span = Span::take(&keys);
+        let waiter = Waiter { keys, want: wanted.count, patience, answer };
         Waiting {
             id,
             kind: wanted.kind,
@@ -160,6 +172,8 @@ impl Pops {
             requests: self.requests.clone(),
             backlog: self.backlog.clone(),
             answered: false,
+            span,
+            _counted: Taker::new(counters),
         }
     }
 }
@@ -175,6 +189,8 @@ pub(crate) struct Waiting {
     requests: mpsc::UnboundedSender<Request>,
     backlog: Arc<AtomicUsize>,
     answered: bool,
+    span: Span,
+    _counted: Taker,
 }
 
 impl Waiting {
@@ -201,7 +217,8 @@ impl Future for Waiting {
             // If the task is over, the waiter is dropped, and with it the channel: that is an answer, too.
             let _ = self.requests.send(Request::Join(self.kind.clone(), self.id, waiter));
         }
-        let answer = ready!(Pin::new(&mut self.answer).poll(cx));
+        let Self { span, answer, .. } = &mut *self;
+        let answer = ready!(span.within(|| Pin::new(answer).poll(cx)));
         self.answered = true;
         Poll::Ready(answer.unwrap_or(Err(OpError::Closed)))
     }

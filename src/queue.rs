@@ -10,7 +10,8 @@ use crate::conn::{Command, OpError, Reply};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keys::Keys;
-use crate::script::Call;
+use crate::script::{self, Call};
+use crate::stats::{OnServer, QueueCounters, QueueStats};
 
 /// Payloads in one call, at most. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments,
 /// and an entry is two.
@@ -21,6 +22,7 @@ pub(crate) struct Queue<T> {
     pub(crate) engine: Arc<Engine>,
     pub(crate) name: Arc<str>,
     pub(crate) keys: Keys,
+    pub(crate) counters: Arc<QueueCounters>,
     codec: Arc<dyn Codec<T>>,
     /// What an error calls it: a blocking or a delayed queue.
     role: &'static str,
@@ -32,6 +34,7 @@ impl<T> Clone for Queue<T> {
             engine: self.engine.clone(),
             name: self.name.clone(),
             keys: self.keys.clone(),
+            counters: self.counters.clone(),
             codec: self.codec.clone(),
             role: self.role,
         }
@@ -47,7 +50,8 @@ impl<T> fmt::Debug for Queue<T> {
 impl<T: 'static> Queue<T> {
     pub(crate) fn new(engine: Arc<Engine>, name: &str, codec: Arc<dyn Codec<T>>) -> Self {
         let keys = engine.keys(name);
-        Self { engine, name: name.into(), keys, codec, role: "blocking queue" }
+        let counters = engine.conn.counters().queue(&keys);
+        Self { engine, name: name.into(), keys, counters, codec, role: "blocking queue" }
     }
 
     /// The delayed queue in front of this one.
@@ -127,6 +131,30 @@ impl<T: 'static> Queue<T> {
     pub(crate) async fn run(&self, verb: &str, call: Call) -> Result<Reply> {
         self.open(verb)?;
         call.run(&self.engine.conn).await.map_err(self.failed(verb))
+    }
+
+    /// How the queue is, on the server and here.
+    pub(crate) async fn stats(&self) -> Result<QueueStats> {
+        const VERB: &str = "stats";
+        let keys = &self.keys;
+        let call =
+            script::STATS.on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()]);
+        let reply = self.run(VERB, call.again_is_harmless()).await?;
+        let read = |reply: Reply| -> std::result::Result<OnServer, OpError> {
+            let [pending, listed, ready, quarantined, overdue, head, clock] = reply.into_parts()?;
+            let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
+            let head = head.into_optional_bytes()?;
+            Ok(OnServer {
+                pending: number(pending)?,
+                listed: number(listed)?,
+                ready: number(ready)?,
+                quarantined: number(quarantined)?,
+                overdue: number(overdue)?,
+                head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
+                clock: clock.into_int()?,
+            })
+        };
+        Ok(self.counters.stats(&self.shape(VERB, read(reply))?))
     }
 
     /// A reply of another shape than promised.

@@ -31,8 +31,7 @@ pub(crate) static TRANSFER: Script =
     script!("3e242c126a5241b8f09e64d81a63eece46a86186", 5, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
-pub(crate) static POLL: Script =
-    script!("9cee8b63f9fde44533a2836402f0bd5131695390", 4, "counted", "entry", "poll");
+pub(crate) static POLL: Script = script!("482129b6aab8861cc1118ea18821d9b7bc5bc137", 4, "entry", "poll");
 pub(crate) static RESTORE: Script = script!("95566423df258e2c1f5240ad27bd0d32fd49ed64", 4, "restore");
 pub(crate) static CONTAINS: Script =
     script!("ea5eb1c5971c3323ba3c9b4c86e66d7a7f86872f", 1, "entry", "lists", "contains");
@@ -44,9 +43,14 @@ pub(crate) static RANGE: Script = script!("91a220d8b3eb682e2be8f9cd69fa13793e6d7
 pub(crate) static REMOVE: Script =
     script!("20627a2a8f3c278ec8eb8c9bdda7db813e1d2753", 2, "entry", "lists", "remove");
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
-    script!("d001aec6fb2904107f3948224cbccf1792116008", 4, "entry", "poll_last_and_offer_first_to");
+    script!("2d8d81ac285c1ed523cd5e1e048c0c78afaa956d", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
 pub(crate) static TAKE: Script = script!("3b526044698c74bd9aa895df0f5074de4fb72a09", 3, "counted", "take");
+pub(crate) static STATS: Script = script!("915703d570a420f1460a9f4f2e4fb8bde6453e82", 4, "stats");
+pub(crate) static PUT_BACK: Script =
+    script!("1e165179f686490629dfa50eb43a8d15339b87c9", 4, "pairs", "put_back");
+pub(crate) static DROP_QUARANTINED: Script =
+    script!("509ea0aab523f8119921af1d97381ebbd3dbc87a", 1, "pairs", "drop_quarantined");
 pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
 
 impl Script {
@@ -154,6 +158,9 @@ mod tests {
             ("expire", &EXPIRE),
             ("take", &TAKE),
             ("give_back", &GIVE_BACK),
+            ("stats", &STATS),
+            ("put_back", &PUT_BACK),
+            ("drop_quarantined", &DROP_QUARANTINED),
         ];
         let mut wrong = Vec::new();
         for (name, script) in scripts {

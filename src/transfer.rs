@@ -20,9 +20,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Channels, Conn, Notice, OpError};
-use crate::events;
+use crate::events::{self, Span};
 use crate::keys::{self, Keys};
 use crate::script;
+use crate::stats::QueueCounters;
 use clock::ServerClock;
 use schedule::{Next, Outcome, QueueId, Schedule};
 
@@ -114,6 +115,7 @@ struct Moved {
 
 struct Watched {
     keys: Keys,
+    counters: Arc<QueueCounters>,
     watches: usize,
     /// Whether it is told what others move.
     hears_others: bool,
@@ -188,6 +190,7 @@ impl Task {
         // way should not find half-read connections.
         let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
             .await;
+        self.queues.values().for_each(|watched| watched.counters.watch(false));
     }
 
     /// Starts the transfers that are due; returns when the next one will be.
@@ -195,9 +198,11 @@ impl Task {
         while self.running.len() < IN_FLIGHT {
             match self.schedule.next(Instant::now()) {
                 Next::Run(queue) => {
+                    let Watched { keys, counters, .. } = &self.queues[&queue];
                     let call = call(
                         self.conn.clone(),
-                        self.queues[&queue].keys.clone(),
+                        keys.clone(),
+                        counters.clone(),
                         queue,
                         self.settings.clone(),
                         self.mover.clone(),
@@ -222,7 +227,9 @@ impl Task {
         self.schedule.open(id, Instant::now());
         self.listen(keys.channel().clone(), id, channels);
         self.ids.insert(keys.clone(), id);
-        self.queues.insert(id, Watched { keys, watches: 1, hears_others: false });
+        let counters = self.conn.counters().queue(&keys);
+        counters.watch(true);
+        self.queues.insert(id, Watched { keys, counters, watches: 1, hears_others: false });
     }
 
     /// From now on this queue's wake-ups follow what other clients move.
@@ -250,6 +257,7 @@ impl Task {
         if let Some(waiting) = self.in_flight.get_mut(&id) {
             waiting.extend(done);
         }
+        watched.counters.watch(false);
         self.queues.remove(&id);
         self.ids.remove(keys);
         self.schedule.close(id);
@@ -332,9 +340,6 @@ impl Task {
                 if was_failing {
                     events::transfer_recovered(&watched.keys);
                 }
-                if moved.quarantined > 0 {
-                    events::quarantined(&watched.keys, moved.quarantined);
-                }
                 missed.then_some(report.queue)
             }
             Err(error) => {
@@ -349,16 +354,23 @@ impl Task {
 }
 
 /// One call of the script. After a lost reply the schedule has it run again, which is harmless: what was moved is gone.
-async fn call(conn: Conn, keys: Keys, queue: QueueId, settings: Settings, mover: Bytes) -> Report {
+async fn call(
+    conn: Conn,
+    keys: Keys,
+    counters: Arc<QueueCounters>,
+    queue: QueueId,
+    settings: Settings,
+    mover: Bytes,
+) -> Report {
     let channel = Bytes::copy_from_slice(keys.moved().as_bytes());
+    let span = Span::transfer(&keys);
     let sent = Instant::now();
-    let reply = script::TRANSFER
+    let call = script::TRANSFER
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), &channel])
         .number(settings.batch)
         .number(settings.budget.as_micros())
-        .arg(mover)
-        .run(&conn)
-        .await;
+        .arg(mover);
+    let reply = span.run(call.run(&conn)).await;
     let received = Instant::now();
     let read = |reply: crate::conn::Reply| {
         let [moved, quarantined, head, clock] = reply.into_parts()?;
@@ -370,5 +382,21 @@ async fn call(conn: Conn, keys: Keys, queue: QueueId, settings: Settings, mover:
             clock: clock.into_int()?,
         })
     };
-    Report { queue, sent, received, result: reply.and_then(read) }
+    let result = reply.and_then(read);
+    // Counted here, and not where the report is read: the queue may be closed by then.
+    match &result {
+        Ok(moved) => {
+            let Moved { moved, quarantined, head, clock } = *moved;
+            counters.transferred(moved, quarantined);
+            if counters.quarantined(quarantined) {
+                events::quarantined(&keys, quarantined);
+            }
+            span.transferred(Ok((moved, quarantined, head.map(|due| due - clock as f64 / 1e3))));
+        }
+        Err(error) => {
+            counters.transfer_failed(events::name(&keys), error);
+            span.transferred(Err(error));
+        }
+    }
+    Report { queue, sent, received, result }
 }

@@ -227,7 +227,14 @@ async fn options_that_cannot_work() {
     let builder = || Client::builder().url(server.url());
     let rows = [
         (builder().transfer_batch(0), "transfer_batch is 0"),
+        (builder().transfer_batch(100_001), "transfer_batch is beyond 100,000"),
+        (builder().transfer_batch(u32::MAX), "transfer_batch is beyond 100,000"),
         (builder().transfer_budget(Duration::ZERO), "transfer_budget is zero"),
+        (
+            builder().transfer_budget(ms(1_000) + Duration::from_nanos(1)),
+            "transfer_budget is longer than a second",
+        ),
+        (builder().transfer_budget(Duration::MAX), "transfer_budget is longer than a second"),
         (builder().sweep_interval(ms(999)), "sweep_interval is shorter than a second"),
         (builder().sweep_interval(Duration::ZERO), "sweep_interval is shorter than a second"),
         (builder().command_timeout(Duration::ZERO), "timeout is zero"),
@@ -249,7 +256,7 @@ async fn options_at_their_limits_work() {
     let builder = || Client::builder().url(server.url());
     let rows = [
         builder().transfer_batch(1).transfer_budget(Duration::from_nanos(1)),
-        builder().transfer_batch(u32::MAX).transfer_budget(Duration::MAX),
+        builder().transfer_batch(100_000).transfer_budget(Duration::from_secs(1)),
         builder().sweep_interval(Duration::from_secs(1)),
         builder().sweep_interval(Duration::MAX),
         builder().connect_timeout(Duration::MAX),

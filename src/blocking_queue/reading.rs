@@ -4,6 +4,7 @@ use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::script;
+use crate::stats::QueueStats;
 
 impl<T: 'static> BlockingQueue<T> {
     /// How many payloads are ready. Redisson's `size`.
@@ -125,6 +126,30 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     pub async fn peek_last(&self) -> Result<Option<T>> {
         self.element("peek_last", -1).await
+    }
+
+    /// How the queue is: what is pending, ready, overdue and quarantined on the server at this moment, and what
+    /// this client has done with it. The same as
+    /// [`DelayedQueue::stats`](crate::DelayedQueue::stats). O(log n) on the server.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::stats`](crate::DelayedQueue::stats).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let stats = orders.stats().await?;
+    /// println!("{} are ready, {} wait for one", stats.ready, stats.takers);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stats(&self) -> Result<QueueStats> {
+        self.queue.stats().await
     }
 
     async fn element(&self, verb: &str, index: i64) -> Result<Option<T>> {

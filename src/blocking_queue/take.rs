@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::{BlockingQueue, Elements};
 use crate::conn::OpError;
 use crate::error::Result;
-use crate::keys::Keys;
-use crate::pops::{End, Popped, Wanted};
+use crate::pops::{End, Lists, Popped, Wanted};
 
 impl<T: 'static> BlockingQueue<T> {
     /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server.
@@ -252,11 +251,9 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// The list of this queue alone, which is kept moving from now on.
-    pub(super) fn own_list(&self, verb: &str) -> Result<Vec<Keys>> {
+    pub(super) fn own_list(&self, verb: &str) -> Result<Lists> {
         self.queue.open(verb)?;
-        let lists = vec![self.queue.keys.clone()];
-        self.keep_moving(&lists);
-        Ok(lists)
+        Ok(self.keep_moving(vec![self.queue.keys.clone()]))
     }
 
     pub(super) fn payload(

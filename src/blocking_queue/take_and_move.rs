@@ -113,7 +113,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     fn moving(&self, verb: &str, destination: &str) -> Result<Wanted> {
-        self.own_list(verb)?;
-        Ok(Wanted::moved(self.queue.keys.clone(), self.queue.engine.target(destination)))
+        let counters = self.own_list(verb)?.counters;
+        Ok(Wanted::moved(self.queue.keys.clone(), counters, self.queue.engine.target(destination)))
     }
 }

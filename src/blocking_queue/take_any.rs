@@ -173,15 +173,15 @@ impl<T: 'static> BlockingQueue<T> {
         timeout: Duration,
         others: &[&str],
     ) -> Result<Option<Popped>> {
-        let mut lists = self.own_list(verb)?;
+        self.queue.open(verb)?;
+        let mut lists = vec![self.queue.keys.clone()];
         for name in others {
             let keys = self.queue.engine.keys(name);
             if !lists.contains(&keys) {
                 lists.push(keys);
             }
         }
-        self.keep_moving(&lists);
-        let wanted = Wanted::one(end, lists);
+        let wanted = Wanted::one(end, self.keep_moving(lists));
         self.queue.engine.pops.wait_for(wanted, timeout).await.map_err(self.queue.failed(verb))
     }
 

@@ -17,8 +17,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::session::{Demotion, HANDSHAKE_TIMEOUT, Supervisor, Trouble};
-use super::{Command, ConnectError, OpError, Options, Reply, Session};
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor, Trouble};
+use super::{Command, ConnectError, OpError, Options, Reply, Session, Shared};
 use crate::events;
 
 /// How long one try to open a socket may take.
@@ -37,11 +37,23 @@ pub(super) enum Role {
     Subscriber,
 }
 
+impl Role {
+    /// As events and errors name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Blocking => "pops",
+            Self::Subscriber => "announcements",
+        }
+    }
+}
+
 /// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
 pub(crate) struct Link {
     client: Client,
     /// For messages.
     server: String,
+    shared: Shared,
     command_timeout: Duration,
     /// Why there is no session, while there is none.
     trouble: Trouble,
@@ -49,7 +61,6 @@ pub(crate) struct Link {
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
-    demotion: Demotion,
     closed: AtomicBool,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
@@ -65,16 +76,12 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
     /// What waiting does not mend (credentials, TLS) fails at once.
-    pub(super) async fn open(
-        options: &Options,
-        role: Role,
-        demotion: &Demotion,
-    ) -> Result<Self, ConnectError> {
+    pub(super) async fn open(options: &Options, role: Role, shared: &Shared) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
         let mut is_first = true;
         loop {
-            match Self::open_once(options, role, demotion).await {
+            match Self::open_once(options, role, shared).await {
                 Err(ConnectError::Failed(why)) if Instant::now() + pause < deadline => {
                     if is_first {
                         events::connecting_failing(&options.server(), &why);
@@ -92,7 +99,7 @@ impl Link {
     pub(super) async fn open_once(
         options: &Options,
         role: Role,
-        demotion: &Demotion,
+        shared: &Shared,
     ) -> Result<Self, ConnectError> {
         let begun = Instant::now();
         let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
@@ -114,24 +121,24 @@ impl Link {
             Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
         }
         let name = options.client_name.clone();
-        let supervisor = Supervisor::start(client.clone(), name, connection, begun, demotion.clone())
+        let supervisor = Supervisor::start(client.clone(), name, connection, begun, role, shared.clone())
             .await
             .map_err(|error| match error {
-            OpError::Server(why) => ConnectError::Refused(why),
-            error => ConnectError::Failed(error.to_string()),
-        })?;
+                OpError::Server(why) => ConnectError::Refused(why),
+                error => ConnectError::Failed(error.to_string()),
+            })?;
         let (session, sessions) = supervisor.sessions();
         let trouble = supervisor.trouble();
         let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
             server: options.server(),
+            shared: shared.clone(),
             command_timeout: options.command_timeout,
             trouble,
             session,
             sessions,
             supervisor,
-            demotion: demotion.clone(),
             closed: AtomicBool::new(false),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
@@ -161,15 +168,19 @@ impl Link {
             return Err(OpError::Closed);
         }
         let blocking = command.name.starts_with('B');
-        let custom = CustomCommand::new_static(command.name, ClusterHash::FirstKey, blocking);
+        let command_name = command.name;
+        let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let (session, sent) = (self.session(), self.millis());
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
                 let reply = Reply::of_frame(frame);
+                if let Err(error) = &reply {
+                    self.note(command_name, error);
+                }
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.contains("READONLY")) {
                     // The server was demoted: whoever is the master now answers at the same address.
-                    session.into_iter().for_each(|session| self.demotion.found_by(session));
+                    session.into_iter().for_each(|session| self.shared.demotion.found_by(session));
                     self.give_up(session);
                 }
                 return reply;
@@ -186,7 +197,17 @@ impl Link {
             // in front of the introduction of the next connection.
             self.end(session);
         }
-        Err(OpError::of_sent(&error))
+        let error = OpError::of_sent(&error);
+        self.note(command_name, &error);
+        Err(error)
+    }
+
+    /// Keeps an error for those who ask how the client is, unless it belongs to normal work.
+    pub(super) fn note(&self, command: &str, error: &OpError) {
+        let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
+        if !matches!(error, OpError::Server(why) if is_normal(why)) {
+            self.shared.counters.failed(command, error);
+        }
     }
 
     /// When the last reply came.

@@ -17,7 +17,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{OpError, Reply};
+use super::link::Role;
+use super::{OpError, Reply, Shared};
+use crate::events;
 
 /// How long the commands that introduce a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -97,6 +99,8 @@ impl Peer {
 pub(super) struct Supervisor {
     client: Client,
     name: String,
+    role: Role,
+    shared: Shared,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
@@ -107,7 +111,8 @@ pub(super) struct Supervisor {
     begun: Instant,
     sessions: Arc<Sessions>,
     trouble: Trouble,
-    demotion: Demotion,
+    /// Whether the loss of a connection was told, and no new one since.
+    is_lost: bool,
 }
 
 impl Supervisor {
@@ -117,23 +122,24 @@ impl Supervisor {
         name: String,
         connection: AbortOnDropHandle<Result<(), FredError>>,
         begun: Instant,
-        demotion: Demotion,
+        role: Role,
+        shared: Shared,
     ) -> Result<Self, OpError> {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
-        let sessions = Arc::new(watch::Sender::new(None));
-        let trouble = Trouble::default();
         let mut new = Self {
             client,
             name,
+            role,
+            shared,
             connection,
             lost,
             back,
             last: None,
             number: 0,
             begun,
-            sessions,
-            trouble,
-            demotion,
+            sessions: Arc::new(watch::Sender::new(None)),
+            trouble: Trouble::default(),
+            is_lost: false,
         };
         new.introduce().await?;
         Ok(new)
@@ -149,10 +155,6 @@ impl Supervisor {
         self.trouble.clone()
     }
 
-    fn went_wrong(&self, why: impl Into<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.into());
-    }
-
     pub(super) async fn run(mut self) {
         let mut given_up = self.sessions.subscribe();
         loop {
@@ -165,12 +167,13 @@ impl Supervisor {
                 // From here on it probes, should no reconnection be told of.
                 _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => {
                     self.begun = Instant::now();
+                    self.tell_loss("given up");
                     continue;
                 }
                 lost = self.lost.recv() => {
                     match lost {
                         Err(Closed) => break,
-                        Ok((error, _)) => self.went_wrong(error.details()),
+                        Ok((error, _)) => self.tell_loss(error.details()),
                         Err(_) => {}
                     }
                     self.begun = Instant::now();
@@ -182,11 +185,13 @@ impl Supervisor {
                         break;
                     }
                     // A forced reconnection tells of no loss.
+                    self.tell_loss("given up");
                     self.sessions.send_replace(None);
                 }
-                () = self.demotion.concerns(session), if connected => {
+                () = self.shared.demotion.concerns(session), if connected => {
                     self.begun = Instant::now();
                     self.sessions.send_replace(None);
+                    self.tell_loss("the server was demoted");
                     self.force_reconnection();
                     continue;
                 }
@@ -204,7 +209,7 @@ impl Supervisor {
                     // configuration. A queue must not stop for that.
                     match ended {
                         Ok(Ok(())) => break,
-                        Ok(Err(error)) => self.went_wrong(error.details()),
+                        Ok(Err(error)) => self.tell_loss(error.details()),
                         Err(_) => {}
                     }
                     sleep(PROBE).await;
@@ -213,8 +218,14 @@ impl Supervisor {
                 }
             }
             self.number += 1;
-            let Err(error) = self.introduce().await else { continue };
-            self.went_wrong(error.to_string());
+            let Err(error) = self.introduce().await else {
+                if std::mem::take(&mut self.is_lost) {
+                    self.shared.counters.reconnected();
+                    events::connection_back(self.role.name());
+                }
+                continue;
+            };
+            self.tell_loss(&error.to_string());
             if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
                 // Nobody else watches a connection before it has a session.
                 self.force_reconnection();
@@ -227,6 +238,15 @@ impl Supervisor {
     fn force_reconnection(&self) {
         let client = self.client.clone();
         tokio::spawn(async move { client.force_reconnection().await });
+    }
+
+    /// Told once for each loss, however many ways there are to hear of it; the last reason is kept.
+    fn tell_loss(&mut self, why: &str) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+        if !std::mem::replace(&mut self.is_lost, true) {
+            self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
+            events::connection_lost(self.role.name(), why);
+        }
     }
 
     /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.

@@ -267,6 +267,7 @@ impl Subscriber {
         }
         if !std::mem::replace(&mut self.is_failing, true) {
             events::announcements_failing(error);
+            self.link.note("SUBSCRIBE", error);
         }
         self.batch = (batch.len() / 2).max(1);
         if batch.len() == 1 {

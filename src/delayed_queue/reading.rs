@@ -7,6 +7,7 @@ use crate::conn::Command;
 use crate::entry;
 use crate::error::Result;
 use crate::script;
+use crate::stats::QueueStats;
 
 impl<T: 'static> DelayedQueue<T> {
     /// How many payloads are pending.
@@ -116,6 +117,34 @@ impl<T: 'static> DelayedQueue<T> {
             }
         }
         Ok(None)
+    }
+
+    /// How the queue is: what is pending, ready, overdue and quarantined on the server at this moment, and what
+    /// this client has done with it. O(log n) on the server.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
+    /// command timeout; [`Refused`](crate::ErrorKind::Refused) for a key of another type, or missing rights.
+    /// Then [`Client::stats`](crate::Client::stats) still answers.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let stats = jobs.stats().await?;
+    /// if stats.overdue_for > Some(Duration::from_secs(5)) {
+    ///     eprintln!("nobody moves {}: {stats:?}", jobs.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stats(&self) -> Result<QueueStats> {
+        self.queue.stats().await
     }
 
     async fn range(&self, verb: &str, first: i64, last: i64) -> Result<Vec<Bytes>> {

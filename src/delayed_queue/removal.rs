@@ -6,6 +6,7 @@ use super::DelayedQueue;
 use crate::conn::{Command, OpError};
 use crate::due;
 use crate::error::Result;
+use crate::events;
 use crate::script;
 
 impl<T: 'static> DelayedQueue<T> {
@@ -217,7 +218,12 @@ impl<T: 'static> DelayedQueue<T> {
             &destination,
         ]);
         let reply = self.queue.run(VERB, call).await?;
-        let payload = self.queue.shape(VERB, reply.into_optional_bytes())?;
+        let [quarantined, payload] = self.queue.shape(VERB, reply.into_parts())?;
+        let quarantined = self.queue.shape(VERB, quarantined.into_int())?;
+        if self.queue.counters.quarantined(quarantined) {
+            events::quarantined(keys, quarantined);
+        }
+        let payload = self.queue.shape(VERB, payload.into_optional_bytes())?;
         payload.map(|payload| self.queue.decode(VERB, payload)).transpose()
     }
 

@@ -1,15 +1,17 @@
 -- Takes the oldest offered entries out of the queue before they are due, in such a way that a lost reply loses none.
 -- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 claim: remembers what this very poll took
 -- ARGV   1 most entries, 1..1000   2 ms for which the claim is kept
--- Reply  {how many strings follow, entry, score or '', entry, score or '', ...}; why the number: see script.rs
+-- Reply  {how many it set aside, entry, score or '', entry, score or '', ...}; why a number is first: see script.rs
 -- Cost   O(log n) per entry
 -- After a lost reply the same poll is sent again, and gets what the first try took. Then the claim is deleted.
 if redis.call('EXISTS', KEYS[4]) == 1 then
-    return counted(redis.call('LRANGE', KEYS[4], 0, -1))
+    local claimed = redis.call('LRANGE', KEYS[4], 0, -1)
+    table.insert(claimed, 1, 0)
+    return claimed
 end
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[3])
-local most, polled = tonumber(ARGV[1]), {}
+local most, polled, quarantined = tonumber(ARGV[1]), {}, 0
 while #polled < 2 * most do
     local entries = redis.call('LPOP', KEYS[2], most - #polled / 2)
     if not entries or #entries == 0 then
@@ -23,6 +25,7 @@ while #polled < 2 * most do
             polled[#polled + 1] = score
         else
             redis.call('RPUSH', KEYS[3], score, entry)
+            quarantined = quarantined + 1
         end
     end
 end
@@ -30,4 +33,5 @@ if #polled > 0 then
     redis.call('RPUSH', KEYS[4], unpack(polled))
     redis.call('PEXPIRE', KEYS[4], ARGV[2])
 end
-return counted(polled)
+table.insert(polled, 1, quarantined)
+return polled

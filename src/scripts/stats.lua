@@ -1,0 +1,16 @@
+-- Counts what is in the keys of a queue.
+-- KEYS   1 timeout set   2 ordered list   3 target list   4 quarantine list
+-- Reply  {pending, listed, ready, quarantined, overdue, score of the head or false, the server's clock in microseconds}
+-- Clock  the server's (TIME)
+-- Cost   O(log n)
+local time = redis.call('TIME')
+local now = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
+return {
+    redis.call('ZCARD', KEYS[1]),
+    redis.call('LLEN', KEYS[2]),
+    redis.call('LLEN', KEYS[3]),
+    redis.call('LLEN', KEYS[4]) / 2,
+    redis.call('ZCOUNT', KEYS[1], '-inf', now),
+    redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false,
+    time[1] * 1000000 + time[2],
+}

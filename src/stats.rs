@@ -1,0 +1,433 @@
+//! What a client has done, in numbers. Pure: atomics that the other rooms count up, and what they show a caller.
+//!
+//! Counting happens on hot paths, so it takes no lock; only an error is written down under one.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crate::keys::Keys;
+
+/// What a client has done since it connected. Made by [`Client::stats`](crate::Client::stats); all numbers but those
+/// that say "now" only grow.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::Client;
+/// # fn example(client: &Client) {
+/// let stats = client.stats();
+/// if !stats.connected {
+///     println!("no connection; the last error: {:?}", stats.last_error);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientStats {
+    /// Whether the connection for commands stands now.
+    pub connected: bool,
+    /// Connections that were lost and made anew, those for announcements and for blocking pops included.
+    pub reconnects: u64,
+    /// Queues that this client moves now.
+    pub watched_queues: u64,
+    /// Who waits for a payload now: futures of `take` and its like, and streams.
+    pub takers: u64,
+    /// Transfer calls that the server answered.
+    pub transfers: u64,
+    /// Transfer calls that failed. Each is repeated.
+    pub failed_transfers: u64,
+    /// Payloads that this client moved to their targets.
+    pub moved: u64,
+    /// Transfer calls that found nothing to move: sweeps of quiet queues, and wake-ups for which somebody else was
+    /// quicker.
+    pub empty_wakeups: u64,
+    /// Entries that this client set aside, because nobody can read them.
+    pub quarantined: u64,
+    /// The last error that any connection of this client met, whatever it was doing.
+    pub last_error: Option<LastError>,
+}
+
+/// How a queue is: what the server has of it, and what this client has done with it. Made by
+/// [`DelayedQueue::stats`](crate::DelayedQueue::stats) and [`BlockingQueue::stats`](crate::BlockingQueue::stats).
+///
+/// What this client has done is counted from its first handle for the queue on, for as long as it has one.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{DelayedQueue, Result};
+/// # async fn example(jobs: DelayedQueue<String>) -> Result<()> {
+/// let stats = jobs.stats().await?;
+/// println!("{} wait, {} can be taken, the next comes in {:?}", stats.pending, stats.ready, stats.next_due_in);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct QueueStats {
+    /// Entries with a due time, overdue ones included.
+    pub pending: u64,
+    /// Entries in the list that keeps the order of the offers, which is what
+    /// [`DelayedQueue::size`](crate::DelayedQueue::size) counts. The same as `pending`, unless somebody has written
+    /// to one of the two alone.
+    pub listed: u64,
+    /// Payloads that takers can have now.
+    pub ready: u64,
+    /// Pending entries that are due by the server's clock, and that nobody has moved yet.
+    pub overdue: u64,
+    /// For how long the first of them has been due.
+    pub overdue_for: Option<Duration>,
+    /// When the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing is pending.
+    pub next_due_in: Option<Duration>,
+    /// Entries in the queue's quarantine, whoever set them aside.
+    pub quarantined: u64,
+    /// Whether this client moves this queue now.
+    pub watched: bool,
+    /// Who waits for a payload of this queue now, in this client.
+    pub takers: u64,
+    /// Transfer calls of this client that the server answered.
+    pub transfers: u64,
+    /// How long ago that was the last time.
+    pub last_transfer: Option<Duration>,
+    /// Transfer calls of this client that failed. Each is repeated.
+    pub failed_transfers: u64,
+    /// Payloads that this client moved.
+    pub moved: u64,
+    /// Transfer calls of this client that found nothing to move: sweeps, and wake-ups for which somebody else was
+    /// quicker.
+    pub empty_wakeups: u64,
+    /// Entries that this client set aside.
+    pub quarantined_here: u64,
+    /// The last failure of a transfer. It is over if `last_transfer` is shorter ago.
+    pub last_error: Option<LastError>,
+}
+
+/// An error that was dealt with in the background.
+///
+/// # Examples
+/// ```no_run
+/// # fn example(client: &redelay::Client) {
+/// if let Some(error) = client.stats().last_error {
+///     println!("{:?} ago: {}", error.ago, error.message);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LastError {
+    /// What failed, and why; for people.
+    pub message: String,
+    /// How long ago.
+    pub ago: Duration,
+}
+
+/// What the server has of a queue.
+pub(crate) struct OnServer {
+    pub(crate) pending: u64,
+    pub(crate) listed: u64,
+    pub(crate) ready: u64,
+    pub(crate) quarantined: u64,
+    pub(crate) overdue: u64,
+    /// The score of the head, epoch ms.
+    pub(crate) head: Option<f64>,
+    /// The server's clock, epoch µs.
+    pub(crate) clock: i64,
+}
+
+/// The counters of a client, and of its queues. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientCounters(Arc<OfClient>);
+
+#[derive(Debug)]
+struct OfClient {
+    counts: Counts,
+    reconnects: AtomicU64,
+    watched: AtomicU64,
+    queues: Mutex<Queues>,
+}
+
+/// The counters of queues that somebody still holds.
+#[derive(Debug, Default)]
+struct Queues {
+    known: HashMap<Keys, Weak<QueueCounters>>,
+    /// How many there may be before those that nobody holds any more are looked for.
+    most: usize,
+}
+
+/// The counters of one queue of a client. What they count is counted for the client, too.
+#[derive(Debug)]
+pub(crate) struct QueueCounters {
+    client: ClientCounters,
+    counts: Counts,
+    watched: AtomicBool,
+    warned: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Counts {
+    since: Instant,
+    takers: AtomicU64,
+    transfers: AtomicU64,
+    failed_transfers: AtomicU64,
+    moved: AtomicU64,
+    empty_wakeups: AtomicU64,
+    quarantined: AtomicU64,
+    /// µs after `since`; zero is never.
+    last_transfer: AtomicU64,
+    last_error: Mutex<Option<(String, Instant)>>,
+}
+
+impl Counts {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            takers: AtomicU64::new(0),
+            transfers: AtomicU64::new(0),
+            failed_transfers: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            empty_wakeups: AtomicU64::new(0),
+            quarantined: AtomicU64::new(0),
+            last_transfer: AtomicU64::new(0),
+            last_error: Mutex::new(None),
+        }
+    }
+
+    fn transferred(&self, moved: u64, quarantined: u64) {
+        self.transfers.fetch_add(1, Relaxed);
+        self.moved.fetch_add(moved, Relaxed);
+        self.empty_wakeups.fetch_add(u64::from(moved + quarantined == 0), Relaxed);
+        let now = self.since.elapsed().as_micros() as u64;
+        self.last_transfer.store(now.max(1), Relaxed);
+    }
+
+    fn failed(&self, message: String) {
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some((message, Instant::now()));
+    }
+
+    fn last_transfer(&self) -> Option<Duration> {
+        let at = Some(self.last_transfer.load(Relaxed)).filter(|at| *at > 0)?;
+        Some(self.since.elapsed().saturating_sub(Duration::from_micros(at)))
+    }
+
+    fn last_error(&self) -> Option<LastError> {
+        let last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.map(|(message, at)| LastError { message, ago: at.elapsed() })
+    }
+}
+
+impl ClientCounters {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(OfClient {
+            counts: Counts::new(),
+            reconnects: AtomicU64::new(0),
+            watched: AtomicU64::new(0),
+            queues: Mutex::default(),
+        }))
+    }
+
+    /// The counters of a queue: the same ones for as long as anybody holds them.
+    pub(crate) fn queue(&self, keys: &Keys) -> Arc<QueueCounters> {
+        let mut queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = queues.known.get(keys).and_then(Weak::upgrade) {
+            return known;
+        }
+        if queues.known.len() >= queues.most {
+            queues.known.retain(|_, held| held.strong_count() > 0);
+            queues.most = 64.max(2 * queues.known.len());
+        }
+        let new = Arc::new(QueueCounters {
+            client: self.clone(),
+            counts: Counts::new(),
+            watched: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
+        });
+        queues.known.insert(keys.clone(), Arc::downgrade(&new));
+        new
+    }
+
+    pub(crate) fn reconnected(&self) {
+        self.0.reconnects.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
+        self.0.counts.failed(format!("{what}: {error}"));
+    }
+
+    pub(crate) fn stats(&self, connected: bool) -> ClientStats {
+        let OfClient { counts, reconnects, watched, queues: _ } = &*self.0;
+        ClientStats {
+            connected,
+            reconnects: reconnects.load(Relaxed),
+            watched_queues: watched.load(Relaxed),
+            takers: counts.takers.load(Relaxed),
+            transfers: counts.transfers.load(Relaxed),
+            failed_transfers: counts.failed_transfers.load(Relaxed),
+            moved: counts.moved.load(Relaxed),
+            empty_wakeups: counts.empty_wakeups.load(Relaxed),
+            quarantined: counts.quarantined.load(Relaxed),
+            last_error: counts.last_error(),
+        }
+    }
+}
+
+impl QueueCounters {
+    /// The server has answered a transfer.
+    pub(crate) fn transferred(&self, moved: i64, quarantined: i64) {
+        let (moved, quarantined) = (moved.max(0) as u64, quarantined.max(0) as u64);
+        self.counts.transferred(moved, quarantined);
+        self.client.0.counts.transferred(moved, quarantined);
+    }
+
+    pub(crate) fn transfer_failed(&self, queue: impl Display, error: impl Display) {
+        let message = format!("transfer of queue `{queue}`: {error}");
+        for counts in [&self.counts, &self.client.0.counts] {
+            counts.failed_transfers.fetch_add(1, Relaxed);
+            counts.failed(message.clone());
+        }
+    }
+
+    /// Entries were set aside. Returns whether it is the first time that this queue has any.
+    pub(crate) fn quarantined(&self, entries: i64) -> bool {
+        if entries <= 0 {
+            return false;
+        }
+        self.counts.quarantined.fetch_add(entries as u64, Relaxed);
+        self.client.0.counts.quarantined.fetch_add(entries as u64, Relaxed);
+        !self.warned.swap(true, Relaxed)
+    }
+
+    pub(crate) fn watch(&self, watched: bool) {
+        let total = &self.client.0.watched;
+        match (self.watched.swap(watched, Relaxed), watched) {
+            (false, true) => total.fetch_add(1, Relaxed),
+            (true, false) => total.fetch_sub(1, Relaxed),
+            _ => 0,
+        };
+    }
+
+    pub(crate) fn stats(&self, server: &OnServer) -> QueueStats {
+        let counts = &self.counts;
+        let ahead = server.head.map(|head| head / 1e3 - server.clock as f64 / 1e6);
+        let span = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        QueueStats {
+            pending: server.pending,
+            listed: server.listed,
+            ready: server.ready,
+            overdue: server.overdue,
+            overdue_for: ahead.filter(|_| server.overdue > 0).map(|ahead| span(-ahead)),
+            next_due_in: ahead.map(span),
+            quarantined: server.quarantined,
+            watched: self.watched.load(Relaxed),
+            takers: counts.takers.load(Relaxed),
+            transfers: counts.transfers.load(Relaxed),
+            last_transfer: counts.last_transfer(),
+            failed_transfers: counts.failed_transfers.load(Relaxed),
+            moved: counts.moved.load(Relaxed),
+            empty_wakeups: counts.empty_wakeups.load(Relaxed),
+            quarantined_here: counts.quarantined.load(Relaxed),
+            last_error: counts.last_error(),
+        }
+    }
+}
+
+/// One who waits, counted for as long as this lives: once for the client, and once for each queue.
+#[derive(Debug)]
+pub(crate) struct Taker(Vec<Arc<QueueCounters>>);
+
+impl Taker {
+    pub(crate) fn new(queues: Vec<Arc<QueueCounters>>) -> Self {
+        let new = Self(queues);
+        for takers in new.counters() {
+            takers.fetch_add(1, Relaxed);
+        }
+        new
+    }
+
+    fn counters(&self) -> impl Iterator<Item = &AtomicU64> {
+        let client = self.0.first().map(|queue| &queue.client.0.counts.takers);
+        client.into_iter().chain(self.0.iter().map(|queue| &queue.counts.takers))
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        for takers in self.counters() {
+            takers.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(head: Option<f64>, overdue: u64) -> OnServer {
+        let clock = 1_700_000_000_000_000;
+        OnServer { pending: 1, listed: 1, ready: 0, quarantined: 0, overdue, head, clock }
+    }
+
+    #[test]
+    fn counters_of_a_queue_are_shared_while_they_are_held() {
+        let client = ClientCounters::new();
+        let first = client.queue(&Keys::new("q"));
+        let second = client.queue(&Keys::new("q"));
+        assert!(Arc::ptr_eq(&first, &second));
+        first.transferred(3, 0);
+        client.queue(&Keys::new("p")).transferred(0, 0);
+        assert_eq!(second.stats(&server(None, 0)).moved, 3);
+        let stats = client.stats(true);
+        assert_eq!((stats.transfers, stats.moved, stats.empty_wakeups), (2, 3, 1));
+    }
+
+    #[test]
+    fn counters_that_nobody_holds_are_forgotten() {
+        let client = ClientCounters::new();
+        let held = client.queue(&Keys::new("held"));
+        for n in 0..1_000 {
+            client.queue(&Keys::new(&n.to_string())).transferred(1, 0);
+        }
+        assert!(client.0.queues.lock().unwrap().known.len() <= 128);
+        assert!(Arc::ptr_eq(&held, &client.queue(&Keys::new("held"))));
+        assert_eq!(client.stats(true).moved, 1_000);
+    }
+
+    #[test]
+    fn a_taker_of_many_queues_is_one_to_the_client() {
+        let client = ClientCounters::new();
+        let queues = ["a", "b"].map(|name| client.queue(&Keys::new(name)));
+        let takers = || client.stats(true).takers;
+        let both = Taker::new(queues.to_vec());
+        let one = Taker::new(vec![queues[0].clone()]);
+        assert_eq!(takers(), 2);
+        assert_eq!(queues[0].stats(&server(None, 0)).takers, 2);
+        assert_eq!(queues[1].stats(&server(None, 0)).takers, 1);
+        drop((both, one));
+        assert_eq!(takers(), 0);
+        assert_eq!(queues[0].stats(&server(None, 0)).takers, 0);
+    }
+
+    #[test]
+    fn only_the_first_quarantined_entry_of_a_queue_is_told() {
+        let queue = ClientCounters::new().queue(&Keys::new("q"));
+        assert!(!queue.quarantined(0));
+        assert!(queue.quarantined(2));
+        assert!(!queue.quarantined(1));
+        assert_eq!(queue.stats(&server(None, 0)).quarantined_here, 3);
+    }
+
+    #[test]
+    fn the_head_is_ahead_or_behind() {
+        let queue = ClientCounters::new().queue(&Keys::new("q"));
+        let spans = |head, overdue| {
+            let stats = queue.stats(&server(head, overdue));
+            (stats.next_due_in, stats.overdue_for)
+        };
+        let seconds = |n| Some(Duration::from_secs(n));
+        assert_eq!(spans(None, 0), (None, None));
+        assert_eq!(spans(Some(1_700_000_005_000.0), 0), (seconds(5), None));
+        assert_eq!(spans(Some(1_699_999_995_000.0), 3), (seconds(0), seconds(5)));
+        assert_eq!(spans(Some(f64::INFINITY), 0), (Some(Duration::MAX), None));
+        assert_eq!(spans(Some(f64::NEG_INFINITY), 1), (seconds(0), Some(Duration::MAX)));
+    }
+}
