@@ -61,9 +61,9 @@ async fn urls_that_cannot_be_used() {
         ("redis://:hunter2@localhost/256", &["redis://[user:password@]host[:port][/database]"]),
         ("redis://localhost/-1", &["redis://[user:password@]host[:port][/database]"]),
         ("redis://joe:hunter2@[::1", &["redis://[user:password@]host[:port][/database]"]),
-        ("redis+unix://", &["redis+unix:///path/to/redis.sock"]),
-        ("redis+unix:///", &["redis+unix:///path/to/redis.sock"]),
-        ("redis+unix://?db=1", &["redis+unix:///path/to/redis.sock"]),
+        ("redis+unix://", &["redis+unix://[user:password@]/path/to/redis.sock"]),
+        ("redis+unix:///", &["redis+unix://[user:password@]/path/to/redis.sock"]),
+        ("redis+unix://?db=1", &["redis+unix://[user:password@]/path/to/redis.sock"]),
         ("redis+unix:///tmp/x.sock?db=hunter2", &["database", "?db=N"]),
     ];
     for (url, parts) in rows {
