@@ -88,8 +88,17 @@ pub(crate) struct Lane {
     touched: HashSet<Keys>,
     hot: Option<Park>,
     cold: Option<Park>,
+    /// The lists of the hot pop, and those that may come to be.
+    hot_lists: HashSet<Keys>,
     /// Lists in the hot pop, at most.
     most_hot: usize,
+    /// The lists of the cold pop that stay there when it ends, for it is parked again at once; thousands of them are not
+    /// looked at for the sake of one.
+    cold_lists: Vec<Keys>,
+    /// Those that are to leave it.
+    leaving: HashSet<Keys>,
+    /// Those that are to come.
+    cooled: Vec<Keys>,
     /// Counts the pops that brought something, to tell which list was served longest ago.
     served: u64,
     /// Counts the payloads that were popped: what comes back keeps their order.
@@ -126,7 +135,11 @@ impl Lane {
             touched: HashSet::new(),
             hot: None,
             cold: None,
+            hot_lists: HashSet::new(),
             most_hot: HOT,
+            cold_lists: Vec::new(),
+            leaving: HashSet::new(),
+            cooled: Vec::new(),
             served: 0,
             popped: 0,
             actions: Vec::new(),
@@ -141,12 +154,12 @@ impl Lane {
     /// A taker comes. An id that is smaller than another's comes before it.
     pub(crate) fn join(&mut self, id: WaiterId, waiter: Waiter) {
         for keys in &waiter.keys {
-            let list = self.lists.entry(keys.clone()).or_default();
+            let list = self.list(keys);
             list.waiting.insert(id);
             list.demand += Demand::of(&waiter);
             if waiter.keys.len() > 1 {
                 // One pop has to be on all of them.
-                list.place = Place::Hot;
+                self.warm_up(keys);
             }
             self.touched.insert(keys.clone());
         }
@@ -209,21 +222,21 @@ impl Lane {
             }
             _ => {}
         }
+        if let (Place::Cold, Parked::Payload(keys, _)) = (place, &outcome) {
+            self.leaving.insert(keys.clone());
+        }
         let Some(park) = self.take_parked(place) else { return };
         match outcome {
             Parked::Payload(keys, payload) => {
-                if let Some(list) = self.lists.get_mut(&keys) {
-                    list.place = Place::Hot;
-                    // What is in flight stays so: a question's answer may hold payloads.
-                    if !list.is_busy() {
-                        list.known = Known::Nothing;
-                    }
+                // What is in flight stays so: a question's answer may hold payloads.
+                if let Some(list) = self.lists.get_mut(&keys).filter(|list| !list.is_busy()) {
+                    list.known = Known::Nothing;
                 }
                 self.arrived(&keys, vec![payload], 0);
             }
             Parked::Failed(error @ (OpError::Server(_) | OpError::Closed)) => {
                 let wrong = park.keys.iter().map(|keys| (keys.clone(), error.clone())).collect();
-                self.answer_wrong(&park, &wrong);
+                self.answer_wrong(park.before, &wrong);
             }
             _ => {}
         }
@@ -232,13 +245,13 @@ impl Lane {
     /// The lists that cannot be popped from, out of those that were to be examined, and why.
     pub(crate) fn examined(&mut self, place: Place, wrong: &HashMap<Keys, OpError>) {
         if let Some(park) = self.take_parked(place) {
-            self.answer_wrong(&park, wrong);
+            self.answer_wrong(park.before, wrong);
         }
     }
 
     /// A question was answered.
     pub(crate) fn asked(&mut self, keys: &Keys, count: usize, result: Result<Vec<Bytes>, OpError>) {
-        let list = self.lists.entry(keys.clone()).or_default();
+        let list = self.list(keys);
         let before = if let Known::Asking { before, .. } = list.known { before } else { 0 };
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.known = if full { Known::More } else { Known::Empty };
@@ -265,7 +278,7 @@ impl Lane {
     /// Payloads whose taker is gone come back: to the next taker, else to where they came from.
     pub(crate) fn given_back(&mut self, batch: Batch) {
         let keys = batch.keys;
-        self.lists.entry(keys.clone()).or_default().unclaimed.extend(batch.payloads);
+        self.list(&keys).unclaimed.extend(batch.payloads);
         self.touched.insert(keys);
     }
 
@@ -284,15 +297,25 @@ impl Lane {
 
     /// What to do now, after whatever happened since the last call.
     pub(crate) fn next_actions(&mut self) -> Vec<Action> {
-        let mut touched = HashSet::new();
-        while !self.touched.is_empty() {
-            let fresh = std::mem::take(&mut self.touched);
-            fresh.iter().for_each(|keys| self.hand_out(keys, 0));
-            touched.extend(fresh);
-        }
         let mut in_the_way = HashSet::new();
-        for keys in touched {
-            in_the_way.extend(self.look_at(keys));
+        while !self.touched.is_empty() {
+            let mut touched = HashSet::new();
+            while !self.touched.is_empty() {
+                let fresh = std::mem::take(&mut self.touched);
+                fresh.iter().for_each(|keys| self.hand_out(keys, 0));
+                touched.extend(fresh);
+            }
+            for keys in touched {
+                let place = self.look_at(&keys);
+                in_the_way.extend(place);
+                let Some(list) = self.lists.get(&keys) else { continue };
+                if list.parked == Some(Place::Cold) && (place.is_some() || list.is_busy()) {
+                    self.leaving.insert(keys);
+                }
+            }
+            if self.cold.is_none() {
+                self.leave_cold();
+            }
         }
         self.cool_down();
         for place in Place::BOTH {
@@ -302,25 +325,27 @@ impl Lane {
                     self.actions.push(Action::Interrupt(place));
                 }
                 Some(_) => {}
-                None => self.park(place),
+                None if place == Place::Hot => self.park_hot(),
+                None => self.park_cold(),
             }
         }
         std::mem::take(&mut self.actions)
     }
 
     /// Asks, if that is called for; returns the parked pop that is in the way.
-    fn look_at(&mut self, keys: Keys) -> Option<Place> {
+    fn look_at(&mut self, keys: &Keys) -> Option<Place> {
         let (is_hot, is_cold) = (self.hot.is_some(), self.cold.is_some());
-        let list = self.lists.get_mut(&keys)?;
+        let list = self.lists.get_mut(keys)?;
         let parked = list.parked;
         if list.waiting.is_empty() {
             if list.is_busy() || parked.is_some() {
             } else if list.unclaimed.is_empty() {
-                self.lists.remove(&keys);
+                self.lists.remove(keys);
+                self.hot_lists.remove(keys);
             } else {
                 list.known = Known::Returning;
                 let payloads = std::mem::take(&mut list.unclaimed).into_values().collect();
-                self.actions.push(Action::GiveBack { keys, payloads });
+                self.actions.push(Action::GiveBack { keys: keys.clone(), payloads });
             }
             // Whatever the parked pop got from this list would be for nobody.
             return parked;
@@ -356,23 +381,24 @@ impl Lane {
 
     /// Makes the lists that were served longest ago cold, if too many are hot for a pop that is to be parked.
     fn cool_down(&mut self) {
-        if self.hot.is_some() || self.lists.len() <= self.most_hot {
+        if self.hot.is_some() || self.hot_lists.len() <= self.most_hot {
             return;
         }
-        let mut hot: Vec<(u64, Keys)> = self
-            .lists
-            .iter()
-            .filter(|(_, list)| list.place == Place::Hot && list.demand.shared == 0 && list.is_for_parking())
+        let lists = self.hot_lists.iter().filter_map(|keys| Some((keys, self.lists.get(keys)?)));
+        let mut cooling: Vec<(u64, Keys)> = lists
+            .filter(|(_, list)| list.parked.is_none() && list.demand.shared == 0 && list.is_for_parking())
             .map(|(keys, list)| (list.served, keys.clone()))
             .collect();
-        if hot.len() <= self.most_hot {
+        if cooling.len() <= self.most_hot {
             return;
         }
-        hot.sort_unstable_by_key(|(served, _)| *served);
-        hot.truncate(hot.len() - self.most_hot / 2);
-        for (_, keys) in hot {
+        cooling.sort_unstable_by_key(|(served, _)| *served);
+        cooling.truncate(cooling.len() - self.most_hot / 2);
+        for (_, keys) in cooling {
             if let Some(list) = self.lists.get_mut(&keys) {
                 list.place = Place::Cold;
+                self.hot_lists.remove(&keys);
+                self.cooled.push(keys);
             }
         }
         if let Some(cold) = self.cold.as_mut().filter(|cold| !cold.interrupted) {
@@ -381,11 +407,49 @@ impl Lane {
         }
     }
 
-    /// Parks on every list of this place with waiters that is not being asked, the one served longest ago first.
-    fn park(&mut self, place: Place) {
-        let is_for_this = |list: &List| list.place == place && list.parked.is_none() && list.is_for_parking();
+    /// Makes a list hot. If it is in the cold pop, that is in the way.
+    fn warm_up(&mut self, keys: &Keys) {
+        if let Some(list) = self.lists.get_mut(keys).filter(|list| list.place == Place::Cold) {
+            list.place = Place::Hot;
+            self.hot_lists.insert(keys.clone());
+            self.touched.insert(keys.clone());
+        }
+    }
+
+    /// A list, which is a new one if nobody has taken from it so far.
+    fn list(&mut self, keys: &Keys) -> &mut List {
+        self.lists.entry(keys.clone()).or_insert_with(|| {
+            self.hot_lists.insert(keys.clone());
+            List::default()
+        })
+    }
+
+    /// Parks on the lists that are cold.
+    fn park_cold(&mut self) {
+        let mut keys = std::mem::take(&mut self.cold_lists);
+        for cooled in std::mem::take(&mut self.cooled) {
+            let Some(list) = self.lists.get_mut(&cooled).filter(|list| list.place == Place::Cold) else {
+                continue;
+            };
+            if list.parked.is_none() && list.is_for_parking() {
+                list.parked = Some(Place::Cold);
+                keys.push(cooled);
+            } else {
+                self.warm_up(&cooled);
+            }
+        }
+        if !keys.is_empty() {
+            self.actions.push(Action::Park { place: Place::Cold, keys: keys.clone(), hurry: false });
+            let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
+            self.cold = Some(Park { keys, before, interrupted: false });
+        }
+    }
+
+    /// Parks on every hot list with waiters that is not being asked, the one served longest ago first.
+    fn park_hot(&mut self) {
+        let lists = self.hot_lists.iter().filter_map(|keys| self.lists.get_key_value(keys));
         let mut lists: Vec<(&Keys, &List)> =
-            self.lists.iter().filter(|(_, list)| is_for_this(list)).collect();
+            lists.filter(|(_, list)| list.parked.is_none() && list.is_for_parking()).collect();
         if lists.is_empty() {
             return;
         }
@@ -411,19 +475,19 @@ impl Lane {
         let some_over = lists.iter().any(|(_, list)| list.demand.over > 0);
         for keys in &keys {
             if let Some(list) = self.lists.get_mut(keys) {
-                list.parked = Some(place);
+                list.parked = Some(Place::Hot);
             }
         }
         let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
-        *self.place_mut(place) = Some(Park { keys: keys.clone(), before, interrupted: false });
+        self.hot = Some(Park { keys: keys.clone(), before, interrupted: false });
         let is_over = |(id, waiter): (&WaiterId, &Waiter)| {
-            waiter.patience == Patience::Over && self.covers(place, *id, waiter)
+            waiter.patience == Patience::Over && self.covers(Place::Hot, *id, waiter)
         };
         let hurry = some_over && self.waiters.iter().any(is_over);
-        if let Some(park) = self.parked_mut(place) {
+        if let Some(park) = &mut self.hot {
             park.interrupted = hurry;
         }
-        self.actions.push(Action::Park { place, keys, hurry });
+        self.actions.push(Action::Park { place: Place::Hot, keys, hurry });
     }
 
     fn parked_pop(&self, place: Place) -> Option<&Park> {
@@ -448,15 +512,35 @@ impl Lane {
     /// go to the other pop. Those who wait are parked for again.
     fn take_parked(&mut self, place: Place) -> Option<Park> {
         let park = self.place_mut(place).take()?;
+        if place == Place::Cold {
+            self.cold_lists = park.keys.clone();
+            self.leave_cold();
+            return Some(park);
+        }
         for keys in &park.keys {
             if let Some(list) = self.lists.get_mut(keys) {
                 list.parked = None;
-                if list.waiting.is_empty() || list.place != place {
+                if list.waiting.is_empty() {
                     self.touched.insert(keys.clone());
                 }
             }
         }
         Some(park)
+    }
+
+    /// Takes out of the cold pop, which is not parked now, what is to leave it.
+    fn leave_cold(&mut self) {
+        let leaving = std::mem::take(&mut self.leaving);
+        if !leaving.is_empty() {
+            self.cold_lists.retain(|keys| !leaving.contains(keys));
+        }
+        for keys in leaving {
+            if let Some(list) = self.lists.get_mut(&keys) {
+                list.parked = None;
+            }
+            self.warm_up(&keys);
+            self.touched.insert(keys);
+        }
     }
 
     /// Whether a parked pop is on all lists of a waiter, and for it.
@@ -476,9 +560,9 @@ impl Lane {
 
     /// Answers those with a list that cannot be popped from. Who came later finds out by a pop of its own: it may have
     /// become one meanwhile.
-    fn answer_wrong(&mut self, park: &Park, wrong: &HashMap<Keys, OpError>) {
+    fn answer_wrong(&mut self, before: WaiterId, wrong: &HashMap<Keys, OpError>) {
         self.answer_all(|id, waiter| {
-            let why = waiter.keys.iter().find_map(|keys| wrong.get(keys)).filter(|_| id < park.before);
+            let why = waiter.keys.iter().find_map(|keys| wrong.get(keys)).filter(|_| id < before);
             why.map(|why| Err(why.clone()))
         });
     }
@@ -487,10 +571,11 @@ impl Lane {
     fn arrived(&mut self, keys: &Keys, payloads: Vec<Bytes>, empty_for: WaiterId) {
         let first = self.popped;
         self.popped += payloads.len() as u64;
-        let list = self.lists.entry(keys.clone()).or_default();
+        self.served += u64::from(!payloads.is_empty());
+        let served = self.served;
+        let list = self.list(keys);
         if !payloads.is_empty() {
-            self.served += 1;
-            list.served = self.served;
+            list.served = served;
         }
         list.unclaimed.extend((first..).zip(payloads));
         self.touched.insert(keys.clone());
@@ -519,7 +604,7 @@ impl Lane {
             let popped = Popped::new(batch, &self.shelf);
             // Gone in this very moment: what it was to get is the next one's.
             if let Err(Ok(Some(popped))) = waiter.answer.send(Ok(Some(popped))) {
-                self.lists.entry(keys.clone()).or_default().unclaimed.extend(popped.unread());
+                self.list(keys).unclaimed.extend(popped.unread());
             }
         }
     }
