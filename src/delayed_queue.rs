@@ -320,7 +320,7 @@ impl<T: 'static> DelayedQueue<T> {
     async fn set_due(&self, verb: &str, ticket: &Ticket, when: When, time: u64) -> Result<bool> {
         let entry = self.entry_of(verb, ticket)?;
         let call = script::RESCHEDULE
-            .on(&[self.queue.keys.timeout_set(), &self.channel()])
+            .on(&[self.queue.keys.timeout_set(), self.queue.keys.channel()])
             .arg(when.word())
             .number(time)
             .arg(entry);
@@ -358,9 +358,5 @@ impl<T: 'static> DelayedQueue<T> {
         if let Some(watch) = watch {
             watch.close().await;
         }
-    }
-
-    fn channel(&self) -> Bytes {
-        Bytes::copy_from_slice(self.queue.keys.channel().as_bytes())
     }
 }

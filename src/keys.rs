@@ -40,31 +40,41 @@ impl Hash for Keys {
     }
 }
 
+/// All are parts of one buffer: there may be ten thousand queues.
 #[derive(Debug)]
 struct Names {
     target: Bytes,
+    tag: Bytes,
     timeout_set: Bytes,
     ordered_list: Bytes,
     quarantine: Bytes,
-    tag: String,
-    channel: Arc<str>,
-    moved: Arc<str>,
+    channel: Bytes,
+    moved: Bytes,
 }
 
 impl Keys {
     /// `name` is the name after mapping: Redisson maps first and looks for the brace in the result.
     pub(crate) fn new(name: &str) -> Self {
         // Any '{' counts, even one that makes no valid hash tag: "a{b" stays bare.
-        let tag = if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
-        Self(Arc::new(Names {
-            target: Bytes::copy_from_slice(name.as_bytes()),
-            timeout_set: format!("redisson_delay_queue_timeout:{tag}").into(),
-            ordered_list: format!("redisson_delay_queue:{tag}").into(),
-            quarantine: format!("redelay:quarantine:{tag}").into(),
-            channel: format!("redisson_delay_queue_channel:{tag}").into(),
-            moved: format!("{MOVED}{tag}").into(),
-            tag,
-        }))
+        let [open, close] = if name.contains('{') { ["", ""] } else { ["{", "}"] };
+        let prefixes = [
+            "redisson_delay_queue_timeout:",
+            "redisson_delay_queue:",
+            "redelay:quarantine:",
+            "redisson_delay_queue_channel:",
+            MOVED,
+        ];
+        let all: Bytes = prefixes.map(|prefix| format!("{prefix}{open}{name}{close}")).concat().into();
+        let tag = open.len() + name.len() + close.len();
+        let mut end = 0;
+        let [timeout_set, ordered_list, quarantine, channel, moved] = prefixes.map(|prefix| {
+            let start = end;
+            end += prefix.len() + tag;
+            all.slice(start..end)
+        });
+        let tag = moved.slice(MOVED.len()..);
+        let target = tag.slice(open.len()..open.len() + name.len());
+        Self(Arc::new(Names { target, tag, timeout_set, ordered_list, quarantine, channel, moved }))
     }
 
     pub(crate) fn target(&self) -> &Bytes {
@@ -83,12 +93,13 @@ impl Keys {
         &self.0.quarantine
     }
 
-    pub(crate) fn channel(&self) -> &Arc<str> {
+    /// Where new heads are announced.
+    pub(crate) fn channel(&self) -> &Bytes {
         &self.0.channel
     }
 
     /// Where transfers are told of; Redisson does not listen there.
-    pub(crate) fn moved(&self) -> &Arc<str> {
+    pub(crate) fn moved(&self) -> &Bytes {
         &self.0.moved
     }
 
@@ -103,7 +114,8 @@ impl Keys {
     }
 
     fn side(&self, what: &str) -> Bytes {
-        format!("redelay:{what}:{}:{}", self.0.tag, Uuid::now_v7().simple()).into()
+        let token = Uuid::now_v7().simple().to_string();
+        [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", token.as_bytes()].concat().into()
     }
 }
 
@@ -139,7 +151,9 @@ mod tests {
             assert_eq!(keys.ordered_list(), ordered_list.as_bytes(), "list of {name:?}");
             let tag = ordered_list.strip_prefix("redisson_delay_queue:").unwrap();
             assert_eq!(keys.timeout_set(), format!("redisson_delay_queue_timeout:{tag}").as_bytes());
-            assert_eq!(&**keys.channel(), format!("redisson_delay_queue_channel:{tag}"));
+            assert_eq!(keys.channel(), format!("redisson_delay_queue_channel:{tag}").as_bytes());
+            assert_eq!(keys.moved(), format!("redelay:moved:{tag}").as_bytes());
+            assert!(keys.popped().starts_with(format!("redelay:popped:{tag}:").as_bytes()));
             assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
         }
     }

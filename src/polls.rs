@@ -103,11 +103,10 @@ impl Polled {
     /// Does not rest before it is done: nobody else has them. The last ones go first, each to the head of the list.
     async fn put_back(self, conn: Conn) {
         for part in self.entries.rchunks(CALL) {
-            let channel = Bytes::copy_from_slice(self.keys.channel().as_bytes());
             let marker = self.keys.returned();
             let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);
             let call = script::RESTORE
-                .on(&[self.keys.timeout_set(), self.keys.ordered_list(), &channel, &marker])
+                .on(&[self.keys.timeout_set(), self.keys.ordered_list(), self.keys.channel(), &marker])
                 .number(script::REMEMBERED_MS)
                 .args(args)
                 .again_is_harmless();

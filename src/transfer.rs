@@ -225,7 +225,7 @@ impl Task {
         let id = self.next_id;
         self.next_id += 1;
         self.schedule.open(id, Instant::now());
-        self.listen(keys.channel().clone(), id, channels);
+        self.listen(&keys.channel().clone(), id, channels);
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.watch(true);
@@ -237,11 +237,12 @@ impl Task {
         if let Some(watched) = self.queues.get_mut(&id).filter(|watched| !watched.hears_others) {
             watched.hears_others = true;
             let channel = watched.keys.moved().clone();
-            self.listen(channel, id, channels);
+            self.listen(&channel, id, channels);
         }
     }
 
-    fn listen(&mut self, channel: Arc<str>, id: QueueId, channels: &Channels) {
+    fn listen(&mut self, channel: &[u8], id: QueueId, channels: &Channels) {
+        let channel: Arc<str> = String::from_utf8_lossy(channel).into();
         self.listeners.entry(channel.clone()).or_default().push(id);
         channels.subscribe(channel);
     }
@@ -262,11 +263,12 @@ impl Task {
         self.ids.remove(keys);
         self.schedule.close(id);
         for channel in [keys.channel(), keys.moved()] {
-            let Some(listeners) = self.listeners.get_mut(channel) else { continue };
+            let channel: Arc<str> = String::from_utf8_lossy(channel).into();
+            let Some(listeners) = self.listeners.get_mut(&channel) else { continue };
             listeners.retain(|listener| *listener != id);
             if listeners.is_empty() {
-                self.listeners.remove(channel);
-                channels.unsubscribe(channel.clone());
+                self.listeners.remove(&channel);
+                channels.unsubscribe(channel);
             }
         }
     }
@@ -362,11 +364,10 @@ async fn call(
     settings: Settings,
     mover: Bytes,
 ) -> Report {
-    let channel = Bytes::copy_from_slice(keys.moved().as_bytes());
     let span = Span::transfer(&keys);
     let sent = Instant::now();
     let call = script::TRANSFER
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), &channel])
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), keys.moved()])
         .number(settings.batch)
         .number(settings.budget.as_micros())
         .arg(mover);

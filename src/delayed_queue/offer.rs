@@ -89,11 +89,10 @@ async fn call(
     base: u64,
     entries: &[(u64, Bytes)],
 ) -> Result<Reply, OpError> {
-    let channel = Bytes::copy_from_slice(keys.channel().as_bytes());
     let args =
         entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
     script::OFFER
-        .on(&[keys.timeout_set(), keys.ordered_list(), &channel])
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel()])
         .arg(mode)
         .args(args)
         .run(conn)

@@ -189,9 +189,8 @@ impl<T: 'static> DelayedQueue<T> {
         const VERB: &str = "put_back";
         self.check_quarantined(VERB, quarantined)?;
         let keys = &self.queue.keys;
-        let channel = self.channel();
         let call = script::PUT_BACK
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &channel])
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
         let reply = self.queue.run(VERB, call).await?;
