@@ -154,7 +154,7 @@ async fn reconnections_are_counted_and_what_was_lost_is_told() {
     })
     .await;
     server.kill_clients(ClientKind::Normal);
-    server.kill_clients(ClientKind::PubSub);
+    server.kill_clients(ClientKind::Pubsub);
     until_async("all three are back", || async { client.stats().reconnects == 3 }).await;
     let stats = client.stats();
     assert!(stats.last_error.is_some());
