@@ -1,8 +1,8 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -57,6 +57,8 @@ pub(crate) struct Link {
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
+    /// Whether the next loss of the connection is our own choice.
+    chosen: Arc<AtomicBool>,
     closed: AtomicBool,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
@@ -123,6 +125,7 @@ impl Link {
         .await
         .map_err(|error| ConnectError::Failed(error.to_string()))?;
         let (session, sessions) = supervisor.sessions();
+        let chosen = supervisor.chosen();
         let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
@@ -131,6 +134,7 @@ impl Link {
             session,
             sessions,
             supervisor,
+            chosen,
             closed: AtomicBool::new(false),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
@@ -229,6 +233,11 @@ impl Link {
     /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
+    }
+
+    /// Says that the connection is about to be given up for no fault of its own.
+    pub(super) fn choose_loss(&self) {
+        self.chosen.store(true, Ordering::Relaxed);
     }
 
     /// Asks for a new connection, unless another caller has: once for each session is enough.

@@ -4,6 +4,7 @@
 //! whenever it can: after their second try, perhaps, or after a claim was deleted. So the server is told to forget the
 //! old connection before its successor is used.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -67,8 +68,17 @@ pub(super) struct Supervisor {
     last: Option<Peer>,
     number: u64,
     sessions: Arc<Sessions>,
-    /// Whether the loss of a connection was told, and no new one since.
-    is_lost: bool,
+    loss: Loss,
+    /// Says beforehand that the next loss is our own choice, and no fault.
+    chosen: Arc<AtomicBool>,
+}
+
+/// What is known of the loss of a connection, until there is a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    None,
+    Chosen,
+    Told,
 }
 
 impl Supervisor {
@@ -82,9 +92,20 @@ impl Supervisor {
     ) -> Result<Self, OpError> {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let sessions = Arc::new(watch::Sender::new(None));
-        let (last, number, is_lost) = (None, 0, false);
-        let mut new =
-            Self { client, name, role, counters, connection, lost, back, last, number, sessions, is_lost };
+        let mut new = Self {
+            client,
+            name,
+            role,
+            counters,
+            connection,
+            lost,
+            back,
+            last: None,
+            number: 0,
+            sessions,
+            loss: Loss::None,
+            chosen: Arc::default(),
+        };
         new.introduce().await?;
         Ok(new)
     }
@@ -92,6 +113,11 @@ impl Supervisor {
     /// To follow the sessions, and to end them.
     pub(super) fn sessions(&self) -> (watch::Receiver<Option<Session>>, Weak<Sessions>) {
         (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
+    }
+
+    /// To say that the next loss is our own choice.
+    pub(super) fn chosen(&self) -> Arc<AtomicBool> {
+        self.chosen.clone()
     }
 
     pub(super) async fn run(mut self) {
@@ -145,7 +171,8 @@ impl Supervisor {
             }
             self.number += 1;
             let Err(error) = self.introduce().await else {
-                if std::mem::take(&mut self.is_lost) {
+                self.chosen.store(false, Relaxed);
+                if std::mem::replace(&mut self.loss, Loss::None) == Loss::Told {
                     self.counters.reconnected();
                     events::connection_back(self.role.name());
                 }
@@ -162,7 +189,11 @@ impl Supervisor {
 
     /// Once for each loss, however many ways there are to hear of it.
     fn tell_loss(&mut self, why: &str) {
-        if !std::mem::replace(&mut self.is_lost, true) {
+        if self.loss != Loss::None {
+            return;
+        }
+        self.loss = if self.chosen.swap(false, Relaxed) { Loss::Chosen } else { Loss::Told };
+        if self.loss == Loss::Told {
             self.counters.failed(format_args!("connection for {}", self.role.name()), why);
             events::connection_lost(self.role.name(), why);
         }
