@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -61,6 +61,8 @@ pub(crate) struct Link {
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
+    /// Whether the next loss of the connection is our own choice.
+    chosen: Arc<AtomicBool>,
     closed: AtomicBool,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
@@ -129,6 +131,7 @@ impl Link {
             })?;
         let (session, sessions) = supervisor.sessions();
         let trouble = supervisor.trouble();
+        let chosen = supervisor.chosen();
         let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
         Ok(Self {
             client,
@@ -139,6 +142,7 @@ impl Link {
             session,
             sessions,
             supervisor,
+            chosen,
             closed: AtomicBool::new(false),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
@@ -248,6 +252,11 @@ impl Link {
     /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
+    }
+
+    /// Says that the connection is about to be given up for no fault of its own.
+    pub(super) fn choose_loss(&self) {
+        self.chosen.store(true, Ordering::Relaxed);
     }
 
     /// Asks for a new connection, unless another caller has: once for each session is enough.

@@ -4,6 +4,7 @@
 //! whenever it can: after their second try, perhaps, or after a claim was deleted. So the server is told to forget the
 //! old connection before its successor is used.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -111,8 +112,17 @@ pub(super) struct Supervisor {
     begun: Instant,
     sessions: Arc<Sessions>,
     trouble: Trouble,
-    /// Whether the loss of a connection was told, and no new one since.
-    is_lost: bool,
+    loss: Loss,
+    /// Says beforehand that the next loss is our own choice, and no fault.
+    chosen: Arc<AtomicBool>,
+}
+
+/// What is known of the loss of a connection, until there is a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    None,
+    Chosen,
+    Told,
 }
 
 impl Supervisor {
@@ -139,7 +149,8 @@ impl Supervisor {
             begun,
             sessions: Arc::new(watch::Sender::new(None)),
             trouble: Trouble::default(),
-            is_lost: false,
+            loss: Loss::None,
+            chosen: Arc::default(),
         };
         new.introduce().await?;
         Ok(new)
@@ -153,6 +164,11 @@ impl Supervisor {
     /// To tell why there is no session.
     pub(super) fn trouble(&self) -> Trouble {
         self.trouble.clone()
+    }
+
+    /// To say that the next loss is our own choice.
+    pub(super) fn chosen(&self) -> Arc<AtomicBool> {
+        self.chosen.clone()
     }
 
     pub(super) async fn run(mut self) {
@@ -219,7 +235,8 @@ impl Supervisor {
             }
             self.number += 1;
             let Err(error) = self.introduce().await else {
-                if std::mem::take(&mut self.is_lost) {
+                self.chosen.store(false, Relaxed);
+                if std::mem::replace(&mut self.loss, Loss::None) == Loss::Told {
                     self.shared.counters.reconnected();
                     events::connection_back(self.role.name());
                 }
@@ -243,7 +260,11 @@ impl Supervisor {
     /// Told once for each loss, however many ways there are to hear of it; the last reason is kept.
     fn tell_loss(&mut self, why: &str) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
-        if !std::mem::replace(&mut self.is_lost, true) {
+        if self.loss != Loss::None {
+            return;
+        }
+        self.loss = if self.chosen.swap(false, Relaxed) { Loss::Chosen } else { Loss::Told };
+        if self.loss == Loss::Told {
             self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
             events::connection_lost(self.role.name(), why);
         }

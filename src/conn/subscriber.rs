@@ -265,6 +265,7 @@ impl Subscriber {
         if !matches!(error, OpError::Server(_)) {
             return;
         }
+        self.link.choose_loss();
         if !std::mem::replace(&mut self.is_failing, true) {
             events::announcements_failing(error);
             self.link.note("SUBSCRIBE", error);
