@@ -18,6 +18,9 @@ use redelay_fixture::Server;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
+/// How many drop calls at the same time, so that the thousands are over in a second or two.
+const DROPPING: usize = 8;
+
 /// Drops calls at each of their polls, while a producer puts and offers, and others take, in the same client and in
 /// another one.
 fn drop_under_load(victim: Call) {
@@ -34,14 +37,17 @@ fn drop_under_load(victim: Call) {
         runtime.block_on(async {
             let queues = Queues::of(&server).await;
             let others = Queues::of(&server).await;
-            let ledger = Ledger::with_room(6);
+            let ledger = Ledger::with_room(2 * (DROPPING + 2));
             let takers = [
                 tokio::spawn(ledger.clone().keep_taking(queues.clone(), take)),
                 tokio::spawn(ledger.clone().keep_taking(others.clone(), poll_any)),
             ];
             let producer = tokio::spawn(produce(ledger.clone(), queues.clone()));
-            let dropping = tokio::spawn(drop_calls(ledger.clone(), queues.clone(), victim));
-            dropping.await.unwrap();
+            let dropping = [(); DROPPING]
+                .map(|()| tokio::spawn(drop_calls(ledger.clone(), queues.clone(), victim, DROPS / DROPPING)));
+            for dropping in dropping {
+                dropping.await.unwrap();
+            }
             ledger.over.cancel();
             let produced = producer.await.unwrap();
             for taker in takers {
@@ -208,7 +214,7 @@ fn keeps_the_order(victim: impl AsyncFn(Ledger, Queues)) {
 #[test]
 fn a_single_taker_keeps_the_order() {
     let call: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call).await);
+    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
 }
 
 #[test]
@@ -216,14 +222,14 @@ fn a_single_drainer_keeps_the_order() {
     let call: Call = |queues| {
         async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
     };
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call).await);
+    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
 }
 
 #[test]
 fn a_single_taker_with_a_timeout_keeps_the_order() {
     let call: Call =
         |queues| async move { Vec::from_iter(queues.ready.poll_timeout(ms(1)).await.unwrap()) }.boxed();
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call).await);
+    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
 }
 
 #[test]
@@ -237,7 +243,7 @@ fn a_single_taker_that_looks_before_it_waits_keeps_the_order() {
         }
         .boxed()
     };
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call).await);
+    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
 }
 
 #[test]

@@ -1,14 +1,23 @@
-//! Faults under load: what was acknowledged is delivered, once, and nothing needs a restart. How long it took is printed.
+//! Faults under load: what was acknowledged is delivered, once, and nothing needs a restart. How long it took is
+//! printed, of passing tests too.
 //!
 //! One loss is allowed, and counted: what the server had popped for a connection that died before the reply came.
 
 #[path = "faults/load.rs"]
 mod load;
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use load::Load;
 use redelay_fixture::{Server, until_async_within};
+
+/// `println!`, but for passing tests, too, whose output is not shown otherwise.
+macro_rules! report {
+    ($($what:tt)+) => {{
+        let _ = writeln!(std::io::stdout(), $($what)+);
+    }};
+}
 
 /// The ids of the clients for which `wanted` holds, by their line in CLIENT LIST.
 fn clients(server: &Server, wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -47,7 +56,7 @@ async fn kill_repeatedly(
     }
     let outcome = load.finish(&server).await;
     recovery.sort();
-    println!(
+    report!(
         "{what}: {killed} kills, {} offers acknowledged, {} unknown, {} refused, {} lost; going on after {:?} (median), {:?} (max)",
         outcome.acknowledged,
         outcome.unknown,
@@ -94,7 +103,7 @@ async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFn
     let took = begun.elapsed();
     let recovery = load.goes_on(200).await;
     let outcome = load.finish(&server).await;
-    println!(
+    report!(
         "{what}: took {took:?}, going on {recovery:?} after it; {} offers acknowledged, {} unknown, {} refused, {} lost",
         outcome.acknowledged,
         outcome.unknown,
@@ -157,7 +166,7 @@ async fn restart_with_aof() {
         recovery.push(load.goes_on(50).await);
     }
     let outcome = load.finish(&server).await;
-    println!(
+    report!(
         "restart with AOF: going on after {recovery:?}; {} offers acknowledged, {} unknown, {} refused, {} lost",
         outcome.acknowledged,
         outcome.unknown,

@@ -15,8 +15,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// How many futures each test drops in each kind of runtime.
-pub(crate) const DROPS: usize = 200;
+/// How many futures each test drops in each kind of runtime: thousands in both, for each kind of call.
+pub(crate) const DROPS: usize = 1000;
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -167,10 +167,10 @@ pub(crate) fn each_once(acknowledged: impl IntoIterator<Item = i64>, mut found: 
     assert!(lost.is_empty() && doubled.is_empty(), "lost: {lost:?}, doubled: {doubled:?}");
 }
 
-/// Drops so many calls as it should, or stops when one has waited for so long that something must be lost.
-pub(crate) async fn drop_calls(ledger: Ledger, queues: Queues, call: Call) {
+/// Drops so many calls, or stops when one has waited for so long that something must be lost.
+pub(crate) async fn drop_calls(ledger: Ledger, queues: Queues, call: Call, drops: usize) {
     let (mut n, mut dropped) = (0, 0);
-    while dropped < DROPS {
+    while dropped < drops {
         match soon(drop_at(Moment::number(n), call(queues.clone()))).await {
             Some(Some(elements)) => ledger.receive(elements),
             Some(None) => dropped += 1,
