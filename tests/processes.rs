@@ -1,0 +1,101 @@
+//! Many processes on one queue: one of them moves for all, and when it stops, another does.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay_fixture::{Program, Server, until, until_async};
+
+const PROCESSES: usize = 16;
+/// Between due times.
+const GAP: Duration = Duration::from_millis(60);
+
+/// A process that watches the queue; started by the test below.
+#[tokio::test]
+#[ignore = "a part of another test, in a process of its own"]
+async fn watches() {
+    let [url, name] = ["URL", "NAME"].map(|name| std::env::var(name).expect("started by a test"));
+    let client = Client::builder().url(url).client_name(name).connect().await.unwrap();
+    let _delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    std::future::pending::<()>().await;
+}
+
+fn name(process: usize) -> String {
+    format!("watcher-{process:02}")
+}
+
+/// The process whose command connection was used last.
+fn leader(server: &Server) -> usize {
+    let clients: String = server.get(["CLIENT", "LIST"]);
+    let mut idle: Vec<(u64, usize)> = Vec::new();
+    for client in clients.lines().filter(|client| client.contains(" cmd=evalsha")) {
+        let field = |name: &str| client.split(' ').find_map(|field| field.strip_prefix(name));
+        if let (Some(name), Some(seconds)) = (field("name=watcher-"), field("idle=")) {
+            idle.push((seconds.parse().unwrap(), name.parse().unwrap()));
+        }
+    }
+    idle.sort_unstable();
+    idle[0].1
+}
+
+/// Offers so many, each due a little later than the one before, and takes them; returns how late each was.
+async fn deliver(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>, number: i64) -> Vec<Duration> {
+    let first = SystemTime::now() + GAP * 5;
+    let dues: Vec<SystemTime> = (0..number).map(|n| first + GAP * n as u32).collect();
+    for (n, due) in (0..).zip(&dues) {
+        delayed.offer_at(&n, *due).await.unwrap();
+    }
+    let mut late = Vec::new();
+    for (n, due) in (0..).zip(&dues) {
+        assert_eq!(ready.take().await.unwrap(), n);
+        late.push(due.elapsed().unwrap_or_default());
+    }
+    late
+}
+
+#[tokio::test]
+async fn one_call_for_each_due_entry_and_another_takes_over() {
+    let server = Server::start();
+    let url = server.url();
+    let mut programs: Vec<_> = (0..PROCESSES)
+        .map(|process| Program::start_ignored_test("watches", &[("URL", &url), ("NAME", &name(process))]))
+        .collect();
+    let channel = "redisson_delay_queue_channel:{q}";
+    until("all watch", || server.subscribers(channel) == PROCESSES as u64);
+    let client = Client::builder().url(&url).transfer(false).connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    deliver(&ready, &delayed, 30).await;
+
+    let (before, begun) = (server.command_calls("evalsha"), Instant::now());
+    const NUMBER: i64 = 50;
+    let mut late = deliver(&ready, &delayed, NUMBER).await;
+    // The offers, and now and then a sweep, are calls, too.
+    let sweeps = PROCESSES as u64 * (1 + begun.elapsed().as_secs() / 60);
+    let calls = server.command_calls("evalsha") - before - NUMBER as u64 - sweeps.min(PROCESSES as u64);
+    late.sort_unstable();
+    println!(
+        "{PROCESSES} processes: {calls} calls for {NUMBER} entries; late by {:?} at most",
+        late[late.len() - 1]
+    );
+    assert!(calls <= 2 * NUMBER as u64, "{calls} calls for {NUMBER} entries");
+
+    for kill in [false, true] {
+        let leader = leader(&server);
+        if kill {
+            // Dropped, it is killed.
+            programs[leader] = Program::start_ignored_test("none of this name", &[]);
+        } else {
+            programs[leader].freeze();
+        }
+        let late = deliver(&ready, &delayed, 20).await;
+        let what = if kill { "killed" } else { "stopped" };
+        println!(
+            "the one that moved is {what}: the next entries are late by {:?}, then {:?}",
+            late[0],
+            late.iter().skip(1).max()
+        );
+        assert!(late.iter().all(|late| *late < Duration::from_secs(5)));
+        programs[leader].thaw();
+    }
+    until_async("nothing is left", || async { delayed.is_empty().await.unwrap() }).await;
+}
