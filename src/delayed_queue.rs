@@ -1,7 +1,7 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! Here are offering and tickets. Looking at what is pending is in `reading.rs`, and what takes entries out
-//! before they are due in `removal.rs`.
+//! Here are offering and tickets. Looking at what is pending is in `reading.rs`, what takes entries out before
+//! they are due in `removal.rs`, and what nobody can read in `quarantine.rs`.
 
 mod offer;
 mod quarantine;

@@ -28,19 +28,30 @@
 //! under its *due* time, and in the *ordered list*. The earliest due time is the *head*. A *transfer* moves what is due
 //! to the *target*, the list that takers read.
 //!
+//! # Watching
+//!
+//! [`Client::stats`] and [`DelayedQueue::stats`] tell in numbers how a client and a queue are. The names of events and
+//! spans are in `docs/watching.md`, and what to do when something is wrong in `docs/troubleshooting.md`.
+//!
 //! # Features
 //!
 //! | feature | default | gives |
 //! |---|---|---|
 //! | `json` | yes | `codec::Json` |
 //! | `msgpack` | yes | `codec::MsgPack` |
-//! | `tracing` | yes | events for the `tracing` crate, target `redelay` |
+//! | `tracing` | yes | events and spans for the `tracing` crate, target `redelay` |
 //! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+#[cfg(doctest)]
+#[doc = include_str!("../docs/watching.md")]
+struct WatchingExamples;
+#[cfg(doctest)]
+#[doc = include_str!("../docs/troubleshooting.md")]
+struct TroubleshootingExamples;
 
 // The public handles.
 mod blocking_queue;

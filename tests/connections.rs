@@ -58,6 +58,7 @@ async fn as_a_user_with_few_rights() {
         "~redelay:*{q}*",
         "resetchannels",
         "&redisson_delay_queue_channel:{q}",
+        "&redelay:moved:{q}",
         "-@all",
         "+@connection",
         "+@list",

@@ -131,3 +131,37 @@ async fn another_name_is_another_queue() {
     assert_eq!(server.keys(), [b"shop:q".to_vec()]);
     drop(client);
 }
+
+#[tokio::test]
+async fn without_client_id_there_is_no_connection() {
+    let server = Server::start();
+    let acl = ["ACL", "SETUSER", "nobody", "on", ">secret", "allkeys", "allchannels", "+@all", "-client"];
+    server.cmd(acl);
+    let url = format!("redis://nobody:secret@127.0.0.1:{}", server.port());
+    let connecting = Client::builder().url(url).connect_timeout(ms(300)).connect();
+    let error = soon(connecting).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("NOPERM"), "{error}");
+    let (client, ready, delayed) = queues(&server, "nobody", &["-client", "+client|id"]).await;
+    delayed.offer(&1, ms(1)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    drop(client);
+}
+
+/// The sort of script that the documentation has for it.
+#[tokio::test]
+async fn phantoms_are_removed_and_nothing_else() {
+    let server = Server::start();
+    let (_client, _ready, delayed) = queues(&server, "user", &[]).await;
+    delayed.offer(&1, HOUR).await.unwrap();
+    server.cmd(["RPUSH", "redisson_delay_queue:{q}", "phantom", "phantom"]);
+    delayed.offer(&2, HOUR).await.unwrap();
+    let documentation = include_str!("../docs/troubleshooting.md");
+    let script = documentation.split("redis-cli EVAL \"").nth(1).and_then(|rest| rest.split('"').next());
+    let script = script.expect("the script").replace("\\\n", "\n");
+    let removed: usize =
+        server.get(["EVAL", &script, "2", "redisson_delay_queue_timeout:{q}", "redisson_delay_queue:{q}"]);
+    assert_eq!(removed, 2);
+    let stats = delayed.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.listed), (2, 2));
+    assert_eq!(delayed.read_all().await.unwrap(), [1, 2]);
+}

@@ -36,8 +36,8 @@ pub struct Quarantined {
 }
 
 impl Quarantined {
-    /// The whole entry, as it was found: an id, a length and a payload, if it were one. See `DESIGN.md` for the
-    /// layouts that can be read.
+    /// The whole entry, as it was found: an id, a length and a payload, if it were one. The
+    /// layouts that can be read are those of [`EntryFormat`](crate::EntryFormat).
     ///
     /// # Examples
     /// ```no_run

@@ -227,7 +227,8 @@ impl<T: 'static> DelayedQueue<T> {
         payload.map(|payload| self.queue.decode(VERB, payload)).transpose()
     }
 
-    /// Drops everything that is pending; whether there was anything. What is ready stays.
+    /// Drops everything that is pending; whether there was anything. What is ready stays, and so does what is
+    /// quarantined.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
