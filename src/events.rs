@@ -23,47 +23,73 @@ macro_rules! event {
 
 /// A transfer failed, and will be tried again.
 pub(crate) fn transfer_failing(keys: &Keys, error: &OpError) {
-    event!(warn, "redelay.transfer.failing", (keys, error) => queue = %name(keys), %error, "transfer failing, trying again");
+    event!(warn, "redelay.transfer.failing", (keys, error) =>
+        queue = %name(keys), %error,
+        "transfer failing, trying again"
+    );
 }
 
 /// The first transfer that succeeded after failing ones.
 pub(crate) fn transfer_recovered(keys: &Keys) {
-    event!(info, "redelay.transfer.recovered", (keys) => queue = %name(keys), "transfer recovered");
+    event!(info, "redelay.transfer.recovered", (keys) =>
+        queue = %name(keys),
+        "transfer recovered"
+    );
 }
 
 /// Entries that nobody can read were set aside, for the first time in this queue.
 pub(crate) fn quarantined(keys: &Keys, entries: i64) {
-    event!(warn, "redelay.quarantined", (keys, entries) => queue = %name(keys), entries, "malformed entries quarantined; further ones are counted, not told");
+    event!(warn, "redelay.quarantined", (keys, entries) =>
+        queue = %name(keys), entries,
+        "malformed entries quarantined; further ones are counted, not told"
+    );
 }
 
 /// Blocking pops fail, and will be tried again.
 pub(crate) fn pops_failing(error: &OpError) {
-    event!(warn, "redelay.pops.failing", (error) => %error, "blocking pops failing, trying again");
+    event!(warn, "redelay.pops.failing", (error) =>
+        %error,
+        "blocking pops failing, trying again"
+    );
 }
 
 /// The server does not let us listen to the announcements of some queue. Its entries are found by sweeps only.
 pub(crate) fn announcements_failing(error: &OpError) {
-    event!(warn, "redelay.announcements.failing", (error) => %error, "announcements failing, trying again");
+    event!(warn, "redelay.announcements.failing", (error) =>
+        %error,
+        "announcements failing, trying again"
+    );
 }
 
 /// The announcements of all queues are listened to, after some were not.
 pub(crate) fn announcements_back() {
-    event!(info, "redelay.announcements.recovered", () => "announcements back");
+    event!(info, "redelay.announcements.recovered", () =>
+        "announcements back"
+    );
 }
 
 /// A payload whose taker is gone could not be put back yet.
 pub(crate) fn give_back_failing(keys: &Keys, error: &OpError) {
-    event!(warn, "redelay.give_back.failing", (keys, error) => queue = %name(keys), %error, "giving a payload back failed, trying again");
+    event!(warn, "redelay.give_back.failing", (keys, error) =>
+        queue = %name(keys), %error,
+        "giving a payload back failed, trying again"
+    );
 }
 
 /// A connection is lost, and will be made anew.
 pub(crate) fn connection_lost(connection: &str, error: &str) {
-    event!(warn, "redelay.connection.lost", (connection, error) => connection, error, "connection lost, connecting again");
+    event!(warn, "redelay.connection.lost", (connection, error) =>
+        connection, error,
+        "connection lost, connecting again"
+    );
 }
 
 /// A lost connection is made anew.
 pub(crate) fn connection_back(connection: &str) {
-    event!(info, "redelay.connection.recovered", (connection) => connection, "connection back");
+    event!(info, "redelay.connection.recovered", (connection) =>
+        connection,
+        "connection back"
+    );
 }
 
 /// How a queue is called, on the server.
