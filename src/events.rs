@@ -46,17 +46,18 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
 }
 
 /// A first try to connect failed; there will be more.
-pub(crate) fn connecting_failing(server: &str, why: &str) {
-    #[cfg(feature = "tracing")]
-    tracing::warn!(target: "redelay", %server, %why, "no connection yet, trying again");
-    #[cfg(not(feature = "tracing"))]
-    let _ = (server, why);
+pub(crate) fn connecting_failing(server: &str, error: &str) {
+    event!(warn, "redelay.connection.failing", (server, error) =>
+        server, error,
+        "no connection yet, trying again"
+    );
 }
 
 /// The first blocking pop that succeeded after failing ones.
 pub(crate) fn pops_recovered() {
-    #[cfg(feature = "tracing")]
-    tracing::info!(target: "redelay", "blocking pops recovered");
+    event!(info, "redelay.pops.recovered", () =>
+        "blocking pops recovered"
+    );
 }
 
 /// Blocking pops fail, and will be tried again.
