@@ -294,7 +294,14 @@ async fn whatever_is_documented_is_told() {
 
     delayed.offer(&3, ms(1)).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 3);
+    until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
     client.shutdown().await;
+
+    // A server that is not there.
+    let nobody = Client::builder().url("redis://127.0.0.1:1").connect_timeout(ms(200)).connect().await;
+    assert!(nobody.unwrap_err().is_unavailable());
+    assert_eq!(times("redelay.connection.failing"), 1);
+    assert_eq!(listener.named("redelay.connection.failing")[0].fields["server"], "127.0.0.1:1");
     let told = listener.all();
     is_documented(&told);
     let names: BTreeSet<_> = told.iter().map(|told| told.name).collect();
