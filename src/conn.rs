@@ -20,7 +20,7 @@ pub(crate) use reply::{OpError, Reply};
 pub(crate) use subscriber::{Channels, Notice};
 
 use link::Role;
-use session::Session;
+use session::{Demotion, Session};
 use std::time::Duration;
 
 /// The oldest server with every command that is used (`LPOP key count`, `LPOS`, `BLMOVE`).
@@ -61,26 +61,28 @@ impl Command {
 pub(crate) struct Conn {
     options: Arc<Options>,
     commands: Arc<Link>,
+    demotion: Demotion,
 }
 
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
         let options = Arc::new(options);
-        let commands = Link::open(&options, Role::Commands).await?;
-        let conn = Self { options, commands: Arc::new(commands) };
+        let demotion = Demotion::none_yet();
+        let commands = Link::open(&options, Role::Commands, &demotion).await?;
+        let conn = Self { options, commands: Arc::new(commands), demotion };
         conn.check_version().await?;
         Ok(conn)
     }
 
     /// A connection of its own for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Blocking).await
+        Link::open_once(&self.options, Role::Blocking, &self.demotion).await
     }
 
     /// A connection of its own for subscriptions. Tries once.
     async fn open_subscriber(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Subscriber).await
+        Link::open_once(&self.options, Role::Subscriber, &self.demotion).await
     }
 
     /// Runs a command at most once.

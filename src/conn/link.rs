@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::session::{Demotion, HANDSHAKE_TIMEOUT, Supervisor};
 use super::{Command, ConnectError, OpError, Options, Reply, Session};
 
 /// How long one try to open a socket may take.
@@ -44,6 +44,7 @@ pub(crate) struct Link {
     /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
+    demotion: Demotion,
     closed: AtomicBool,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
@@ -59,11 +60,15 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
     /// What waiting does not mend (credentials, TLS) fails at once.
-    pub(super) async fn open(options: &Options, role: Role) -> Result<Self, ConnectError> {
+    pub(super) async fn open(
+        options: &Options,
+        role: Role,
+        demotion: &Demotion,
+    ) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
         loop {
-            match Self::open_once(options, role).await {
+            match Self::open_once(options, role, demotion).await {
                 Err(ConnectError::Failed(_)) if Instant::now() + pause < deadline => {}
                 result => return result,
             }
@@ -73,7 +78,12 @@ impl Link {
     }
 
     /// Connects, or says why not.
-    pub(super) async fn open_once(options: &Options, role: Role) -> Result<Self, ConnectError> {
+    pub(super) async fn open_once(
+        options: &Options,
+        role: Role,
+        demotion: &Demotion,
+    ) -> Result<Self, ConnectError> {
+        let begun = Instant::now();
         let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
         let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT);
         // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
@@ -92,7 +102,8 @@ impl Link {
             Ok(Err(error)) => return Err(refusal(&error)),
             Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
         }
-        let supervisor = Supervisor::start(client.clone(), options.client_name.clone(), connection)
+        let name = options.client_name.clone();
+        let supervisor = Supervisor::start(client.clone(), name, connection, begun, demotion.clone())
             .await
             .map_err(|error| ConnectError::Failed(error.to_string()))?;
         let (session, sessions) = supervisor.sessions();
@@ -103,6 +114,7 @@ impl Link {
             session,
             sessions,
             supervisor,
+            demotion: demotion.clone(),
             closed: AtomicBool::new(false),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
@@ -142,6 +154,7 @@ impl Link {
                 let reply = Reply::of_frame(frame);
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.contains("READONLY")) {
                     // The server was demoted: whoever is the master now answers at the same address.
+                    session.into_iter().for_each(|session| self.demotion.found_by(session));
                     self.give_up(session);
                 }
                 return reply;

@@ -14,7 +14,7 @@ use fred::types::config::Server;
 use fred::types::{ClusterHash, CustomCommand};
 use tokio::sync::broadcast::error::RecvError::Closed;
 use tokio::sync::{broadcast, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{OpError, Reply};
@@ -23,6 +23,9 @@ use super::{OpError, Reply};
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
 const PROBE: Duration = Duration::from_millis(500);
+/// How old a connection is at least before it is given up for what another one was told: while nobody is the master,
+/// they must not keep each other reconnecting.
+const YOUNG: Duration = Duration::from_secs(1);
 
 /// One life of a connection, from one reconnection to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +34,45 @@ pub(crate) struct Session {
     pub(crate) number: u64,
     /// The server's id of this connection, for `CLIENT UNBLOCK`.
     pub(crate) client_id: i64,
+    /// It was opened after this, and what it replaces has ended then.
+    begun: Instant,
 }
 
 type Sessions = watch::Sender<Option<Session>>;
+
+/// When a server was last found to be demoted, by any of the connections that share this. Whoever is the master now
+/// answers at the same address, but connections to the old one may stand for as long as it lives; a subscriber's would,
+/// for nobody tells a subscriber.
+#[derive(Clone, Debug)]
+pub(super) struct Demotion(Arc<watch::Sender<Option<Instant>>>);
+
+impl Demotion {
+    pub(super) fn none_yet() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+
+    /// One that the session has found. What it says was known already if the session is an old one.
+    pub(super) fn found_by(&self, session: Session) {
+        let unknown = |found: &Option<Instant>| found.is_none_or(|found| found <= session.begun);
+        self.0.send_if_modified(|found| {
+            let news = unknown(found);
+            if news {
+                *found = Some(Instant::now());
+            }
+            news
+        });
+    }
+
+    /// Waits until one was found after the session's beginning, and the session is no longer young.
+    async fn concerns(&self, session: Option<Session>) {
+        let Some(session) = session else { return };
+        let mut found = self.0.subscribe();
+        let since = |found: &Option<Instant>| found.is_some_and(|found| found > session.begun);
+        // The sender is in `self`.
+        let _ = found.wait_for(since).await.map(drop);
+        sleep_until(session.begun + YOUNG).await;
+    }
+}
 
 /// How the server tells a connection from all others, those of its life before a restart included.
 struct Peer {
@@ -61,19 +100,25 @@ pub(super) struct Supervisor {
     /// The connection that was introduced last, if the server has told its address.
     last: Option<Peer>,
     number: u64,
+    /// When the present connection was not yet open.
+    begun: Instant,
     sessions: Arc<Sessions>,
+    demotion: Demotion,
 }
 
 impl Supervisor {
-    /// Begins the first session of a client that has connected.
+    /// Begins the first session of a client that has connected since `begun`.
     pub(super) async fn start(
         client: Client,
         name: String,
         connection: AbortOnDropHandle<Result<(), FredError>>,
+        begun: Instant,
+        demotion: Demotion,
     ) -> Result<Self, OpError> {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let sessions = Arc::new(watch::Sender::new(None));
-        let mut new = Self { client, name, connection, lost, back, last: None, number: 0, sessions };
+        let mut new =
+            Self { client, name, connection, lost, back, last: None, number: 0, begun, sessions, demotion };
         new.introduce().await?;
         Ok(new)
     }
@@ -86,15 +131,22 @@ impl Supervisor {
     pub(super) async fn run(mut self) {
         let mut given_up = self.sessions.subscribe();
         loop {
-            let connected = self.sessions.borrow().is_some();
+            let session = *self.sessions.borrow();
+            let connected = session.is_some();
             let mut probing = false;
             tokio::select! {
                 // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
                 biased;
+                // From here on it probes, should no reconnection be told of.
+                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => {
+                    self.begun = Instant::now();
+                    continue;
+                }
                 lost = self.lost.recv() => {
                     if matches!(lost, Err(Closed)) {
                         break;
                     }
+                    self.begun = Instant::now();
                     self.sessions.send_replace(None);
                     continue;
                 }
@@ -105,8 +157,12 @@ impl Supervisor {
                     // A forced reconnection tells of no loss.
                     self.sessions.send_replace(None);
                 }
-                // From here on it probes, should no reconnection be told of.
-                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => continue,
+                () = self.demotion.concerns(session), if connected => {
+                    self.begun = Instant::now();
+                    self.sessions.send_replace(None);
+                    self.force_reconnection();
+                    continue;
+                }
                 // Until the library has a connection again, the introduction would only wait in its queue.
                 () = sleep(PROBE), if !connected => {
                     if !self.client.is_connected() {
@@ -115,6 +171,7 @@ impl Supervisor {
                     probing = true;
                 }
                 ended = &mut self.connection => {
+                    self.begun = Instant::now();
                     self.sessions.send_replace(None);
                     // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
                     // configuration. A queue must not stop for that.
@@ -130,11 +187,16 @@ impl Supervisor {
             let Err(error) = self.introduce().await else { continue };
             if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
                 // Nobody else watches a connection before it has a session.
-                let client = self.client.clone();
-                tokio::spawn(async move { client.force_reconnection().await });
+                self.force_reconnection();
             }
         }
         self.sessions.send_replace(None);
+    }
+
+    /// Its future ends with the reconnection, which is told of.
+    fn force_reconnection(&self) {
+        let client = self.client.clone();
+        tokio::spawn(async move { client.force_reconnection().await });
     }
 
     /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.
@@ -164,7 +226,7 @@ impl Supervisor {
         // A user may lack the right to the others: then it has no name, or what is left of the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
-        self.sessions.send_replace(Some(Session { number: self.number, client_id }));
+        self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));
         Ok(())
     }
 }
@@ -172,6 +234,33 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::future::poll_immediate;
+    use std::pin::pin;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_demotion_concerns_sessions_that_began_before_it() {
+        let demotion = Demotion::none_yet();
+        let begun_now = || Session { number: 0, client_id: 0, begun: Instant::now() };
+        let concerns = async |session| poll_immediate(pin!(demotion.concerns(Some(session)))).await.is_some();
+        let ms = Duration::from_millis;
+
+        let (found, other) = (begun_now(), begun_now());
+        advance(ms(5_000)).await;
+        assert!(!concerns(other).await);
+        demotion.found_by(found);
+        assert!(concerns(other).await);
+
+        advance(ms(1)).await;
+        let new = begun_now();
+        advance(ms(1)).await;
+        demotion.found_by(other);
+        assert!(!concerns(new).await, "what an old session finds is known");
+        demotion.found_by(new);
+        assert!(!concerns(new).await, "it is young");
+        advance(YOUNG).await;
+        assert!(concerns(new).await);
+    }
 
     #[test]
     fn peer_is_read_from_client_info() {

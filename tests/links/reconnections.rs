@@ -125,6 +125,10 @@ async fn a_failover_needs_no_restart() {
         soon(queues.ready.put(&3)).await.unwrap();
         assert_eq!(new.list("q"), [b"3"]);
         assert_eq!(soon(take()).await.unwrap().unwrap(), 3);
+        // Nobody tells a subscriber that its server was demoted.
+        let channel = "redisson_delay_queue_channel:{q}";
+        until_async("it listens there", || async { new.subscribers(channel) == 1 }).await;
+        assert_eq!(old.subscribers(channel), 0);
     }
 }
 
