@@ -14,7 +14,10 @@ PACKAGE_FLAGS ?=
 # An example that hangs must not hang all.
 TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 
-.PHONY: help demo test setup lint components docs features examples package ci
+# How long `make soak` runs.
+SECONDS ?= 600
+
+.PHONY: help demo test soak setup lint components docs features examples package ci
 .NOTPARALLEL:
 
 help: ## this list
@@ -31,6 +34,9 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 		echo "REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %)"; \
 		REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %); \
 	done
+
+soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
+	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
 
 setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
 	scripts/servers.sh

@@ -305,6 +305,33 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::future::poll_immediate;
+    use std::pin::pin;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_demotion_concerns_sessions_that_began_before_it() {
+        let demotion = Demotion::none_yet();
+        let begun_now = || Session { number: 0, client_id: 0, begun: Instant::now() };
+        let concerns = async |session| poll_immediate(pin!(demotion.concerns(Some(session)))).await.is_some();
+        let ms = Duration::from_millis;
+
+        let (found, other) = (begun_now(), begun_now());
+        advance(ms(5_000)).await;
+        assert!(!concerns(other).await);
+        demotion.found_by(found);
+        assert!(concerns(other).await);
+
+        advance(ms(1)).await;
+        let new = begun_now();
+        advance(ms(1)).await;
+        demotion.found_by(other);
+        assert!(!concerns(new).await, "what an old session finds is known");
+        demotion.found_by(new);
+        assert!(!concerns(new).await, "it is young");
+        advance(YOUNG).await;
+        assert!(concerns(new).await);
+    }
 
     #[test]
     fn peer_is_read_from_client_info() {

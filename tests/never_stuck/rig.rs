@@ -1,0 +1,157 @@
+//! Runs a plan: the load, the faults one after the other, and the wait until all is as it should be.
+
+use std::time::{Duration, Instant};
+
+use redelay_fixture::{Proxy, Server};
+use tokio::time::{sleep, timeout};
+
+use crate::faults::{Way, name};
+use crate::load::{Ledger, Load, QUEUE, Queues};
+use crate::oracle::{Offered, Price};
+use crate::plan::{Key, Plan};
+
+/// After the last fault has ended, everything is delivered within this time, and so is what is offered then.
+///
+/// What decides it: a pop that is parked on a connection that fell silent is given up 3 s after its slice of 10 s; a
+/// silent subscriber is, 3 s after the ping that comes every 10 s. The next connection has 3 s to introduce itself.
+/// A server that was away is tried again at least every 5 s, though no fault here lasts long enough for that pause. The
+/// rest is for a busy machine. Nothing may depend on a sweep, which comes after a minute.
+pub(crate) const BOUND: Duration = Duration::from_secs(25);
+
+/// What a good run has shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) acknowledged: usize,
+    pub(crate) unknown: usize,
+    pub(crate) refused: usize,
+    pub(crate) taken: usize,
+    pub(crate) lost: usize,
+    /// Whether what is lost was forgotten by the server.
+    pub(crate) forgot: bool,
+    pub(crate) dead_pops: usize,
+    /// From the end of the last fault until everything was delivered, new offers included.
+    pub(crate) recovery: Duration,
+}
+
+/// # Errors
+/// Fails with a sentence that says what went wrong.
+pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
+    let server = Server::builder().appendonly(plan.is_durable).start();
+    let proxy = Proxy::start(server.port());
+    let way = Way { server, proxy };
+    let mut load = Load::start(plan, &way.proxy.url()).await;
+    for step in &plan.steps {
+        sleep(step.after).await;
+        way.suffer(step.fault, step.lasts).await;
+    }
+
+    let report = finish(&way.server, &way.proxy, &mut load, plan.forgets()).await?;
+    let quarantined: usize = way.server.get(["LLEN", &name(Key::Quarantine)]);
+    if !plan.forgets() && quarantined != 2 * plan.poisons() {
+        return Err(format!("{quarantined} in the quarantine, two each of {} poisons", plan.poisons()));
+    }
+    Ok(report)
+}
+
+/// When all faults have ended: waits until everything is delivered, ends all clients, and judges.
+///
+/// # Errors
+/// Fails with a sentence that says what went wrong.
+pub(crate) async fn finish(
+    server: &Server,
+    proxy: &Proxy,
+    load: &mut Load,
+    forgot: bool,
+) -> Result<Report, String> {
+    let begun = Instant::now();
+    load.stop_offering().await;
+    let delivered = async {
+        until_empty(server).await;
+        for (_, queues) in &load.members {
+            probe(&load.ledger, queues).await;
+        }
+        until_empty(server).await;
+    };
+    if timeout(BOUND.saturating_sub(begun.elapsed()), delivered).await.is_err() {
+        return Err(format!("not all was delivered within {BOUND:?}: {}", left(server, &load.ledger)));
+    }
+    let recovery = begun.elapsed();
+    load.shut_down().await;
+
+    // All connections end, so that all pops that died are counted.
+    proxy.cut();
+    load.ledger.took(on_the_list(server));
+    load.ledger.took(pending(server));
+    let record = load.ledger.record();
+    let price = Price { dead_pops: proxy.dead_pops(), forgot };
+    let verdict = record.judge(price);
+    if !verdict.is_good() {
+        return Err(format!("{verdict}; {price:?}"));
+    }
+    Ok(Report {
+        acknowledged: record.count(Offered::Acknowledged),
+        unknown: record.count(Offered::Unknown),
+        refused: record.count(Offered::Refused),
+        taken: record.taken.len(),
+        lost: verdict.lost.len(),
+        forgot,
+        dead_pops: price.dead_pops,
+        recovery,
+    })
+}
+
+/// Waits until nothing is pending, and nothing is ready that nobody has taken.
+pub(crate) async fn until_empty(server: &Server) {
+    let keys = [Key::Target, Key::TimeoutSet, Key::OrderedList].map(name);
+    let exist = || server.get::<usize, _>(["EXISTS", &keys[0], &keys[1], &keys[2]]);
+    while exist() > 0 {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Offers until somebody has got one: the first may go to a pop of which only the server believes that somebody waits.
+async fn probe(ledger: &Ledger, queues: &Queues) {
+    let mut probes = Vec::new();
+    loop {
+        let offer = ledger.offer(queues, Duration::from_millis(5)).await;
+        probes.extend(offer.map(|(number, _)| number));
+        let taken = async {
+            while !ledger.record().taken.iter().any(|number| probes.contains(number)) {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        if timeout(Duration::from_secs(1), taken).await.is_ok() {
+            return;
+        }
+    }
+}
+
+fn on_the_list(server: &Server) -> Vec<i64> {
+    let payloads = server.list(QUEUE);
+    payloads.iter().map(|payload| String::from_utf8_lossy(payload).parse().expect("a number")).collect()
+}
+
+/// What was polled before it was due, and put back for nobody had read it.
+fn pending(server: &Server) -> Vec<i64> {
+    let payload = |entry: &Vec<u8>| {
+        let is_legacy = entry[8..16] == (entry.len() as u64 - 16).to_le_bytes();
+        let payload = if is_legacy { &entry[16..] } else { &entry[25..] };
+        String::from_utf8_lossy(payload).parse().expect("a number")
+    };
+    server.list(name(Key::OrderedList)).iter().map(payload).collect()
+}
+
+/// For people: where the rest is.
+fn left(server: &Server, ledger: &Ledger) -> String {
+    let pending = server.zset(name(Key::TimeoutSet)).len();
+    let listed = server.list(name(Key::OrderedList)).len();
+    let ready = on_the_list(server).len();
+    let lost = ledger.record().judge(Price::default()).lost;
+    let (subscribers, blocked) =
+        (server.subscribers(format!("redisson_delay_queue_channel:{{{QUEUE}}}")), server.blocked_clients());
+    format!(
+        "{pending} pending ({listed} in the ordered list), {ready} ready, not delivered {lost:?}; \
+         {subscribers} subscribers, {blocked} parked pops; keys {:?}",
+        server.keys().iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect::<Vec<_>>()
+    )
+}

@@ -1,0 +1,100 @@
+//! A client whose process is stopped (`SIGSTOP`) in the middle of its work, and goes on later.
+
+use std::time::Duration;
+
+use redelay::{Client, codec};
+use redelay_fixture::{Program, Proxy, Server, until_async_within};
+
+use crate::load::Load;
+use crate::oracle::{Offered, Record};
+use crate::plan::Plan;
+use crate::rig::{BOUND, finish, until_empty};
+use crate::variable;
+
+/// The child ends when something is in this list.
+const END: &str = "end";
+/// Where the numbers of the child's offers begin.
+const CHILDS: i64 = 1_000_000;
+
+/// For the stopped process: does what others do, until it is told to end, and then prints what it has written down.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "runs as a process of its own"]
+async fn child() {
+    let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
+    let mut plan = Plan::without_faults();
+    plan.clients.truncate(1);
+    let mut load = Load::start_at(CHILDS, &plan, &url).await;
+    println!("works");
+    let client = Client::connect(&url).await.unwrap();
+    client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
+    load.stop_offering().await;
+    println!("has stopped offering");
+    client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
+    load.shut_down().await;
+    client.shutdown().await;
+    let record = load.ledger.record();
+    for (number, offered) in &record.offered {
+        let gone = record.cancelled.contains(number);
+        let perhaps = record.perhaps_cancelled.contains(number);
+        let what = match offered {
+            // Nobody knows whether it comes, as with an offer of which nobody knows.
+            Offered::Acknowledged if perhaps => "Unknown",
+            Offered::Acknowledged if !gone => "Acknowledged",
+            Offered::Unknown => "Unknown",
+            _ => "Refused",
+        };
+        println!("{what} {number}");
+    }
+    for number in &record.taken {
+        println!("taken {number}");
+    }
+}
+
+/// Adds what the child has printed.
+fn read(output: &str, record: &mut Record) {
+    let words = output.lines().filter_map(|line| line.split_once(' '));
+    for (what, number) in words.filter_map(|(what, number)| Some((what, number.parse().ok()?))) {
+        let offered = match what {
+            "Acknowledged" => Offered::Acknowledged,
+            "Unknown" => Offered::Unknown,
+            "Refused" => Offered::Refused,
+            "taken" => {
+                record.taken.push(number);
+                continue;
+            }
+            _ => continue,
+        };
+        record.offered.insert(number, offered);
+    }
+}
+
+/// Three seconds are longer than a command may take; the thirty of a soak are longer than anything may.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_stopped_for_a_while() {
+    let stopped = Duration::from_secs(if variable("REDELAY_SOAK").is_some() { 30 } else { 3 });
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let child = Program::start_ignored_test("stopped::child", &[("REDELAY_CHILD", &proxy.url())]);
+    let prints = async |what: &str| {
+        until_async_within(BOUND, what, || async { child.output().contains(what) || !child.is_running() })
+            .await;
+        assert!(child.output().contains(what), "{}", child.output());
+    };
+    prints("works").await;
+    let mut load = Load::start(&Plan::without_faults(), &proxy.url()).await;
+    load.goes_on(50).await;
+    child.freeze();
+    load.goes_on(50).await;
+    tokio::time::sleep(stopped).await;
+    load.goes_on(50).await;
+    child.thaw();
+    load.goes_on(50).await;
+    load.stop_offering().await;
+    server.cmd(["RPUSH", END, "1"]);
+    prints("has stopped offering").await;
+    tokio::time::timeout(BOUND, until_empty(&server)).await.expect("everything is taken");
+    server.cmd(["RPUSH", END, "2"]);
+    until_async_within(BOUND, "the child ends", || async { !child.is_running() }).await;
+    read(&child.output(), &mut load.ledger.record());
+    println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+}
