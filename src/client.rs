@@ -18,8 +18,8 @@ pub use builder::Builder;
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
 ///
 /// It holds one connection for commands, one for announcements as soon as a queue is watched, and one for blocking
-/// pops as soon as somebody waits (another while somebody waits at the tail of a list, and one for each pair of lists
-/// between which somebody waits to move). It reconnects by itself, for ever.
+/// pops as soon as somebody waits (another when takers wait on more than 64 lists, one while somebody waits at the tail
+/// of a list, and one for each pair of lists between which somebody waits to move). It reconnects by itself, for ever.
 ///
 /// # Shutting down
 /// [`Client::shutdown`] ends everything in order and waits for it. Dropping the last clone, and all queues made from

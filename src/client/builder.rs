@@ -70,7 +70,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Where the server is; see [`Client::connect`] for the forms. Defaults to `redis://localhost:6379`.
+    /// Where the server is; see [`Client::connect`] for the forms. Defaults to `redis://localhost:6379`, where a server on
+    /// the same machine listens.
     ///
     /// # Examples
     /// ```no_run
@@ -92,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// Puts a prefix before every queue name: the usual case of Redisson's `NameMapper`. Defaults to none.
+    /// Puts a prefix before every queue name: the usual case of Redisson's `NameMapper`. Defaults to none, as there.
     ///
     /// # Examples
     /// ```no_run
@@ -110,7 +111,7 @@ impl Builder {
     }
 
     /// Maps every queue name to the name that is used on the server: Redisson's `NameMapper`, which must be the same
-    /// in all services. The result decides about the braces of the other keys, as in Redisson. Defaults to no change.
+    /// in all services. The result decides about the braces of the other keys, as in Redisson. Defaults to no change, as there.
     ///
     /// # Examples
     /// ```no_run
