@@ -136,6 +136,17 @@ impl Conn {
         self.commands.last_reply()
     }
 
+    /// What the server's clock shows, epoch µs.
+    pub(crate) async fn time(&self) -> Result<i64, OpError> {
+        let [seconds, micros] = self.call_repeatable(Command::new("TIME")).await?.into_parts()?;
+        let number = |reply: Reply| -> Result<i64, OpError> {
+            let text = reply.into_bytes()?;
+            let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+            number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
+        };
+        Ok(number(seconds)? * 1_000_000 + number(micros)?)
+    }
+
     /// Host and port, for messages.
     pub(crate) fn server(&self) -> String {
         self.options.server()

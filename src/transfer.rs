@@ -16,7 +16,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Channels, Conn, Notice, OpError};
@@ -29,6 +29,10 @@ use schedule::{Next, Outcome, QueueId, Schedule};
 
 /// Transfers in flight at a time, so that ten thousand sweeps do not queue up in front of the callers' commands.
 const IN_FLIGHT: usize = 64;
+
+/// How often the server's clock is looked at. Who has not heard of its being set takes what is announced for much later
+/// or earlier than it is.
+const CLOCK: Duration = Duration::from_secs(5);
 
 /// How transfers are run.
 #[derive(Clone, Debug)]
@@ -113,6 +117,13 @@ struct Moved {
     clock: i64,
 }
 
+/// The server's clock, epoch µs, at some instant between these two.
+struct Seen {
+    sent: Instant,
+    received: Instant,
+    clock: i64,
+}
+
 struct Watched {
     keys: Keys,
     counters: Arc<QueueCounters>,
@@ -135,6 +146,8 @@ struct Task {
     running: FuturesUnordered<BoxFuture<'static, Report>>,
     /// Queues with a call in flight, and who is told when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
+    /// Looks at the clock.
+    looking: FuturesUnordered<BoxFuture<'static, Option<Seen>>>,
     next_id: QueueId,
 }
 
@@ -152,6 +165,7 @@ impl Task {
             mover: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
+            looking: FuturesUnordered::new(),
             next_id: 0,
         }
     }
@@ -159,6 +173,8 @@ impl Task {
     async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
         // A client that only offers opens no second connection.
         let mut listening: Option<(Channels, mpsc::Receiver<Notice>)> = None;
+        let mut looks = interval_at(Instant::now() + CLOCK, CLOCK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let wake = self.start_what_is_due();
             // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
@@ -177,6 +193,14 @@ impl Task {
                     None => break,
                 },
                 Some(notice) = async { listening.as_mut()?.1.recv().await } => self.note(notice),
+                _ = looks.tick(), if !self.queues.is_empty() && self.looking.is_empty() => {
+                    self.looking.push(Box::pin(look_at_clock(self.conn.clone())));
+                }
+                Some(seen) = self.looking.next() => {
+                    if let Some(seen) = seen {
+                        self.observe(seen);
+                    }
+                }
                 Some(report) = self.running.next() => {
                     let missed = self.digest(report);
                     if let (Some(id), Some((channels, _))) = (missed, &listening) {
@@ -325,14 +349,25 @@ impl Task {
         Some((head, clock))
     }
 
+    /// If the clock was set, no time that was told before is right any more.
+    fn observe(&mut self, seen: Seen) {
+        if self.clock.observe(seen.sent, seen.received, seen.clock) {
+            for id in self.queues.keys() {
+                self.schedule.sweep(*id, seen.received);
+            }
+        }
+    }
+
     /// Returns the queue if somebody else seems to have moved what this call was for.
     fn digest(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
+        if let Ok(Moved { clock, .. }) = &report.result {
+            self.observe(Seen { sent: report.sent, received: report.received, clock: *clock });
+        }
         let watched = self.queues.get(&report.queue)?;
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(moved) => {
-                self.clock.observe(report.sent, report.received, moved.clock);
                 let outcome = Outcome {
                     head: moved.head.and_then(|due| self.clock.instant_of(due)),
                     moved: moved.moved + moved.quarantined > 0,
@@ -353,6 +388,12 @@ impl Task {
             }
         }
     }
+}
+
+async fn look_at_clock(conn: Conn) -> Option<Seen> {
+    let sent = Instant::now();
+    let clock = conn.time().await.ok()?;
+    Some(Seen { sent, received: Instant::now(), clock })
 }
 
 /// One call of the script. After a lost reply the schedule has it run again, which is harmless: what was moved is gone.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Conn, OpError, Reply};
 use crate::keys::Keys;
 use crate::script;
 
@@ -106,13 +106,7 @@ fn clock(reply: Reply) -> Result<u64, OpError> {
 /// What the server's clock showed at that instant of ours, at the earliest and at the latest; epoch ms.
 async fn clock_at(conn: &Conn, instant: Instant) -> Result<RangeInclusive<u64>, OpError> {
     let asked = instant.elapsed().as_millis() as u64;
-    let [seconds, micros] = conn.call_repeatable(Command::new("TIME")).await?.into_parts()?;
-    let number = |reply: Reply| -> Result<u64, OpError> {
-        let text = reply.into_bytes()?;
-        let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-        number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
-    };
-    let now = number(seconds)? * 1000 + number(micros)? / 1000;
+    let now = u64::try_from(conn.time().await? / 1000).unwrap_or(0);
     let answered = instant.elapsed().as_millis() as u64;
     // Whole milliseconds, so one more on either side.
     Ok(now.saturating_sub(answered + 1)..=(now + 1).saturating_sub(asked))

@@ -30,23 +30,27 @@ impl ServerClock {
         Self { origin, bounds: None }
     }
 
-    /// The server's clock showed `micros` at some instant between these two.
-    pub(crate) fn observe(&mut self, sent: Instant, received: Instant, micros: i64) {
+    /// The server's clock showed `micros` at some instant between these two. Returns whether it was set since it was seen
+    /// last.
+    pub(crate) fn observe(&mut self, sent: Instant, received: Instant, micros: i64) -> bool {
         let seen = Bounds {
             low: micros - self.micros_of(received),
             high: micros - self.micros_of(sent),
             at: received,
         };
+        let mut was_set = false;
         self.bounds = Some(match self.bounds {
             Some(known) => {
                 let drift =
                     self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
                 let low = seen.low.max(known.low - drift - 1);
                 let high = seen.high.min(known.high + drift + 1);
-                if low <= high { Bounds { low, high, at: received } } else { seen }
+                was_set = low > high;
+                if was_set { seen } else { Bounds { low, high, at: received } }
             }
             None => seen,
         });
+        was_set
     }
 
     /// When to send a call that is to be executed at this time of the server's clock (epoch ms). Rather early than
@@ -95,7 +99,8 @@ mod tests {
         let mut clock = ServerClock::new(start);
         clock.observe(start, start + ms(1), EPOCH);
         for jump in [3_600_000_000, -7_200_000_000] {
-            clock.observe(start + ms(10), start + ms(11), EPOCH + 10_000 + jump);
+            assert!(clock.observe(start + ms(10), start + ms(11), EPOCH + 10_000 + jump));
+            assert!(!clock.observe(start + ms(12), start + ms(13), EPOCH + 12_000 + jump));
             let due = clock.instant_of((EPOCH + jump + 20_000) as f64 / 1000.0).unwrap();
             assert!(due <= start + ms(20) && due >= start + ms(18));
         }

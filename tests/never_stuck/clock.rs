@@ -58,9 +58,7 @@ impl Clock {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clock_of_the_server_jumps_both_ways() {
     let clock = Clock::start();
-    // What a jump makes due is known only to the server, until it is looked at.
-    let builder = Client::builder().url(clock.server.url()).sweep_interval(Duration::from_secs(1));
-    let client = builder.connect().await.unwrap();
+    let client = Client::connect(&clock.server.url()).await.unwrap();
     let ready = client.blocking_queue::<i64>("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
     let take = async || match tokio::time::timeout(BOUND, ready.take()).await {
