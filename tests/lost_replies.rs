@@ -46,8 +46,10 @@ async fn server_and_proxy() -> (Server, Proxy) {
     let queues = queues(server.url(), false).await;
     queues.delayed.offer(&0, MINUTE).await.unwrap();
     drop(unread(queues.delayed.poll()).await);
+    until_async("restored", || async { listed(&server) == 1 }).await;
     queues.ready.put(&0).await.unwrap();
     drop(unread(queues.ready.take()).await);
+    until_async("given back", || async { server.list("q").len() == 1 }).await;
     queues.ready.poll().await.unwrap();
     queues.client.shutdown().await;
     server.cmd(["FLUSHALL"]);
@@ -353,12 +355,11 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
 async fn destroy_waits_for_the_transfer_in_flight() {
     let (server, proxy) = server_and_proxy().await;
     behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
-    let calls = server.command_calls("evalsha");
-    let Queues { delayed, .. } = queues(proxy.url(), true).await;
-    until_async("looked", || async { server.command_calls("evalsha") > calls }).await;
-    // By its reply it is known when the next call will be, and that reply came before this one.
-    delayed.size().await.unwrap();
-    proxy.hold_replies(true);
+    let Queues { client, delayed, .. } = queues(proxy.url(), true).await;
+    // By its reply it is known when the next call will be.
+    until_async("looked", || async { client.stats().transfers > 0 }).await;
+    // A call that comes a moment early is followed by another.
+    proxy.delay(ms(500));
     until_async("moved", || async { server.list("q").len() == 1 }).await;
     let mut destroy = task::spawn(delayed.destroy());
     assert_pending!(destroy.poll());
@@ -367,7 +368,6 @@ async fn destroy_waits_for_the_transfer_in_flight() {
         tokio::task::yield_now().await;
     }
     assert!(!destroy.is_woken(), "the call is in flight");
-    proxy.hold_replies(false);
     destroy.await;
 }
 
