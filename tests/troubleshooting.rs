@@ -140,7 +140,8 @@ async fn without_client_id_there_is_no_connection() {
     let url = format!("redis://nobody:secret@127.0.0.1:{}", server.port());
     let connecting = Client::builder().url(url).connect_timeout(ms(300)).connect();
     let error = soon(connecting).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains("NOPERM"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Credentials);
+    assert!(error.to_string().contains("NOPERM"), "{error}");
     let (client, ready, delayed) = queues(&server, "nobody", &["-client", "+client|id"]).await;
     delayed.offer(&1, ms(1)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
