@@ -4,7 +4,6 @@
 //!
 //! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
 
-use std::error::Error;
 use std::time::Duration;
 
 use redelay::codec::{self, Codec, CodecError};
@@ -48,9 +47,9 @@ async fn main() -> redelay::Result<()> {
     for _ in 0..2 {
         match readings.take().await {
             Ok(reading) => println!("{reading:?}"),
-            // It is off the list. Its bytes are in the error, and the codec's own words are its source.
+            // It is off the list: its bytes are in the error, and the error's text ends with the codec's own words.
             Err(error) if error.kind() == ErrorKind::Decode => {
-                println!("set aside {:?}: {}", error.payload(), error.source().expect("a reason"));
+                println!("set aside {:?}: {error}", error.payload())
             }
             Err(error) => return Err(error),
         }
