@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{Program, Proxy, Server, until_async_within};
+use redelay_fixture::{Program, Proxy, Server, until, until_async_within};
 
 use crate::load::Load;
 use crate::oracle::{Offered, Record};
@@ -13,6 +13,10 @@ use crate::variable;
 
 /// The child ends when something is in this list.
 const END: &str = "end";
+/// A parked pop lasts 10 s, and its answer is waited for 3 s more.
+const LONGER_THAN_A_POP: Duration = Duration::from_secs(15);
+/// Enough that some of them are at their timer before their connection's task is at the reply.
+const TAKERS: usize = 50;
 /// Where the numbers of the child's offers begin.
 const CHILDS: i64 = 1_000_000;
 
@@ -97,4 +101,41 @@ async fn a_client_is_stopped_for_a_while() {
     until_async_within(BOUND, "the child ends", || async { !child.is_running() }).await;
     read(&child.output(), &mut load.ledger.record());
     println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+}
+
+/// For the stopped process: takers with a connection each, that print what they take.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "runs as a process of its own"]
+async fn takers() {
+    let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
+    let take = async |n: usize| {
+        let client = Client::connect(&url).await.unwrap();
+        let payload = client.blocking_queue::<String>(&format!("q{n}"), codec::String).take().await.unwrap();
+        println!("takes {payload}");
+        client.shutdown().await;
+    };
+    futures::future::join_all((0..TAKERS).map(take)).await;
+}
+
+/// The replies wait in the sockets of a process that does not read them, for longer than a silent server would be given.
+/// It goes on with timers that have run out and replies that are there: the replies count.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
+    let server = Server::start();
+    let child = Program::start_ignored_test("stopped::takers", &[("REDELAY_CHILD", &server.url())]);
+    until("the takers wait", || server.blocked_clients() == TAKERS as u64);
+    child.freeze();
+    for n in 0..TAKERS {
+        server.cmd(["RPUSH", &format!("q{n}"), &format!("payload {n}")]);
+    }
+    until("the server has popped for them", || server.keys().iter().all(|key| !key.starts_with(b"q")));
+    tokio::time::sleep(LONGER_THAN_A_POP).await;
+    child.thaw();
+    until_async_within(BOUND, "all is taken", || async {
+        child.output().matches("takes payload").count() == TAKERS || !child.is_running()
+    })
+    .await;
+    for n in 0..TAKERS {
+        assert!(child.output().contains(&format!("takes payload {n}\n")), "{n}: {}", child.output());
+    }
 }
