@@ -115,6 +115,8 @@ struct Moved {
     head: Option<f64>,
     /// The server's clock, epoch µs.
     clock: i64,
+    /// Where due entries are that were found but not moved, for the next call; only the script reads it.
+    places: Bytes,
 }
 
 /// The server's clock, epoch µs, at some instant between these two.
@@ -130,6 +132,8 @@ struct Watched {
     watches: usize,
     /// Whether it is told what others move.
     hears_others: bool,
+    /// What the last call has found and not moved.
+    places: Bytes,
 }
 
 struct Task {
@@ -222,14 +226,15 @@ impl Task {
         while self.running.len() < IN_FLIGHT {
             match self.schedule.next(Instant::now()) {
                 Next::Run(queue) => {
-                    let Watched { keys, counters, .. } = &self.queues[&queue];
+                    let Some(watched) = self.queues.get_mut(&queue) else { continue };
                     let call = call(
                         self.conn.clone(),
-                        keys.clone(),
-                        counters.clone(),
+                        watched.keys.clone(),
+                        watched.counters.clone(),
                         queue,
                         self.settings.clone(),
                         self.mover.clone(),
+                        std::mem::take(&mut watched.places),
                     );
                     self.running.push(Box::pin(call));
                     self.in_flight.insert(queue, Vec::new());
@@ -253,7 +258,8 @@ impl Task {
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.watch(true);
-        self.queues.insert(id, Watched { keys, counters, watches: 1, hears_others: false });
+        self.queues
+            .insert(id, Watched { keys, counters, watches: 1, hears_others: false, places: Bytes::new() });
     }
 
     /// From now on this queue's wake-ups follow what other clients move.
@@ -364,15 +370,17 @@ impl Task {
         if let Ok(Moved { clock, .. }) = &report.result {
             self.observe(Seen { sent: report.sent, received: report.received, clock: *clock });
         }
-        let watched = self.queues.get(&report.queue)?;
+        let watched = self.queues.get_mut(&report.queue)?;
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(moved) => {
                 let outcome = Outcome {
                     head: moved.head.and_then(|due| self.clock.instant_of(due)),
-                    moved: moved.moved + moved.quarantined > 0,
+                    // To have found something is a part of moving it.
+                    moved: moved.moved + moved.quarantined > 0 || !moved.places.is_empty(),
                     clock: moved.clock,
                 };
+                watched.places = moved.places;
                 let missed = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {
                     events::transfer_recovered(&watched.keys);
@@ -404,6 +412,7 @@ async fn call(
     queue: QueueId,
     settings: Settings,
     mover: Bytes,
+    places: Bytes,
 ) -> Report {
     let span = Span::transfer(&keys);
     let sent = Instant::now();
@@ -411,29 +420,34 @@ async fn call(
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), keys.moved()])
         .number(settings.batch)
         .number(settings.budget.as_micros())
-        .arg(mover);
+        .arg(mover)
+        .arg(places);
     let reply = span.run(call.run(&conn)).await;
     let received = Instant::now();
     let read = |reply: crate::conn::Reply| {
-        let [moved, quarantined, head, clock] = reply.into_parts()?;
+        let [moved, quarantined, head, clock, places] = reply.into_parts()?;
         let head = head.into_optional_bytes()?;
         Ok(Moved {
             moved: moved.into_int()?,
             quarantined: quarantined.into_int()?,
             head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
             clock: clock.into_int()?,
+            places: places.into_bytes()?,
         })
     };
     let result = reply.and_then(read);
     // Counted here, and not where the report is read: the queue may be closed by then.
     match &result {
-        Ok(moved) => {
-            let Moved { moved, quarantined, head, clock } = *moved;
-            counters.transferred(moved, quarantined);
+        Ok(Moved { moved, quarantined, head, clock, places }) => {
+            let (moved, quarantined) = (*moved, *quarantined);
+            // A call that has only looked for what is due is a part of the one that moves it.
+            if moved + quarantined > 0 || places.is_empty() {
+                counters.transferred(moved, quarantined);
+            }
             if counters.quarantined(quarantined) {
                 events::quarantined(&keys, quarantined);
             }
-            span.transferred(Ok((moved, quarantined, head.map(|due| due - clock as f64 / 1e3))));
+            span.transferred(Ok((moved, quarantined, head.map(|due| due - *clock as f64 / 1e3))));
         }
         Err(error) => {
             counters.transfer_failed(events::name(&keys), error);

@@ -136,6 +136,38 @@ async fn a_paused_server() {
     .await;
 }
 
+/// Redis 7.0.15 dies of a `CLIENT UNBLOCK` for a client whose pop it holds back for a pause of writes, such as a
+/// failover makes. So no pop is interrupted of which that may be true.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_paused_for_writes() {
+    survives("pause of writes", Server::start(), 0, async |server, load| {
+        let client = redelay::Client::connect(&server.url()).await.unwrap();
+        let stop = tokio_util::sync::CancellationToken::new();
+        // Takers that come and go: each one may interrupt the pop of the others.
+        let takers: Vec<_> = (0..8)
+            .map(|n| {
+                let ready = client.blocking_queue::<String>(&format!("other-{n}"), redelay::codec::String);
+                let poll = async move {
+                    loop {
+                        let _ = ready.poll_timeout(Duration::from_millis(fastrand::u64(..30))).await;
+                    }
+                };
+                tokio::spawn(stop.clone().run_until_cancelled_owned(poll))
+            })
+            .collect();
+        for _ in 0..20 {
+            server.cmd(["CLIENT", "PAUSE", "150", "WRITE"]);
+            load.goes_on(20).await;
+        }
+        stop.cancel();
+        for taker in takers {
+            taker.await.unwrap();
+        }
+        client.shutdown().await;
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_server() {
     survives("frozen server", Server::start(), 1, async |server, load| {

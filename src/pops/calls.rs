@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::join;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -88,8 +89,7 @@ impl BlockingPop {
                     // No effect before the server has the pop, so it is repeated until the pop ends.
                     // The id is of use only as long as the server has not been started anew.
                     if let Some(session) = link.session().filter(|_| self.conn.is_connected()) {
-                        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
-                        let _ = timeout(GRACE, self.conn.call(unblock)).await;
+                        let _ = timeout(GRACE, unblock(&self.conn, session.client_id)).await;
                     }
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
@@ -139,6 +139,16 @@ impl BlockingPop {
             Err(error) => Parked::Failed(error),
         }
     }
+}
+
+/// Ends the pop of this client.
+///
+/// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a
+/// client is to be unblocked. A script is held back, too, and with it what follows on its connection.
+async fn unblock(conn: &Conn, client_id: i64) {
+    let hold = Command::new("EVAL").arg("return 0").number(0);
+    let unblock = Command::new("CLIENT").arg("UNBLOCK").number(client_id).arg("TIMEOUT");
+    let _ = join(conn.call(hold), conn.call(unblock)).await;
 }
 
 /// What a question brought, and the key under which the server remembers it until it is deleted.

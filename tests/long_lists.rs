@@ -1,0 +1,106 @@
+//! Draining long lists in random order: several calls share one pass over the list, alone and while others change it.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use redelay::{BlockingQueue, Builder, Client, DelayedQueue, Ticket, codec};
+use redelay_fixture::{Server, until_async};
+
+const NUMBER: i64 = 20_000;
+
+fn client(server: &Server) -> Builder {
+    Client::builder().url(server.url())
+}
+
+/// Short calls: dozens of them for one pass.
+fn mover(server: &Server, batch: u32, budget: Duration) -> Builder {
+    client(server).transfer_batch(batch).transfer_budget(budget)
+}
+
+/// Fills a queue that nobody moves: `n` is due `n` ms after the first one, and all have been due for long.
+async fn fill(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>, HashMap<i64, Ticket>) {
+    let still = client(server).transfer(false).connect().await.unwrap();
+    let ready = still.blocking_queue("q", codec::Long);
+    let delayed = still.delayed_queue(&ready);
+    let first = SystemTime::now() - Duration::from_secs(3600);
+    let mut numbers: Vec<i64> = (0..NUMBER).collect();
+    fastrand::Rng::with_seed(7).shuffle(&mut numbers);
+    let tickets = stream::iter(numbers)
+        .map(|n| {
+            let delayed = delayed.clone();
+            async move { (n, delayed.offer_at(&n, first + Duration::from_millis(n as u64)).await.unwrap()) }
+        })
+        .buffer_unordered(256)
+        .collect()
+        .await;
+    (still, ready, delayed, tickets)
+}
+
+async fn until_moved(delayed: &DelayedQueue<i64>) {
+    until_async("all is moved", || async { delayed.stats().await.unwrap().pending == 0 }).await;
+    assert_eq!(delayed.size().await.unwrap(), 0, "nothing is left in the list");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_pass_for_many_calls_keeps_the_order() {
+    let server = Server::start();
+    let (_still, ready, delayed, _) = fill(&server).await;
+    let client = mover(&server, 7_000, Duration::from_millis(1)).connect().await.unwrap();
+    let _moving = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    until_moved(&delayed).await;
+    assert_eq!(ready.read_all().await.unwrap(), (0..NUMBER).collect::<Vec<_>>());
+    let stats = client.stats();
+    println!("{} transfers", stats.transfers);
+    // A pass for each call would take 20 calls of 1 ms and more; moving has to go on where looking ended.
+    assert_eq!((stats.moved, stats.empty_wakeups), (NUMBER as u64, 0), "{stats:?}");
+}
+
+/// Whatever becomes of the places that one call told the next one, every entry is delivered or taken out, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_may_change_the_list_in_between() {
+    let server = Server::start();
+    let (_still, ready, delayed, tickets) = fill(&server).await;
+    let mut clients = Vec::new();
+    for (batch, budget) in [(3_000, 1), (500, 2), (10_000, 3)] {
+        let client = mover(&server, batch, Duration::from_millis(budget)).connect().await.unwrap();
+        let moving = client.delayed_queue(&client.blocking_queue::<i64>("q", codec::Long));
+        clients.push((client, moving));
+    }
+    let (gone, late) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    // Those due last, so that they are still there: out of the list behind what was found, and in front of it.
+    let change = async |n: i64| match n % 4 {
+        0 if delayed.cancel(&tickets[&n]).await.unwrap() => gone.lock().unwrap().push(n),
+        // Due before everything else, and last in the list.
+        1 => {
+            delayed.offer_at(&(NUMBER + n), SystemTime::UNIX_EPOCH).await.unwrap();
+            late.lock().unwrap().push(NUMBER + n);
+        }
+        2 => drop(delayed.reschedule(&tickets[&n], Duration::ZERO).await.unwrap()),
+        3 => {
+            let polled = delayed.poll().await.unwrap();
+            gone.lock().unwrap().extend(polled);
+        }
+        _ => {}
+    };
+    for numbers in (0..NUMBER).rev().collect::<Vec<_>>().chunks(16) {
+        join_all(numbers.iter().map(|n| change(*n))).await;
+        if delayed.is_empty().await.unwrap() {
+            break;
+        }
+    }
+    let (gone, late) = (gone.into_inner().unwrap(), late.into_inner().unwrap());
+    println!("{} taken out, {} put in while the others moved", gone.len(), late.len());
+    assert!(gone.len() > 10 && late.len() > 10, "they were too fast for this test to show anything");
+    until_moved(&delayed).await;
+    let mut all = ready.read_all().await.unwrap();
+    all.extend(gone);
+    all.sort_unstable();
+    let mut expected: Vec<i64> = (0..NUMBER).chain(late).collect();
+    expected.sort_unstable();
+    assert!(all == expected, "{} instead of {}", all.len(), expected.len());
+    let moved: u64 = clients.iter().map(|(client, _)| client.stats().moved).sum();
+    assert_eq!(moved as usize, ready.len().await.unwrap());
+}
