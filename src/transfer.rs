@@ -108,6 +108,7 @@ struct Report {
     result: Result<Moved, OpError>,
 }
 
+#[derive(Clone, Copy)]
 struct Moved {
     moved: i64,
     quarantined: i64,
@@ -115,8 +116,8 @@ struct Moved {
     head: Option<f64>,
     /// The server's clock, epoch µs.
     clock: i64,
-    /// Where due entries are that were found but not moved, for the next call; only the script reads it.
-    places: Bytes,
+    /// Where the next call goes on, if it is not to begin anew; only the script reads it.
+    cursor: i64,
 }
 
 /// The server's clock, epoch µs, at some instant between these two.
@@ -132,8 +133,8 @@ struct Watched {
     watches: usize,
     /// Whether it is told what others move.
     hears_others: bool,
-    /// What the last call has found and not moved.
-    places: Bytes,
+    /// Where the last call wants the next one to go on.
+    cursor: i64,
 }
 
 struct Task {
@@ -234,7 +235,7 @@ impl Task {
                         queue,
                         self.settings.clone(),
                         self.mover.clone(),
-                        std::mem::take(&mut watched.places),
+                        std::mem::take(&mut watched.cursor),
                     );
                     self.running.push(Box::pin(call));
                     self.in_flight.insert(queue, Vec::new());
@@ -258,8 +259,7 @@ impl Task {
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.watch(true);
-        self.queues
-            .insert(id, Watched { keys, counters, watches: 1, hears_others: false, places: Bytes::new() });
+        self.queues.insert(id, Watched { keys, counters, watches: 1, hears_others: false, cursor: 0 });
     }
 
     /// From now on this queue's wake-ups follow what other clients move.
@@ -376,11 +376,11 @@ impl Task {
             Ok(moved) => {
                 let outcome = Outcome {
                     head: moved.head.and_then(|due| self.clock.instant_of(due)),
-                    // To have found something is a part of moving it.
-                    moved: moved.moved + moved.quarantined > 0 || !moved.places.is_empty(),
+                    // To have looked for what is due is a part of moving it.
+                    moved: moved.moved + moved.quarantined > 0 || moved.cursor != 0,
                     clock: moved.clock,
                 };
-                watched.places = moved.places;
+                watched.cursor = moved.cursor;
                 let missed = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {
                     events::transfer_recovered(&watched.keys);
@@ -412,7 +412,7 @@ async fn call(
     queue: QueueId,
     settings: Settings,
     mover: Bytes,
-    places: Bytes,
+    cursor: i64,
 ) -> Report {
     let span = Span::transfer(&keys);
     let sent = Instant::now();
@@ -421,33 +421,33 @@ async fn call(
         .number(settings.batch)
         .number(settings.budget.as_micros())
         .arg(mover)
-        .arg(places);
+        .number(cursor);
     let reply = span.run(call.run(&conn)).await;
     let received = Instant::now();
     let read = |reply: crate::conn::Reply| {
-        let [moved, quarantined, head, clock, places] = reply.into_parts()?;
+        let [moved, quarantined, head, clock, cursor] = reply.into_parts()?;
         let head = head.into_optional_bytes()?;
         Ok(Moved {
             moved: moved.into_int()?,
             quarantined: quarantined.into_int()?,
             head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
             clock: clock.into_int()?,
-            places: places.into_bytes()?,
+            cursor: cursor.into_int()?,
         })
     };
     let result = reply.and_then(read);
     // Counted here, and not where the report is read: the queue may be closed by then.
     match &result {
-        Ok(Moved { moved, quarantined, head, clock, places }) => {
-            let (moved, quarantined) = (*moved, *quarantined);
+        Ok(moved) => {
+            let Moved { moved, quarantined, head, clock, cursor } = *moved;
             // A call that has only looked for what is due is a part of the one that moves it.
-            if moved + quarantined > 0 || places.is_empty() {
+            if moved + quarantined > 0 || cursor == 0 {
                 counters.transferred(moved, quarantined);
             }
             if counters.quarantined(quarantined) {
                 events::quarantined(&keys, quarantined);
             }
-            span.transferred(Ok((moved, quarantined, head.map(|due| due - *clock as f64 / 1e3))));
+            span.transferred(Ok((moved, quarantined, head.map(|due| due - clock as f64 / 1e3))));
         }
         Err(error) => {
             counters.transfer_failed(events::name(&keys), error);

@@ -1,16 +1,16 @@
 -- Moves the payloads of due entries to the target list, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target list   4 quarantine list   5 channel
 -- ARGV   1 most entries to look for   2 microseconds after which it ends (something is always done)   3 who moves
---        4 the places that the mover's last reply told, or ''
--- Reply  {moved, quarantined, score of the next head or false, the server's clock in microseconds, places or ''}
+--        4 the cursor of the mover's last reply, or 0
+-- Reply  {moved, quarantined, score of the next head or false, the server's clock in microseconds, cursor}
 -- Clock  the server's (TIME)
--- Cost   O(log n) per entry; and one pass over the ordered list, which several calls may share, unless the entries are
---        the list's first, or few
+-- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
+-- A pass that takes too long for one call only gathers what is due at the list's front, where a later call finds it. The
+-- cursor says how much of the list was looked through, or, if negative, how many of the due entries were gathered. It is
+-- not relied on: with a wrong one it only takes longer.
 -- Everything is read and checked before the first write: Redis keeps what was written before an error.
 local SLICE = 100 -- entries that are moved before the clock is looked at again
-local SHARE = 4 -- after a pass that could not be shared, moving has at least this part of the time that it took
-local FEW = 12 -- up to this many entries are cheaper to remove by LREM than by a pass over the list
-local BLOCK = 64 -- elements that are counted together
+local FEW = 32 -- up to this many entries are cheaper to remove by LREM than by a pass over the list
 
 local function micros()
     local time = redis.call('TIME')
@@ -24,123 +24,88 @@ local function stopwatch()
 end
 
 local now, started = micros(), stopwatch()
-local deadline = started + tonumber(ARGV[2])
+local most, budget, cursor = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+local due = redis.call(
+    'ZRANGEBYSCORE',
+    KEYS[1],
+    '-inf',
+    string.format('%.3f', now / 1000),
+    'LIMIT',
+    0,
+    cursor < 0 and math.min(-cursor, most) or most
+)
 
--- The next due entries, earliest first.
-local function read(most)
-    return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.3f', now / 1000), 'LIMIT', 0, most)
-end
-
--- Where in the list each due entry is, counted from 0, or -1; and how much of the list was looked through, -1 for all of
--- it. What another call has found may be elsewhere by now.
-local place, looked = {}, 0
-if ARGV[4] ~= '' then
-    place = cmsgpack.unpack(ARGV[4])
-    looked = table.remove(place)
-end
-local sure, complete = {}, false
-local due = read(looked < 0 and SLICE or looked > 0 and #place or ARGV[1])
-
--- Goes on looking for what is not found yet. Returns whether it has come to an end, or may stop for want of time.
-local function look(may_stop)
-    local number, left, from_head = {}, 0, looked == 0
+-- Looks for the due entries in the list, from `at` up to `stop`, or for half of the time: the other half is for what is to
+-- be done with them. Returns where they are, counted from 0; how many; and what has ended it: that all were
+-- `found`, that those that are left are `few`, the `end` of the list, or else the place that was reached.
+local function look(at, stop)
+    local number, place, found, in_order = {}, {}, 0, at == 0
     for n, entry in ipairs(due) do
-        if (place[n] or -1) < 0 then
-            place[n], number[entry], left = -1, n, left + 1
-        end
+        number[entry] = n
     end
-    local in_order = from_head
-    while left > 0 do
+    local deadline = stop == math.huge and stopwatch() + budget / 2 or math.huge
+    while at < stop do
         -- Entries offered in the order of their due times are the list's first.
-        local size = in_order and math.min(left, CHUNK) or CHUNK
-        local chunk = redis.call('LRANGE', KEYS[2], looked, looked + size - 1)
+        local size = in_order and math.min(#due - found, CHUNK) or CHUNK
+        local chunk = redis.call('LRANGE', KEYS[2], at, at + size - 1)
         for i = 1, #chunk do
             local n = number[chunk[i]]
-            if n and place[n] < 0 then
-                place[n], sure[n], left = looked + i - 1, true, left - 1
+            if n and not place[n] then
+                place[n], found = at + i - 1, found + 1
             elseif in_order then
                 in_order = false
-                if left <= FEW then
-                    return true
+                if #due - found <= FEW then
+                    return place, found, 'few'
                 end
             end
         end
-        if #chunk == 0 then
-            break
-        end
-        looked = looked + #chunk
-        if may_stop and left > 0 and stopwatch() >= deadline then
-            return false
+        at = at + #chunk
+        if found == #due then
+            return place, found, 'found'
+        elseif #chunk == 0 then
+            return place, found, 'end'
+        elseif stopwatch() >= deadline then
+            return place, found, at
         end
     end
-    looked, complete = -1, from_head
-    return true
+    return place, found, at
 end
 
--- Whether it is known how to remove this entry from the list; if not, it has to be searched for.
-local function is_found(n)
-    local at = place[n]
-    return complete or sure[n] or at >= 0 and redis.call('LINDEX', KEYS[2], at) == due[n]
+-- Brings these entries to the list's front.
+local function gather(place, found)
+    local entries = {}
+    for n = #due, 1, -1 do
+        if place[n] then
+            entries[#entries + 1] = due[n]
+        end
+    end
+    for i = 1, found, CHUNK do
+        redis.call('LPUSH', KEYS[2], unpack(entries, i, math.min(i + CHUNK - 1, found)))
+    end
+    -- Where they were, all become equal to one, and go in one pass; from the tail, for the front is where they are now.
+    for n = 1, #due do
+        if place[n] and due[n] ~= entries[found] then
+            redis.call('LSET', KEYS[2], place[n] + found, entries[found])
+        end
+    end
+    if found > 0 then
+        redis.call('LREM', KEYS[2], -found, entries[found])
+    end
 end
 
--- The places of those after `last`, once those up to it are gone from the list.
-local function close_up(last)
-    local blocks, before, sum, rest = {}, {}, 0, {}
-    for n = 1, last do
-        local at = place[n]
-        if at >= 0 then
-            local block = math.floor(at / BLOCK)
-            blocks[block] = blocks[block] or {}
-            table.insert(blocks[block], at)
-        end
-    end
-    for block = 0, math.floor(redis.call('LLEN', KEYS[2]) / BLOCK) do
-        before[block] = sum
-        sum = sum + (blocks[block] and #blocks[block] or 0)
-    end
-    for n = last + 1, #place do
-        local at, gone = place[n], 0
-        if at >= 0 then
-            local block = math.floor(at / BLOCK)
-            gone = before[block]
-            for _, other in ipairs(blocks[block] or {}) do
-                gone = other < at and gone + 1 or gone
-            end
-        end
-        rest[#rest + 1] = at - gone
-    end
-    return rest
-end
+local moved, quarantined = 0, 0
 
-local moved, quarantined, places = 0, 0, ''
-if #due > 0 then
-    for i = 2, 4 do
-        redis.call('LLEN', KEYS[i]) -- the types; that of the timeout set is known by now
-    end
-    local may_move = looked < 0 or look(true)
-    if may_move and looked < 0 and place[1] >= 0 and not is_found(1) then
-        -- Others have changed the list in between, and will again: look and move in one call, however long it takes.
-        due, place, sure, looked = read(ARGV[1]), {}, {}, 0
-        look(false)
-        deadline = math.max(deadline, stopwatch() + (stopwatch() - started) / SHARE)
-    end
-    if not may_move then
-        table.insert(place, looked)
-        places = cmsgpack.pack(place)
-    end
-
-    local last, searched, trimmed, marks, same = 0, 0, 0, 0, nil
-    while may_move and last < #due do
-        -- Entries whose places are known; or one, by itself, which is searched for. No place is right after that.
-        local first, is_known = last + 1, searched == 0 and is_found(last + 1)
-        last = first
-        if not is_known then
-            searched = searched + 1
-        end
-        while is_known and last < #due and last < first + SLICE - 1 and is_found(last + 1) do
+-- Moves entries until time is up. Those that were not found are `searched` for one by one, or `absent` from the list; or
+-- it ends there. Returns how many entries are gone.
+local function move(place, missing)
+    local last, trimmed, marks, same = 0, 0, 0, nil
+    repeat
+        local first, payloads, malformed = last + 1, {}, {}
+        -- What has to be searched for is moved by itself, for that takes long.
+        repeat
             last = last + 1
-        end
-        local payloads, malformed = {}, {}
+            local goes_on = missing == 'absent' or place[last] and place[last + 1]
+        until last == #due or last == first + SLICE - 1 or not goes_on
         for n = first, last do
             local payload = payload_of(due[n])
             if payload then
@@ -159,38 +124,61 @@ if #due > 0 then
         redis.call('ZREMRANGEBYRANK', KEYS[1], 0, last - first)
         for n = first, last do
             local at = place[n]
-            if not is_known then
-                redis.call('LREM', KEYS[2], 1, due[n])
-            elseif at == trimmed then
+            if at == trimmed then
                 trimmed = trimmed + 1
-            elseif at >= 0 then
+            elseif at then
                 -- What is to go becomes equal to the first of them, and then goes in one pass.
-                if marks == 0 then
-                    same = due[n]
-                else
+                same, marks = same or due[n], marks + 1
+                if marks > 1 then
                     redis.call('LSET', KEYS[2], at, same)
                 end
-                marks = marks + 1
+            elseif missing == 'searched' then
+                -- It is behind all that were found, so that their places stay right.
+                redis.call('LREM', KEYS[2], 1, due[n])
             end
         end
         moved, quarantined = moved + #payloads, quarantined + #malformed / 2
-        may_move = stopwatch() < deadline and searched < FEW
-        if may_move and last == #due and last < #place then
-            for i, entry in ipairs(read(math.min(SLICE, #place - last))) do
-                due[last + i] = entry
-            end
-        end
-    end
-    if last > 0 and last < #place and searched == 0 then
-        place = close_up(last)
-        table.insert(place, -1)
-        places = cmsgpack.pack(place)
-    end
+        local goes_on = missing or place[last + 1]
+    until last == #due or stopwatch() >= started + budget or not goes_on
     if trimmed > 0 then
         redis.call('LTRIM', KEYS[2], trimmed, -1)
     end
     if marks > 0 then
         redis.call('LREM', KEYS[2], marks, same)
+    end
+    return last
+end
+
+local goes_on_at = 0
+if #due > 0 then
+    for i = 2, 4 do
+        redis.call('LLEN', KEYS[i]) -- the types; that of the timeout set is known by now
+    end
+    if cursor < 0 then
+        local place, found = look(0, #due)
+        if found * 2 >= #due then
+            goes_on_at = move(place, 'searched') - #due
+        else
+            -- Others have moved what was gathered, or it is not in the list at all: a few of what is left, and then anew.
+            for n = #due, FEW + 1, -1 do
+                due[n] = nil
+            end
+            move(place, 'searched')
+        end
+    else
+        local place, found, ended = look(cursor, math.huge)
+        local ahead = 0
+        while place[ahead + 1] do
+            ahead = ahead + 1
+        end
+        if cursor == 0 and type(ended) == 'string' then
+            move(place, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
+        elseif cursor == 0 and ahead > 0 and ahead * 2 >= found then
+            move(place, nil)
+        else
+            gather(place, found)
+            goes_on_at = type(ended) == 'number' and ended or -#due
+        end
     end
 end
 
@@ -199,4 +187,4 @@ if #due > 0 then
     -- So that the others need not look. A user without the right to publish has moved all the same.
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
-return {moved, quarantined, head or false, now, places}
+return {moved, quarantined, head or false, now, goes_on_at}
