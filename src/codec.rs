@@ -8,9 +8,12 @@
 //! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
 //! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
 //! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
+//! | `Lz4V2(_)`, `SnappyV2(_)`, `ZStd(_)` (features `lz4`, `snappy`, `zstd`) | `LZ4CodecV2`, `SnappyCodecV2`, `ZStdCodec` | another codec's, compressed |
 //!
 //! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
 
+#[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
+mod compressed;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "msgpack")]
@@ -18,6 +21,14 @@ mod msgpack;
 mod number;
 mod text;
 
+#[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
+pub use compressed::Limited;
+#[cfg(feature = "lz4")]
+pub use compressed::Lz4V2;
+#[cfg(feature = "snappy")]
+pub use compressed::SnappyV2;
+#[cfg(feature = "zstd")]
+pub use compressed::ZStd;
 #[cfg(feature = "json")]
 pub use json::Json;
 #[cfg(feature = "msgpack")]
