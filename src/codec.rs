@@ -11,8 +11,12 @@
 //!
 //! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
 
+#[cfg(feature = "kryo")]
+pub mod java;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(feature = "kryo")]
+pub mod kryo;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
@@ -20,6 +24,8 @@ mod text;
 
 #[cfg(feature = "json")]
 pub use json::Json;
+#[cfg(feature = "kryo")]
+pub use kryo::Kryo5;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;
 pub use number::{Double, Int, Long};
