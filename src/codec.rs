@@ -14,8 +14,12 @@
 
 #[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod compressed;
+#[cfg(feature = "kryo")]
+pub mod java;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(feature = "kryo")]
+pub mod kryo;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
@@ -31,6 +35,8 @@ pub use compressed::SnappyV2;
 pub use compressed::ZStd;
 #[cfg(feature = "json")]
 pub use json::Json;
+#[cfg(feature = "kryo")]
+pub use kryo::Kryo5;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;
 pub use number::{Double, Int, Long};
