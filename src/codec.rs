@@ -14,7 +14,14 @@
 
 #[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod compressed;
-#[cfg(feature = "kryo")]
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+mod jackson;
+#[cfg(any(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
 pub mod java;
 #[cfg(feature = "json")]
 mod json;
