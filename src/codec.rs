@@ -8,6 +8,9 @@
 //! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
 //! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
 //! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
+//! | `JsonJackson` (feature `json-jackson`) | `JsonJacksonCodec` | JSON with Java's classes in it |
+//! | `CborJackson` (feature `cbor-jackson`) | `CborJacksonCodec` | the same in CBOR |
+//! | `MsgPackJackson` (feature `msgpack-jackson`) | `MsgPackJacksonCodec` | the same in MessagePack |
 //! | `Lz4V2(_)`, `SnappyV2(_)`, `ZStd(_)` (features `lz4`, `snappy`, `zstd`) | `LZ4CodecV2`, `SnappyCodecV2`, `ZStdCodec` | another codec's, compressed |
 //!
 //! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
@@ -40,6 +43,14 @@ pub use compressed::Lz4V2;
 pub use compressed::SnappyV2;
 #[cfg(feature = "zstd")]
 pub use compressed::ZStd;
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+pub use jackson::AnyClass;
+#[cfg(feature = "cbor-jackson")]
+pub use jackson::CborJackson;
+#[cfg(feature = "json-jackson")]
+pub use jackson::JsonJackson;
+#[cfg(feature = "msgpack-jackson")]
+pub use jackson::MsgPackJackson;
 #[cfg(feature = "json")]
 pub use json::Json;
 #[cfg(feature = "kryo")]

@@ -145,7 +145,7 @@ macro_rules! java_text {
 }
 
 java_text!(java_text, f64);
-#[cfg(feature = "json-jackson")]
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
 java_text!(java_float, f32);
 
 fn java_value(text: &str) -> Option<f64> {

@@ -84,6 +84,9 @@ pub enum Value {
     Array(Box<Array>),
     /// An object with fields.
     Object(Box<Object>),
+    /// In Jackson's formats, a value that stands without the class which it would have as an `Object`: a `Long`, `Float`
+    /// or `byte[]` where a field declares it. For Kryo it is what is inside.
+    Bare(Box<Value>),
 }
 
 /// The Java name of a class, such as `java.util.ArrayList`.
@@ -153,7 +156,8 @@ pub struct Map {
 /// In a [`Value`]: an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`.
+    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`. Empty where a payload of Jackson's
+    /// does not say it.
     pub class: ClassName,
     /// The elements; those of an `int[]` are [`Value::Integer`].
     pub elements: Vec<Value>,
@@ -162,7 +166,7 @@ pub struct Array {
 /// In a [`Value`]: an object with fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// The class.
+    /// The class. Empty where a payload of Jackson's does not say it, as of a record.
     pub class: ClassName,
     /// The fields, in the order in which they are written.
     pub fields: Vec<(String, Value)>,
@@ -238,6 +242,7 @@ impl Value {
             Value::Map(map) => &map.class,
             Value::Array(array) => &array.class,
             Value::Object(object) => &object.class,
+            Value::Bare(value) => value.class(),
         }
     }
 
@@ -314,6 +319,7 @@ impl Value {
             Value::Short(number) => Some(number.into()),
             Value::Integer(number) => Some(number.into()),
             Value::Long(number) => Some(number),
+            Value::Bare(ref value) => value.as_i64(),
             _ => None,
         }
     }
@@ -411,6 +417,7 @@ impl fmt::Display for Value {
                 f.write_str(short(&value.class))?;
                 list(f, "{", &value.fields, "}", |f, (name, value)| write!(f, "{name}: {value}"))
             }
+            Value::Bare(value) => value.fmt(f),
         }
     }
 }
@@ -502,6 +509,7 @@ impl Serialize for Inside<'_> {
                     .try_for_each(|(name, value)| map.serialize_entry(name, &Inside(value)))?;
                 map.end()
             }
+            Value::Bare(value) => Inside(value).serialize(output),
         }
     }
 }
