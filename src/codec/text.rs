@@ -76,6 +76,7 @@ impl Codec<Vec<u8>> for Bytes {
 /// only its kind stays. What a type's own `Deserialize` says in its own words is left as it is.
 #[cfg(any(
     feature = "json",
+    feature = "kryo",
     feature = "msgpack",
     feature = "json-jackson",
     feature = "cbor-jackson",

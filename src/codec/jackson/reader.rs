@@ -10,7 +10,7 @@ use serde::de::{
 use super::failure::Failure;
 use super::node::{Is, Key, Node};
 use super::value::{self, as_text};
-use super::writer::{array_class, enum_set_class};
+use super::writer::enum_set_class;
 use crate::codec::java::class::ClassKind;
 use crate::codec::java::handover;
 use crate::codec::java::marker::{Marker, marker};
@@ -109,7 +109,7 @@ impl<'n, 'a> Reader<'n, 'a> {
         let (class, elements) = self.list()?;
         let Some((class, at)) = class else { return Ok(elements) };
         match &self.expected().kind {
-            Kind::Array(_) => self.check(&array_class(self.shape, element), class, at)?,
+            Kind::Array(_) => self.check(&self.shape.array_class(self.id), class, at)?,
             Kind::EnumSet(..) if !value::is_collection(class) => {
                 let constants = match self.shape.nodes[element].kind {
                     Kind::Enum(at) => &self.shape.enums[at].class[..],

@@ -134,6 +134,8 @@ fn scalar(value: &Value, root: bool) -> Result<Node<'static>, Failure> {
         Value::Long(_) | Value::Uuid(_) | Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => {
             false
         }
+        // Bare it is read from an enum whose constants have no bodies, but as a text.
+        Value::Enum(_) => false,
         Value::Text(text) => known(&text.class).is_some_and(|class| class.is_final),
         _ => true,
     };

@@ -106,38 +106,6 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
-/// Of an array of these.
-fn descriptor(shape: &Shape, node: &shape::Node) -> String {
-    let (primitive, boxed) = match &node.kind {
-        _ if node.object => return "Ljava.lang.Object;".into(),
-        Kind::Boolean => ("Z", "Boolean"),
-        Kind::Byte => ("B", "Byte"),
-        Kind::Short => ("S", "Short"),
-        Kind::Character => ("C", "Character"),
-        Kind::Integer => ("I", "Integer"),
-        Kind::Long => ("J", "Long"),
-        Kind::Float => ("F", "Float"),
-        Kind::Double => ("D", "Double"),
-        Kind::String => return "Ljava.lang.String;".into(),
-        Kind::Value => return "Ljava.lang.Object;".into(),
-        Kind::Bytes => return "[B".into(),
-        Kind::Array(element) => return format!("[{}", descriptor(shape, &shape.nodes[*element])),
-        Kind::Optional(_) => return "Ljava.util.Optional;".into(),
-        Kind::Scalar(class) | Kind::Text(class) => return format!("L{};", class.name),
-        Kind::Collection(class, _) | Kind::EnumSet(class, _) | Kind::Map(class, ..) => {
-            return format!("L{};", class.name);
-        }
-        Kind::Struct(at) => return format!("L{};", shape.structs[*at].class),
-        Kind::Enum(at) => return format!("L{};", shape.enums[*at].class),
-    };
-    if node.nullable { format!("Ljava.lang.{boxed};") } else { primitive.into() }
-}
-
-/// The name of an array's class: `[Lcom.acme.Line;`.
-pub(super) fn array_class(shape: &Shape, element: NodeId) -> String {
-    format!("[{}", descriptor(shape, &shape.nodes[element]))
-}
-
 /// The name that Jackson has for a set of an enum.
 pub(super) fn enum_set_class(element: &str) -> String {
     format!("java.util.EnumSet<{element}>")
@@ -415,7 +383,7 @@ impl ser::SerializeSeq for Elements {
                     (_, true) => Is::Array(nodes),
                     (_, false) => Is::Bare(nodes),
                 };
-                if open { Node::wrapped(array_class(shape, element), is) } else { is.into() }
+                if open { Node::wrapped(shape.array_class(writer.id), is) } else { is.into() }
             }
             _ => writer.last("[B", Is::Bytes(bytes.into())),
         })

@@ -165,9 +165,13 @@ impl Serializer for OnlyUnit {
     }
 }
 
-/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`] and, for other formats, a text.
+/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`] and, for other formats, a text or whatever is
+/// said here.
 macro_rules! scalar {
     ($kind:ident $name:literal) => {
+        scalar! { $kind $name |value, output| output.collect_str(value) }
+    };
+    ($kind:ident $name:literal |$value:ident, $output:ident| $plain:expr) => {
         impl serde::Serialize for $kind {
             fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
                 struct Inside<'a>(&'a $kind);
@@ -179,7 +183,8 @@ macro_rules! scalar {
                         }) {
                             return output.serialize_unit();
                         }
-                        output.collect_str(self.0)
+                        let ($value, $output) = (self.0, output);
+                        $plain
                     }
                 }
 

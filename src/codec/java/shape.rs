@@ -5,6 +5,7 @@
 //! is put together here.
 
 use std::any::{TypeId, type_name};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -34,6 +35,24 @@ pub(crate) struct Node {
     /// Declared as `Object`, or another class with classes below it.
     pub(crate) object: bool,
     pub(crate) kind: Kind,
+}
+
+impl Node {
+    /// A primitive type where it is a field or in an array, and a box of it anywhere else.
+    pub(crate) fn is_primitive(&self) -> bool {
+        let kind = matches!(
+            self.kind,
+            Kind::Boolean
+                | Kind::Byte
+                | Kind::Short
+                | Kind::Character
+                | Kind::Integer
+                | Kind::Long
+                | Kind::Float
+                | Kind::Double
+        );
+        kind && !self.nullable && !self.object
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +179,55 @@ impl Shape {
     /// The node of the type itself.
     pub(crate) fn root(&self) -> NodeId {
         0
+    }
+
+    /// The Java class that is declared at a place, for messages and for arrays.
+    pub(crate) fn class_name(&self, node: NodeId) -> Cow<'_, str> {
+        let name = match &self.nodes[node].kind {
+            Kind::Boolean => "java.lang.Boolean",
+            Kind::Byte => "java.lang.Byte",
+            Kind::Short => "java.lang.Short",
+            Kind::Character => "java.lang.Character",
+            Kind::Integer => "java.lang.Integer",
+            Kind::Long => "java.lang.Long",
+            Kind::Float => "java.lang.Float",
+            Kind::Double => "java.lang.Double",
+            Kind::String => "java.lang.String",
+            Kind::Bytes => "[B",
+            Kind::Value => "java.lang.Object",
+            Kind::Optional(_) => "java.util.Optional",
+            Kind::Array(_) => return Cow::Owned(self.array_class(node)),
+            Kind::Scalar(class)
+            | Kind::Text(class)
+            | Kind::Collection(class, _)
+            | Kind::EnumSet(class, _)
+            | Kind::Map(class, ..) => class.name,
+            Kind::Struct(at) => &self.structs[*at].class,
+            Kind::Enum(at) => &self.enums[*at].class,
+        };
+        Cow::Borrowed(name)
+    }
+
+    /// The class of an array: `[I`, `[Ljava.lang.String;`.
+    pub(crate) fn array_class(&self, node: NodeId) -> String {
+        let Kind::Array(element) = self.nodes[node].kind else { return "[B".to_owned() };
+        let node = &self.nodes[element];
+        let element = match &node.kind {
+            Kind::Boolean if node.is_primitive() => "Z",
+            Kind::Short if node.is_primitive() => "S",
+            Kind::Character if node.is_primitive() => "C",
+            Kind::Integer if node.is_primitive() => "I",
+            Kind::Long if node.is_primitive() => "J",
+            Kind::Float if node.is_primitive() => "F",
+            Kind::Double if node.is_primitive() => "D",
+            _ if node.object => "Ljava.lang.Object;",
+            Kind::Bytes => "[B",
+            Kind::Array(_) => return format!("[{}", self.array_class(element)),
+            Kind::Collection(class, _) if class.name == "java.util.ArrayList" => "Ljava.util.List;",
+            Kind::Map(class, ..) if class.name == "java.util.HashMap" => "Ljava.util.Map;",
+            _ => return format!("[L{};", self.class_name(element)),
+        };
+        format!("[{element}")
     }
 
     /// Whether nothing else than this class can be where a field declares it, so that the class is not written.

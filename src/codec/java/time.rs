@@ -9,7 +9,7 @@ use super::handover::scalar;
 
 const NANOS: u32 = 1_000_000_000;
 
-/// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. As text it is that number.
+/// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that number.
 ///
 /// # Examples
 /// ```
@@ -474,7 +474,7 @@ impl FromStr for Duration {
     }
 }
 
-scalar!(Date "redelay::java::java.util.Date");
+scalar!(Date "redelay::java::java.util.Date" |date, output| output.serialize_i64(date.0));
 scalar!(Instant "redelay::java::java.time.Instant");
 scalar!(LocalDate "redelay::java::java.time.LocalDate");
 scalar!(LocalTime "redelay::java::java.time.LocalTime");
