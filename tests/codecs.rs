@@ -12,6 +12,9 @@ mod jackson;
 #[path = "codecs/json.rs"]
 mod json;
 #[cfg(feature = "kryo")]
+#[path = "codecs/kinds.rs"]
+mod kinds;
+#[cfg(feature = "kryo")]
 #[path = "codecs/kryo.rs"]
 mod kryo;
 #[cfg(feature = "msgpack")]

@@ -3,7 +3,7 @@
 use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
 use super::output::Output;
 use super::scalar;
-use crate::codec::java::class::{ClassKind, Layout, known};
+use crate::codec::java::class::{Class, ClassKind, Layout, known};
 use crate::codec::java::{Array, ClassName, Collection, Constant, EnumSet, Map, Text, Value};
 
 /// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
@@ -89,6 +89,11 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
             ))),
         };
     };
+    read_known(input, known)
+}
+
+/// A value of a class that stands in the library.
+fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
@@ -228,10 +233,17 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
             Some(Final::Numbered(number)) => {
                 read_each(input, count, |input| read_nullable(input, ClassRef::Numbered(number)))?
             }
-            Some(Final::Known(class)) => read_each(input, count, |input| {
-                if input.boolean()? { scalar::read(input, class) } else { Ok(Value::Null) }
-            })?,
-            None => read_each(input, count, read_any)?,
+            Some(Final::Known(class)) => read_each(input, count, |input| read_final(input, class))?,
+            None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
+            None => {
+                let class: String = class.chars().take(200).collect();
+                return Err(Fault::new(format!(
+                    "the elements of the array `{}` before offset {} are not known: read it as a list with \
+                     `java::array`",
+                    class.escape_debug(),
+                    input.at
+                )));
+            }
         },
     };
     Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
@@ -240,7 +252,7 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
 /// The elements of an array whose class is final have no class of their own.
 enum Final {
     Numbered(Numbered),
-    Known(&'static crate::codec::java::class::Class),
+    Known(&'static Class),
 }
 
 fn final_element(descriptor: &str) -> Option<Final> {
@@ -250,7 +262,46 @@ fn final_element(descriptor: &str) -> Option<Final> {
     if let Some(number) = numbered.into_iter().find(|number| number.name() == name) {
         return Some(Final::Numbered(number));
     }
-    known(name).filter(|class| class.is_final && matches!(class.kind, ClassKind::Scalar(_))).map(Final::Known)
+    known(name).filter(|class| class.is_final).map(Final::Known)
+}
+
+/// Whether the elements of an array have classes of their own for sure.
+fn is_open(descriptor: &str) -> bool {
+    let Some(name) = descriptor.strip_prefix('L').and_then(|name| name.strip_suffix(';')) else {
+        return false;
+    };
+    known(name).is_some() || OPEN.contains(&name)
+}
+
+/// Classes and interfaces that fields and arrays are declared with, and that have others below them.
+const OPEN: [&str; 14] = [
+    "java.lang.Object",
+    "java.lang.Number",
+    "java.lang.Comparable",
+    "java.lang.CharSequence",
+    "java.lang.Iterable",
+    "java.io.Serializable",
+    "java.util.Collection",
+    "java.util.List",
+    "java.util.Set",
+    "java.util.SortedSet",
+    "java.util.Queue",
+    "java.util.Deque",
+    "java.util.Map",
+    "java.util.SortedMap",
+];
+
+/// A value of a final class that stands in the library, or null.
+fn read_final(input: &mut Input<'_>, class: &'static Class) -> Outcome<Value> {
+    let present = match scalar::null(class) {
+        Some(null) if input.peek()? == null => {
+            input.byte()?;
+            false
+        }
+        Some(_) => true,
+        None => input.boolean()?,
+    };
+    if present { read_known(input, class) } else { Ok(Value::Null) }
 }
 
 /// A value with its class in front.
