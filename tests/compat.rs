@@ -132,14 +132,42 @@ fn every_codec_in_both_directions() {
     let server = Server::start();
     let url = server.url();
     let object = r#"{"id":7,"name":"Zoë 🚀","tags":["a",""],"price":12.5,"none":null,"deep":{"yes":true}}"#;
-    let rows: [(&str, &[&str]); 7] = [
+    let order = r#"{"@class":"com.acme.Zoo$Order","id":1,"customer":"Zoë 🚀","items":2,"total":12.5,"paid":true,"couponId":5,"rank":null,"status":"PAID","address":{"street":"s","zip":1,"city":null},"lines":[{"sku":"k","quantity":1,"price":0.5}],"tags":["a",null],"counts":{"a":1},"blob":"AQID"}"#;
+    let ledger = r#"{"@class":"com.acme.Zoo$Ledger","amount":12345.5,"ref":"607f660c-c854-1833-65dd-0d403b68a4ea","when":5,"big":7,"note":null}"#;
+    let plain: &[&str] = &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"];
+    let java: &[&str] = &[
+        "\"text\"",
+        "42",
+        "5000000000",
+        "0.5",
+        "true",
+        "[1,[\"a\",null,2.5]]",
+        r#"{"a":{"b":[1]},"c":true}"#,
+        order,
+        ledger,
+    ];
+    let rows: Vec<(&str, &[&str])> = vec![
         ("string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
         ("bytes", &["\"\"", "\"00\"", "\"fffe0080\""]),
         ("long", &["0", "-1", "9223372036854775807", "-9223372036854775808"]),
         ("int", &["0", "2147483647", "-2147483648"]),
         ("double", &["0.0", "1.5", "-1e300", "1e-5", "12345678.9"]),
-        ("json", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
-        ("msgpack", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
+        ("json", plain),
+        ("msgpack", plain),
+        #[cfg(feature = "kryo")]
+        ("kryo5", java),
+        #[cfg(feature = "json-jackson")]
+        ("json-jackson", java),
+        #[cfg(feature = "cbor-jackson")]
+        ("cbor-jackson", java),
+        #[cfg(feature = "msgpack-jackson")]
+        ("msgpack-jackson", java),
+        #[cfg(all(feature = "lz4", feature = "kryo"))]
+        ("lz4v2+kryo5", java),
+        #[cfg(feature = "snappy")]
+        ("snappyv2+string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
+        #[cfg(all(feature = "zstd", feature = "json-jackson"))]
+        ("zstd+json-jackson", java),
     ];
     for (codec, values) in rows {
         let setup = Setup { codec, ..Setup::new(&url) };
