@@ -1,7 +1,51 @@
 //! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
 
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "../compat/java_values.rs"]
+mod java_values;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "compat/payloads.rs"]
+mod payloads;
 #[path = "compat/peer.rs"]
 mod peer;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "compat/random.rs"]
+mod random;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "../compat/zoo.rs"]
+mod zoo;
 
 use peer::{Lang, Peer, Setup};
 use redelay_fixture::{Server, until, until_within};
