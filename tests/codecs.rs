@@ -11,6 +11,9 @@ mod kinds;
 #[cfg(feature = "kryo")]
 #[path = "codecs/kryo.rs"]
 mod kryo;
+#[cfg(feature = "kryo")]
+#[path = "codecs/kryo_hostile.rs"]
+mod kryo_hostile;
 #[cfg(feature = "msgpack")]
 #[path = "codecs/msgpack.rs"]
 mod msgpack;
