@@ -17,6 +17,9 @@ mod kinds;
 #[cfg(feature = "kryo")]
 #[path = "codecs/kryo.rs"]
 mod kryo;
+#[cfg(feature = "kryo")]
+#[path = "codecs/kryo_hostile.rs"]
+mod kryo_hostile;
 #[cfg(feature = "msgpack")]
 #[path = "codecs/msgpack.rs"]
 mod msgpack;
@@ -37,8 +40,8 @@ use proptest::prelude::*;
 use redelay::codec::{self, Codec, CodecError};
 use serde_json::Value;
 
-#[derive(Clone)]
 /// A row of `tests/vectors`: what a Java value is, and what its codec made of it.
+#[derive(Clone)]
 struct Row {
     name: String,
     class: String,

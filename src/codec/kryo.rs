@@ -134,21 +134,24 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass {
 }
 
 fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut output = Output::take();
     let written = match (value as &dyn Any).downcast_ref::<Value>() {
         // On its own there is no need to hand over a copy.
-        Some(value) => {
-            let mut output = Output::default();
-            values::write(&mut output, value).map(|()| output.finish())
-        }
+        Some(value) => values::write(&mut output, value),
         None => {
-            let mut writer = write::Writer { output: Output::default(), shape: Shape::of::<T>()? };
-            value.serialize(write::Place::whole(&mut writer)).map(|()| writer.output.finish())
+            let mut writer = write::Writer { output, shape: Shape::of::<T>()? };
+            let written = value.serialize(write::Place::whole(&mut writer));
+            output = writer.output;
+            written
         }
     };
-    written.map_err(|fault| {
-        let kind = std::any::type_name::<T>();
-        CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {fault}"))
-    })
+    match written {
+        Ok(()) => Ok(output.finish()),
+        Err(fault) => {
+            let kind = std::any::type_name::<T>();
+            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {fault}")))
+        }
+    }
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {
@@ -160,9 +163,9 @@ fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Res
     });
     read.map_err(|fault| {
         let kind = std::any::type_name::<T>();
-        let why = match fault.foreign {
+        let why = match fault.is_foreign() {
             true => format!("{}, before offset {}", without_values(&fault), reader.input.at),
-            false => fault.why,
+            false => fault.to_string(),
         };
         CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
     })

@@ -107,3 +107,35 @@ fn values_of_redisson() {
         }
     }
 }
+
+/// How long Kryo takes for the orders of Redisson, as a part of what `serde_json` takes: `cargo test --release --test
+/// codecs speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn speed() {
+    let orders: Vec<Order> = kryo_rows()
+        .iter()
+        .filter(|row| row.class.ends_with("$Order"))
+        .map(|row| Kryo5.decode(&row.payload).unwrap())
+        .collect();
+    let kryo: Vec<Vec<u8>> = orders.iter().map(|order| Kryo5.encode(order).unwrap()).collect();
+    let json: Vec<Vec<u8>> = orders.iter().map(|order| serde_json::to_vec(order).unwrap()).collect();
+    let time = |work: &mut dyn FnMut(usize)| {
+        let mut best = f64::MAX;
+        for _ in 0..30 {
+            let start = std::time::Instant::now();
+            (0..20).for_each(|_| (0..orders.len()).for_each(&mut *work));
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        best / (20 * orders.len()) as f64 * 1e9
+    };
+    let mut sink = 0;
+    let encode = time(&mut |at| sink += Kryo5.encode(&orders[at]).unwrap().len());
+    let encode_json = time(&mut |at| sink += serde_json::to_vec(&orders[at]).unwrap().len());
+    let decode =
+        time(&mut |at| sink += Codec::<Order>::decode(&Kryo5, &kryo[at]).unwrap().items as usize & 1);
+    let decode_json =
+        time(&mut |at| sink += serde_json::from_slice::<Order>(&json[at]).unwrap().items as usize & 1);
+    println!("encode {encode:.0} ns, {:.2} of serde_json's {encode_json:.0}", encode / encode_json);
+    println!("decode {decode:.0} ns, {:.2} of serde_json's {decode_json:.0} ({sink})", decode / decode_json);
+}

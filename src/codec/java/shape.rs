@@ -6,6 +6,7 @@
 
 use std::any::{TypeId, type_name};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
@@ -35,10 +36,13 @@ pub(crate) struct Node {
     /// Declared as `Object`, or another class with classes below it.
     pub(crate) object: bool,
     pub(crate) kind: Kind,
+    /// Nothing else than this class can be where a field declares it, so that the class is not written.
+    pub(crate) is_final: bool,
 }
 
 impl Node {
     /// A primitive type where it is a field or in an array, and a box of it anywhere else.
+    #[inline]
     pub(crate) fn is_primitive(&self) -> bool {
         let kind = matches!(
             self.kind,
@@ -144,6 +148,11 @@ impl Form {
 /// Shapes are kept for good, so that those who use them need no lock; there are as many as types that are used.
 static SHAPES: LazyLock<RwLock<HashMap<TypeId, &'static Shape>>> = LazyLock::new(Default::default);
 
+thread_local! {
+    /// Mostly a thread goes on with the type that it had last.
+    static LAST: Cell<Option<(TypeId, &'static Shape)>> = const { Cell::new(None) };
+}
+
 impl Shape {
     /// The shape of a type; learnt when first asked for.
     ///
@@ -151,6 +160,17 @@ impl Shape {
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
         let id = TypeId::of::<T>();
+        if let Some((last, shape)) = LAST.get()
+            && last == id
+        {
+            return Ok(shape);
+        }
+        let shape = Shape::shared::<T>(id)?;
+        LAST.set(Some((id, shape)));
+        Ok(shape)
+    }
+
+    fn shared<T: DeserializeOwned>(id: TypeId) -> Result<&'static Shape, CodecError> {
         if let Some(shape) = SHAPES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
             return Ok(shape);
         }
@@ -167,7 +187,13 @@ impl Shape {
             structs: HashMap::new(),
         };
         match learner.place() {
-            Ok(_) => Ok(learner.shape),
+            Ok(_) => {
+                let mut shape = learner.shape;
+                for node in 0..shape.nodes.len() {
+                    shape.nodes[node].is_final = shape.is_final(node);
+                }
+                Ok(shape)
+            }
             Err(why) => {
                 let place = learner.place_name();
                 let kind = type_name::<T>();
@@ -230,15 +256,15 @@ impl Shape {
         format!("[{element}")
     }
 
-    /// Whether nothing else than this class can be where a field declares it, so that the class is not written.
-    pub(crate) fn is_final(&self, node: &Node) -> bool {
+    fn is_final(&self, node: NodeId) -> bool {
+        let node = &self.nodes[node];
         if node.object {
             return false;
         }
         match &node.kind {
             Kind::Scalar(class) | Kind::Text(class) => class.is_final,
             Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => false,
-            Kind::Array(element) => self.is_final(&self.nodes[*element]),
+            Kind::Array(element) => self.is_final(*element),
             Kind::Struct(at) => matches!(self.structs[*at].form, Form::Final | Form::Record),
             Kind::Enum(at) => self.enums[*at].form != Form::Abstract,
             _ => true,
@@ -276,7 +302,7 @@ impl Learner {
     /// The node of what is here.
     fn place(&mut self) -> Result<NodeId, String> {
         let id = self.shape.nodes.len();
-        self.shape.nodes.push(Node { nullable: false, object: false, kind: Kind::Value });
+        self.shape.nodes.push(Node { nullable: false, object: false, kind: Kind::Value, is_final: false });
         let depth = self.path.len();
         let node = self.node()?;
         self.path.truncate(depth);
@@ -315,7 +341,7 @@ impl Learner {
                 seen => break self.kind(seen, said)?,
             }
         };
-        Ok(Node { nullable, object, kind })
+        Ok(Node { nullable, object, kind, is_final: false })
     }
 
     /// An empty `Optional` is not a null, so the `Option` in it is its own.
@@ -342,7 +368,7 @@ impl Learner {
                 match class.kind {
                     ClassKind::Collection(_) => Kind::Collection(class, element),
                     ClassKind::EnumSet => match self.shape.nodes[element] {
-                        Node { nullable: false, object: false, kind: Kind::Enum(_) } => {
+                        Node { nullable: false, object: false, kind: Kind::Enum(_), .. } => {
                             Kind::EnumSet(class, element)
                         }
                         _ => return Err("the elements of an EnumSet are enums".to_owned()),
@@ -511,7 +537,7 @@ mod tests {
         let names: Vec<_> = tree.sorted.iter().map(|&at| tree.fields[at].name).collect();
         assert_eq!(names, ["Next", "more", "value"]);
         let next = &shape.nodes[tree.fields[1].node];
-        assert_eq!(*next, Node { nullable: true, object: false, kind: Kind::Struct(0) });
+        assert_eq!(*next, Node { nullable: true, object: false, kind: Kind::Struct(0), is_final: false });
         assert!(std::ptr::eq(shape, Shape::of::<Tree>().unwrap()));
     }
 
@@ -526,7 +552,7 @@ mod tests {
         let shape = Shape::of::<Both>().unwrap();
         assert_eq!(shape.structs.len(), 3);
         assert_eq!(shape.structs[1].class, "com.acme.Page");
-        assert!(shape.is_final(&shape.nodes[shape.structs[0].fields[0].node]));
+        assert!(shape.nodes[shape.structs[0].fields[0].node].is_final);
     }
 
     #[test]
@@ -545,7 +571,7 @@ mod tests {
         assert_eq!(kind::<Level>(), Kind::Enum(0));
         assert_eq!(kind::<Vec<java::Value>>(), Kind::Collection(class("java.util.ArrayList"), 1));
         let shape = Shape::of::<Vec<java::object::Of<Level>>>().unwrap();
-        assert!(shape.nodes[1].object && !shape.is_final(&shape.nodes[1]));
+        assert!(shape.nodes[1].object && !shape.nodes[1].is_final);
     }
 
     #[test]

@@ -7,23 +7,37 @@ use super::MAX_DEPTH;
 use crate::codec::java::class::{Class, known};
 
 /// Why a payload is refused, or a value cannot be written.
+///
+/// In a box, so that what is passed on where nothing is wrong stays small.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) why: String,
-    /// In serde's words, which have no offset and may quote a value.
-    pub(super) foreign: bool,
+pub(super) struct Fault(Box<Why>);
+
+#[derive(Debug)]
+struct Why {
+    text: String,
+    foreign: bool,
 }
 
 impl Fault {
     #[cold]
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), foreign: false }
+        Self(Box::new(Why { text: why.into(), foreign: false }))
+    }
+
+    #[cold]
+    fn foreign(message: impl fmt::Display) -> Self {
+        Self(Box::new(Why { text: message.to_string(), foreign: true }))
+    }
+
+    /// Whether it is in serde's words, which have no offset and may quote a value.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.0.foreign
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
+        f.write_str(&self.0.text)
     }
 }
 
@@ -31,13 +45,13 @@ impl std::error::Error for Fault {}
 
 impl serde::de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Fault { why: message.to_string(), foreign: true }
+        Fault::foreign(message)
     }
 }
 
 impl serde::ser::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Fault { why: message.to_string(), foreign: true }
+        Fault::foreign(message)
     }
 }
 
@@ -146,9 +160,10 @@ fn ascii(bytes: &[u8]) -> String {
 
 impl<'de> Input<'de> {
     pub(super) fn new(bytes: &'de [u8]) -> Self {
-        Self { bytes, at: 0, names: Vec::new(), depth: 0, empty: MAX_EMPTY }
+        Self { bytes, at: 0, names: Vec::with_capacity(8), depth: 0, empty: MAX_EMPTY }
     }
 
+    #[inline]
     pub(super) fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -158,16 +173,19 @@ impl<'de> Input<'de> {
         Fault::new(format!("it ends at offset {}, within a value", self.bytes.len()))
     }
 
+    #[inline]
     pub(super) fn peek(&self) -> Outcome<u8> {
         self.bytes.get(self.at).copied().ok_or_else(|| self.ends())
     }
 
+    #[inline]
     pub(super) fn byte(&mut self) -> Outcome<u8> {
         let byte = self.peek()?;
         self.at += 1;
         Ok(byte)
     }
 
+    #[inline]
     pub(super) fn take(&mut self, count: usize) -> Outcome<&'de [u8]> {
         if count > self.left() {
             return Err(self.ends());
@@ -177,12 +195,14 @@ impl<'de> Input<'de> {
         Ok(taken)
     }
 
+    #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Outcome<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
+    #[inline]
     pub(super) fn boolean(&mut self) -> Outcome<bool> {
         match self.byte()? {
             0 => Ok(false),
@@ -192,6 +212,7 @@ impl<'de> Input<'de> {
     }
 
     /// 7 bits a byte, the lowest first.
+    #[inline]
     pub(super) fn varint(&mut self) -> Outcome<u32> {
         let mut number = 0;
         for shift in (0..35).step_by(7) {
@@ -205,12 +226,14 @@ impl<'de> Input<'de> {
     }
 
     /// Small negative numbers have few bytes.
+    #[inline]
     pub(super) fn int(&mut self) -> Outcome<i32> {
         let number = self.varint()?;
         Ok((number >> 1) as i32 ^ -((number & 1) as i32))
     }
 
     /// Like [`varint`](Self::varint), but the 9th byte has 8 bits.
+    #[inline]
     pub(super) fn varlong(&mut self) -> Outcome<u64> {
         let mut number = 0;
         for shift in (0..56).step_by(7) {
@@ -223,12 +246,14 @@ impl<'de> Input<'de> {
         Ok(number | u64::from(self.byte()?) << 56)
     }
 
+    #[inline]
     pub(super) fn long(&mut self) -> Outcome<i64> {
         let number = self.varlong()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// A number behind a flag, which is the highest bit.
+    #[inline]
     pub(super) fn flagged(&mut self) -> Outcome<(bool, u32)> {
         let first = self.byte()?;
         let mut number = u32::from(first & 0x3f);
@@ -247,6 +272,7 @@ impl<'de> Input<'de> {
     /// How many elements a length, one more than they are, announces.
     ///
     /// Nearly all take a byte at least, so a count that the payload cannot hold is refused at once.
+    #[inline]
     pub(super) fn count(&self, length: u32) -> Outcome<usize> {
         let Some(count) = length.checked_sub(1) else {
             return Err(Fault::new(format!("a null before offset {}, where none may be", self.at)));
@@ -263,6 +289,7 @@ impl<'de> Input<'de> {
     }
 
     /// Counts an element that took no bytes since this offset.
+    #[inline]
     pub(super) fn element_since(&mut self, start: usize) -> Outcome<()> {
         if self.at == start {
             let Some(empty) = self.empty.checked_sub(1) else {
@@ -275,6 +302,7 @@ impl<'de> Input<'de> {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -283,11 +311,13 @@ impl<'de> Input<'de> {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn shallower(&mut self) {
         self.depth -= 1;
     }
 
     /// A text, or null.
+    #[inline]
     pub(super) fn text(&mut self) -> Outcome<Option<Cow<'de, str>>> {
         if self.peek()? < 0x80 {
             return Ok(Some(Cow::Owned(ascii(self.ascii()?))));
@@ -296,11 +326,15 @@ impl<'de> Input<'de> {
             0 => return Ok(None),
             length => length as usize - 1,
         };
+        // All in one go, where each is a byte.
         if let Some(bytes) = self.bytes.get(self.at..self.at.saturating_add(units))
             && bytes.is_ascii()
             && let Ok(text) = str::from_utf8(bytes)
         {
             self.at += units;
+            return Ok(Some(Cow::Borrowed(text)));
+        }
+        if let Some(text) = self.utf8(units) {
             return Ok(Some(Cow::Borrowed(text)));
         }
         self.units(units).map(|text| Some(Cow::Owned(text)))
@@ -316,6 +350,22 @@ impl<'de> Input<'de> {
         let rest = &self.bytes[self.at..];
         let last = rest.iter().position(|byte| *byte >= 0x80).ok_or_else(|| self.ends())?;
         self.take(last + 1)
+    }
+
+    /// So many units of UTF-16, if they are UTF-8, which all are but those of surrogate pairs.
+    fn utf8(&mut self, units: usize) -> Option<&'de str> {
+        let rest = &self.bytes[self.at..];
+        let mut end = 0;
+        for _ in 0..units {
+            end += match rest.get(end)? {
+                0..0x80 => 1,
+                0x80..0xe0 => 2,
+                _ => 3,
+            };
+        }
+        let text = str::from_utf8(rest.get(..end)?).ok()?;
+        self.at += end;
+        Some(text)
     }
 
     /// So many units of UTF-16, each in one to three bytes.
@@ -367,6 +417,7 @@ impl<'de> Input<'de> {
     }
 
     /// The class of what follows, or null.
+    #[inline]
     pub(super) fn class(&mut self) -> Outcome<Option<ClassRef>> {
         let start = self.at;
         match self.varint()? {
@@ -395,6 +446,7 @@ impl<'de> Input<'de> {
     }
 
     /// Whether a class has this name.
+    #[inline]
     pub(super) fn is_named(&self, class: ClassRef, name: &str) -> bool {
         matches!(class, ClassRef::Named(id) if self.names[id].is(name))
     }
@@ -424,7 +476,7 @@ mod tests {
 
     fn text(bytes: &[u8]) -> Result<Option<String>, String> {
         let mut input = Input::new(bytes);
-        let text = input.text().map_err(|fault| fault.why)?;
+        let text = input.text().map_err(|fault| fault.to_string())?;
         assert_eq!(input.left(), 0);
         Ok(text.map(Cow::into_owned))
     }
@@ -464,6 +516,6 @@ mod tests {
         assert_eq!(input.class().unwrap(), Some(short));
         assert_eq!(input.class().unwrap(), None);
         assert_eq!(input.class().unwrap(), Some(ClassRef::Numbered(Numbered::String)));
-        assert!(input.class().unwrap_err().why.contains("not named before"));
+        assert!(input.class().unwrap_err().to_string().contains("not named before"));
     }
 }

@@ -4,17 +4,18 @@
 //! Rust gives fields in another order than Kryo wants them, so classes are only marked, and named at the very end.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::MAX_DEPTH;
 use super::input::{Fault, Numbered, Outcome};
 
 #[derive(Default)]
-pub(super) struct Output<'s> {
+pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
     /// Where a class is to be put in, in ascending order.
     marks: Vec<Mark>,
-    classes: Vec<Cow<'s, str>>,
+    classes: Vec<Cow<'static, str>>,
     depth: usize,
     /// What is kept aside by [`rewrite`](Self::rewrite).
     old: Old,
@@ -42,6 +43,7 @@ pub(super) struct Old {
 }
 
 impl Old {
+    #[inline]
     pub(super) fn byte(&self, at: usize) -> u8 {
         self.bytes[at - self.start]
     }
@@ -54,23 +56,27 @@ pub(super) enum Written {
     Named(usize),
 }
 
-impl<'s> Output<'s> {
+impl Output {
     pub(super) fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
+    #[inline]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
+    #[inline]
     pub(super) fn varint(&mut self, number: u32) {
         varint(&mut self.bytes, number);
     }
 
+    #[inline]
     pub(super) fn int(&mut self, number: i32) {
         self.varint((number << 1 ^ number >> 31) as u32);
     }
 
+    #[inline]
     pub(super) fn varlong(&mut self, mut number: u64) {
         // The 9th byte has 8 bits.
         for _ in 0..8 {
@@ -83,10 +89,12 @@ impl<'s> Output<'s> {
         self.bytes.push(number as u8);
     }
 
+    #[inline]
     pub(super) fn long(&mut self, number: i64) {
         self.varlong((number << 1 ^ number >> 63) as u64);
     }
 
+    #[inline]
     pub(super) fn flagged(&mut self, flag: bool, number: u32) {
         let flag = u8::from(flag) << 7;
         if number < 0x40 {
@@ -108,28 +116,30 @@ impl<'s> Output<'s> {
             self.flagged(true, text.len() as u32 + 1);
             return self.raw(text.as_bytes());
         }
-        let units: usize = text.chars().map(char::len_utf16).sum();
-        self.flagged(true, units as u32 + 1);
-        for char in text.chars() {
+        // Each unit of UTF-16 is written as UTF-8, so that only what has two of them differs from that.
+        let pairs = text.bytes().filter(|byte| *byte >= 0xf0).count();
+        self.flagged(true, (text.chars().count() + pairs) as u32 + 1);
+        if pairs == 0 {
+            return self.raw(text.as_bytes());
+        }
+        let mut rest = text;
+        while let Some(at) = rest.find(|char| char > '\u{ffff}') {
+            self.raw(&rest.as_bytes()[..at]);
+            let mut chars = rest[at..].chars();
             let mut units = [0; 2];
-            match char.encode_utf16(&mut units) {
-                // As in UTF-8.
-                [_] => {
-                    let mut utf8 = [0; 4];
-                    self.raw(char.encode_utf8(&mut utf8).as_bytes());
-                }
-                pair => {
-                    for unit in pair {
-                        let unit = *unit;
-                        self.raw(&[
-                            0xe0 | (unit >> 12) as u8,
-                            0x80 | (unit >> 6 & 0x3f) as u8,
-                            0x80 | (unit & 0x3f) as u8,
-                        ]);
-                    }
+            for char in chars.by_ref().take(1) {
+                for unit in char.encode_utf16(&mut units) {
+                    let unit = *unit;
+                    self.raw(&[
+                        0xe0 | (unit >> 12) as u8,
+                        0x80 | (unit >> 6 & 0x3f) as u8,
+                        0x80 | (unit & 0x3f) as u8,
+                    ]);
                 }
             }
+            rest = chars.as_str();
         }
+        self.raw(rest.as_bytes());
     }
 
     fn end_ascii(&mut self) {
@@ -139,6 +149,7 @@ impl<'s> Output<'s> {
     }
 
     /// How many elements, and one: 0 would be a null.
+    #[inline]
     pub(super) fn length(count: usize) -> Outcome<u32> {
         // Java's lengths are of 31 bits.
         match i32::try_from(count) {
@@ -151,12 +162,12 @@ impl<'s> Output<'s> {
         self.byte(class as u8);
     }
 
-    pub(super) fn class(&mut self, name: impl Into<Cow<'s, str>>) {
+    pub(super) fn class(&mut self, name: impl Into<Cow<'static, str>>) {
         let class = self.class_id(name);
         self.mark(class);
     }
 
-    pub(super) fn class_id(&mut self, name: impl Into<Cow<'s, str>>) -> usize {
+    pub(super) fn class_id(&mut self, name: impl Into<Cow<'static, str>>) -> usize {
         let name = name.into();
         self.classes.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.classes.push(name);
@@ -188,6 +199,7 @@ impl<'s> Output<'s> {
         }
     }
 
+    #[inline]
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -196,11 +208,13 @@ impl<'s> Output<'s> {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn shallower(&mut self) {
         self.depth -= 1;
     }
 
     /// Takes away everything from `start` on, to be written anew out of its parts.
+    #[inline]
     pub(super) fn cut(&mut self, start: usize) -> Old {
         let mut old = std::mem::take(&mut self.old);
         old.start = start;
@@ -215,17 +229,22 @@ impl<'s> Output<'s> {
     }
 
     /// Keeps the memory of what was cut for the next time.
+    #[inline]
     pub(super) fn reuse(&mut self, old: Old) {
         self.old = old;
     }
 
     /// A part of what was there, with its classes.
+    #[inline]
     pub(super) fn copy(&mut self, old: &Old, range: Range<usize>) {
         let to = self.bytes.len();
         self.raw(&old.bytes[range.start - old.start..range.end - old.start]);
-        if old.marks.is_empty() {
-            return;
+        if !old.marks.is_empty() {
+            self.copy_marks(old, range, to);
         }
+    }
+
+    fn copy_marks(&mut self, old: &Old, range: Range<usize>, to: usize) {
         let first = old.marks.partition_point(|mark| mark.at <= range.start);
         for mark in old.marks[first..].iter().take_while(|mark| mark.at <= range.end) {
             self.marks.push(Mark { at: mark.at - range.start + to, class: mark.class });
@@ -240,38 +259,55 @@ impl<'s> Output<'s> {
         }
     }
 
+    /// An empty one, with the memory of the thread's last one.
+    pub(super) fn take() -> Self {
+        SPARE.take().unwrap_or_default()
+    }
+
     /// The payload, with the classes named.
-    pub(super) fn finish(self) -> Vec<u8> {
-        let Some(last) = self.marks.last() else { return self.bytes };
+    pub(super) fn finish(mut self) -> Vec<u8> {
         let names: usize = self.classes.iter().map(|name| name.len()).sum();
-        let mut payload = Output {
-            bytes: Vec::with_capacity(self.bytes.len() + names + 2 * self.marks.len()),
-            ..Output::default()
-        };
+        let mut payload = Vec::with_capacity(self.bytes.len() + names + 3 * self.marks.len());
+        let mut from = 0;
         // The number of each class is its place among those that were named.
-        let mut numbers = vec![None; self.classes.len()];
-        let (mut from, mut next, end) = (0, 0, last.at);
+        let mut order: Vec<usize> = Vec::with_capacity(self.classes.len());
         for mark in &self.marks {
-            payload.raw(&self.bytes[from..mark.at]);
+            payload.extend_from_slice(&self.bytes[from..mark.at]);
             from = mark.at;
-            if let Some(number) = numbers[mark.class] {
-                payload.varint(number);
+            if let Some(number) = order.iter().position(|class| *class == mark.class) {
+                varint(&mut payload, number as u32);
                 continue;
             }
-            numbers[mark.class] = Some(next);
-            payload.varint(next);
-            next += 1;
+            varint(&mut payload, order.len() as u32);
+            order.push(mark.class);
             let name = &self.classes[mark.class];
             if name.is_ascii() && name.len() > 1 {
-                payload.raw(name.as_bytes());
-                payload.end_ascii();
+                payload.extend_from_slice(name.as_bytes());
+                if let Some(last) = payload.last_mut() {
+                    *last |= 0x80;
+                }
             } else {
-                payload.text(name);
+                let mut text = Output::default();
+                text.text(name);
+                payload.extend_from_slice(&text.bytes);
             }
         }
-        payload.raw(&self.bytes[end..]);
-        payload.bytes
+        payload.extend_from_slice(&self.bytes[from..]);
+        if self.bytes.capacity() <= MAX_SPARE {
+            self.bytes.clear();
+            self.marks.clear();
+            self.classes.clear();
+            SPARE.set(Some(self));
+        }
+        payload
     }
+}
+
+/// More memory than this is not kept for the next payload.
+const MAX_SPARE: usize = 1 << 16;
+
+thread_local! {
+    static SPARE: Cell<Option<Output>> = const { Cell::new(None) };
 }
 
 fn varint(bytes: &mut Vec<u8>, mut number: u32) {

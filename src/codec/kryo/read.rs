@@ -55,17 +55,20 @@ enum Found {
 
 impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
     /// The value of a whole payload.
+    #[inline]
     pub(super) fn whole(reader: &'r mut Reader<'a, 'de>) -> Self {
         let node = reader.shape.root();
         Self { reader, node, head: Head::Class, generic: false }
     }
 
+    #[inline]
     fn inner(&mut self, node: NodeId, head: Head, generic: bool) -> Place<'_, 'a, 'de> {
         Place { reader: self.reader, node, head, generic }
     }
 }
 
 impl<'a, 'de> Reader<'a, 'de> {
+    #[inline]
     fn node(&self, node: NodeId) -> &'a Node {
         let shape: &'a Shape = self.shape;
         &shape.nodes[node]
@@ -195,6 +198,7 @@ macro_rules! primitives {
 
 impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
     /// What is in front of a value that is not null.
+    #[inline]
     fn present(&mut self) -> Outcome<(Found, &'a Node)> {
         match self.reader.head(self.node, self.head)? {
             Some(found) => Ok((found, self.reader.node(self.node))),
@@ -407,9 +411,10 @@ impl<'a, 'de> Reader<'a, 'de> {
     }
 
     /// How the class of a field or element is told where it is declared.
+    #[inline]
     fn declared(&self, node: NodeId) -> Head {
         let declared = self.node(node);
-        if self.shape.is_final(declared) { Head::Nullable(Found::Declared) } else { Head::Class }
+        if declared.is_final { Head::Nullable(Found::Declared) } else { Head::Class }
     }
 
     /// A comparator has no fields, or is not known.
@@ -458,7 +463,7 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
                 (1, Head::Class)
             }
             Layout::Plain | Layout::Sorted | Layout::Immutable => {
-                let known = self.generic && reader.shape.is_final(reader.node(element));
+                let known = self.generic && reader.node(element).is_final;
                 let nullable = layout != Layout::Immutable;
                 let (flag, length) = match known && !nullable {
                     true => (false, reader.input.varint()?),

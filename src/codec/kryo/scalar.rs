@@ -84,7 +84,7 @@ fn time(input: &mut Input<'_>) -> Outcome<Option<LocalTime>> {
 }
 
 /// Writes a value of one of these classes, and says whether it was one.
-pub(super) fn write(output: &mut Output<'_>, value: &Value) -> Outcome<bool> {
+pub(super) fn write(output: &mut Output, value: &Value) -> Outcome<bool> {
     match value {
         Value::BigInteger(value) => write_big(output, value)?,
         Value::BigDecimal(value) => {
@@ -116,19 +116,19 @@ pub(super) fn write(output: &mut Output<'_>, value: &Value) -> Outcome<bool> {
     Ok(true)
 }
 
-fn write_big(output: &mut Output<'_>, value: &BigInteger) -> Outcome<()> {
+fn write_big(output: &mut Output, value: &BigInteger) -> Outcome<()> {
     let bytes = value.as_be_bytes();
     output.varint(Output::length(bytes.len())?);
     output.raw(bytes);
     Ok(())
 }
 
-fn write_date(output: &mut Output<'_>, date: LocalDate) {
+fn write_date(output: &mut Output, date: LocalDate) {
     output.varint(date.year() as u32);
     output.raw(&[date.month(), date.day()]);
 }
 
-fn write_time(output: &mut Output<'_>, time: LocalTime) {
+fn write_time(output: &mut Output, time: LocalTime) {
     match (time.hour(), time.minute(), time.second(), time.nano()) {
         (hour, 0, 0, 0) => output.byte(!hour),
         (hour, minute, 0, 0) => output.raw(&[hour, !minute]),
@@ -174,7 +174,7 @@ mod tests {
             ("java.time.Instant", b"\x00\x80\x94\xeb\xdc\x03"),
         ] {
             let fault = read(&mut Input::new(bytes), class(name)).unwrap_err();
-            assert_eq!(fault.why, format!("expected a `{name}` at offset 0, found what is none"));
+            assert_eq!(fault.to_string(), format!("expected a `{name}` at offset 0, found what is none"));
         }
     }
 }

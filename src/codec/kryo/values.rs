@@ -305,7 +305,7 @@ fn read_final(input: &mut Input<'_>, class: &'static Class) -> Outcome<Value> {
 }
 
 /// A value with its class in front.
-pub(super) fn write(output: &mut Output<'_>, value: &Value) -> Outcome<()> {
+pub(super) fn write(output: &mut Output, value: &Value) -> Outcome<()> {
     if let Value::Bare(value) = value {
         return write(output, value);
     }
@@ -317,7 +317,7 @@ pub(super) fn write(output: &mut Output<'_>, value: &Value) -> Outcome<()> {
     write_content(output, value)
 }
 
-fn write_class(output: &mut Output<'_>, value: &Value) {
+fn write_class(output: &mut Output, value: &Value) {
     match value {
         Value::Boolean(_) => output.numbered(Numbered::Boolean),
         Value::Byte(_) => output.numbered(Numbered::Byte),
@@ -333,7 +333,7 @@ fn write_class(output: &mut Output<'_>, value: &Value) {
 }
 
 /// A value that is known not to be null.
-pub(super) fn write_content(output: &mut Output<'_>, value: &Value) -> Outcome<()> {
+pub(super) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Null => return Err(Fault::new("a null where none may be")),
         Value::Boolean(value) => output.byte((*value).into()),
@@ -368,7 +368,7 @@ fn unknown(class: &str, kind: &str) -> Fault {
     Fault::new(format!("`{class}` is not a {kind} class whose layout is known"))
 }
 
-fn write_nested(output: &mut Output<'_>, value: &Value) -> Outcome<()> {
+fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Optional(None) => output.byte(0),
         Value::Optional(Some(value)) => write(output, value)?,
@@ -398,7 +398,7 @@ fn write_nested(output: &mut Output<'_>, value: &Value) -> Outcome<()> {
     Ok(())
 }
 
-fn write_constant(output: &mut Output<'_>, constant: &Constant) -> Outcome<()> {
+fn write_constant(output: &mut Output, constant: &Constant) -> Outcome<()> {
     match constant {
         Constant::Ordinal(ordinal) => output.varint(ordinal.saturating_add(1)),
         Constant::Name(_) => return Err(Fault::new("Kryo writes the number of a constant, not its name")),
@@ -406,7 +406,7 @@ fn write_constant(output: &mut Output<'_>, constant: &Constant) -> Outcome<()> {
     Ok(())
 }
 
-fn write_comparator(output: &mut Output<'_>, comparator: &Option<ClassName>) -> Outcome<()> {
+fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
     let Some(comparator) = comparator else {
         output.byte(0);
         return Ok(());
@@ -421,7 +421,7 @@ fn write_comparator(output: &mut Output<'_>, comparator: &Option<ClassName>) -> 
     Ok(())
 }
 
-fn write_collection(output: &mut Output<'_>, collection: &Collection, layout: Layout) -> Outcome<()> {
+fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
     let elements = &collection.elements;
     let wrong = || Fault::new(format!("a `{}` does not have {} elements", collection.class, elements.len()));
     match (layout, &elements[..]) {
@@ -459,7 +459,7 @@ fn write_collection(output: &mut Output<'_>, collection: &Collection, layout: La
 }
 
 /// A value whose class was written before, with a null's mark where there are nulls.
-fn write_element(output: &mut Output<'_>, element: &Value, null: Option<u8>, nulls: bool) -> Outcome<()> {
+fn write_element(output: &mut Output, element: &Value, null: Option<u8>, nulls: bool) -> Outcome<()> {
     if nulls {
         if *element == Value::Null {
             output.byte(null.unwrap_or(0));
@@ -472,7 +472,7 @@ fn write_element(output: &mut Output<'_>, element: &Value, null: Option<u8>, nul
     write_content(output, element)
 }
 
-fn write_map(output: &mut Output<'_>, map: &Map, layout: Layout) -> Outcome<()> {
+fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
     let count = map.entries.len();
     match layout {
         Layout::Empty if count == 0 => return Ok(()),
@@ -493,7 +493,7 @@ fn write_map(output: &mut Output<'_>, map: &Map, layout: Layout) -> Outcome<()> 
     })
 }
 
-fn write_array(output: &mut Output<'_>, class: &str, elements: &[Value]) -> Outcome<()> {
+fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<()> {
     output.varint(Output::length(elements.len())?);
     let descriptor = class.strip_prefix('[').ok_or_else(|| unknown(class, "array"))?;
     for element in elements {

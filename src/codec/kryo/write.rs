@@ -10,14 +10,14 @@ use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{Form, Kind, Node, NodeId, Shape, StructShape};
 use crate::codec::java::{Value, handover};
 
-pub(super) struct Writer<'s> {
-    pub(super) output: Output<'s>,
-    pub(super) shape: &'s Shape,
+pub(super) struct Writer {
+    pub(super) output: Output,
+    pub(super) shape: &'static Shape,
 }
 
 /// A place in the type, and what is to be written in front of the value there.
-pub(super) struct Place<'w, 's> {
-    writer: &'w mut Writer<'s>,
+pub(super) struct Place<'w> {
+    writer: &'w mut Writer,
     node: NodeId,
     head: Head,
     /// Whether Kryo knows the type arguments here, as declared by a field.
@@ -37,19 +37,22 @@ enum Head {
     Element,
 }
 
-impl<'w, 's> Place<'w, 's> {
+impl<'w> Place<'w> {
     /// The value of a whole payload.
-    pub(super) fn whole(writer: &'w mut Writer<'s>) -> Self {
+    #[inline]
+    pub(super) fn whole(writer: &'w mut Writer) -> Self {
         let node = writer.shape.root();
         Self { writer, node, head: Head::Class, generic: false }
     }
 
-    fn node(&self) -> &'s Node {
-        let shape: &'s Shape = self.writer.shape;
+    #[inline]
+    fn node(&self) -> &'static Node {
+        let shape: &'static Shape = self.writer.shape;
         &shape.nodes[self.node]
     }
 
     /// Writes what is in front of a value that is not null.
+    #[inline]
     fn present(&mut self) {
         match self.head {
             Head::Nothing | Head::Element => {}
@@ -76,10 +79,10 @@ fn changed() -> Fault {
     Fault::new("its `Serialize` gives something else than its `Deserialize` asks for")
 }
 
-impl<'s> Writer<'s> {
+impl Writer {
     /// The class of what is declared at a place. An enum with bodies says its own.
     fn class(&mut self, node: NodeId) {
-        let shape: &'s Shape = self.shape;
+        let shape: &'static Shape = self.shape;
         let output = &mut self.output;
         match &shape.nodes[node].kind {
             Kind::Boolean => output.numbered(Numbered::Boolean),
@@ -96,8 +99,9 @@ impl<'s> Writer<'s> {
     }
 
     /// How the class of a field or element is told where it is declared.
+    #[inline]
     fn declared(&self, node: NodeId) -> Head {
-        if self.shape.is_final(&self.shape.nodes[node]) { Head::Nullable } else { Head::Class }
+        if self.shape.nodes[node].is_final { Head::Nullable } else { Head::Class }
     }
 
     fn is_abstract(&self, node: NodeId) -> bool {
@@ -129,15 +133,15 @@ macro_rules! refuse {
 
 type No = Impossible<(), Fault>;
 
-impl<'w, 's> Serializer for Place<'w, 's> {
+impl<'w> Serializer for Place<'w> {
     type Ok = ();
     type Error = Fault;
-    type SerializeSeq = Elements<'w, 's>;
+    type SerializeSeq = Elements<'w>;
     type SerializeTuple = No;
     type SerializeTupleStruct = No;
     type SerializeTupleVariant = No;
-    type SerializeMap = Entries<'w, 's>;
-    type SerializeStruct = Fields<'w, 's>;
+    type SerializeMap = Entries<'w>;
+    type SerializeStruct = Fields<'w>;
     type SerializeStructVariant = No;
 
     primitives! {
@@ -230,7 +234,7 @@ impl<'w, 's> Serializer for Place<'w, 's> {
 
     fn serialize_unit_variant(mut self, _: &'static str, _: u32, variant: &'static str) -> Outcome<()> {
         let Kind::Enum(at) = self.node().kind else { return Err(changed()) };
-        let shape: &'s Shape = self.writer.shape;
+        let shape: &'static Shape = self.writer.shape;
         let class = &shape.enums[at];
         // Not the number that serde gives, which counts other variants, too.
         let Some(ordinal) = class.variants.iter().position(|name| *name == variant) else {
@@ -245,10 +249,10 @@ impl<'w, 's> Serializer for Place<'w, 's> {
         Ok(())
     }
 
-    fn serialize_struct(mut self, _: &'static str, _: usize) -> Outcome<Fields<'w, 's>> {
+    fn serialize_struct(mut self, _: &'static str, _: usize) -> Outcome<Fields<'w>> {
         let Kind::Struct(at) = self.node().kind else { return Err(changed()) };
         self.present();
-        let shape: &'s Shape = self.writer.shape;
+        let shape: &'static Shape = self.writer.shape;
         let class = &shape.structs[at];
         let output = &mut self.writer.output;
         output.deeper()?;
@@ -257,8 +261,8 @@ impl<'w, 's> Serializer for Place<'w, 's> {
         Ok(Fields { writer: self.writer, class, start, base, next: 0, in_order: true })
     }
 
-    fn serialize_seq(mut self, length: Option<usize>) -> Outcome<Elements<'w, 's>> {
-        let shape: &'s Shape = self.writer.shape;
+    fn serialize_seq(mut self, length: Option<usize>) -> Outcome<Elements<'w>> {
+        let shape: &'static Shape = self.writer.shape;
         self.present();
         let (element, kind) = match &self.node().kind {
             Kind::Bytes => (0, Each::Byte),
@@ -275,7 +279,7 @@ impl<'w, 's> Serializer for Place<'w, 's> {
             Kind::EnumSet(_, element) => (*element, Each::Constant),
             Kind::Collection(class, element) => {
                 let node = &shape.nodes[*element];
-                let kind = if self.generic && shape.is_final(node) {
+                let kind = if self.generic && node.is_final {
                     Each::Declared(class)
                 } else if node.kind == Kind::Value || self.writer.is_abstract(*element) {
                     Each::Any(class)
@@ -307,7 +311,7 @@ impl<'w, 's> Serializer for Place<'w, 's> {
         Ok(elements)
     }
 
-    fn serialize_map(mut self, length: Option<usize>) -> Outcome<Entries<'w, 's>> {
+    fn serialize_map(mut self, length: Option<usize>) -> Outcome<Entries<'w>> {
         let Kind::Map(class, key, value) = self.node().kind else { return Err(changed()) };
         self.present();
         let head = |node| if self.generic { self.writer.declared(node) } else { Head::Class };
@@ -360,7 +364,7 @@ impl<'w, 's> Serializer for Place<'w, 's> {
     }
 }
 
-impl Place<'_, '_> {
+impl Place<'_> {
     /// A [`Value`] or one of its kinds.
     fn value(mut self, value: &Value) -> Outcome<()> {
         match &self.node().kind {
@@ -381,9 +385,9 @@ impl Place<'_, '_> {
 const ABSENT: std::ops::Range<usize> = usize::MAX..usize::MAX;
 
 /// The fields of a struct: written in Rust's order, and put into Java's at the end.
-pub(super) struct Fields<'w, 's> {
-    writer: &'w mut Writer<'s>,
-    class: &'s StructShape,
+pub(super) struct Fields<'w> {
+    writer: &'w mut Writer,
+    class: &'static StructShape,
     start: usize,
     /// The first of this struct in [`Output::ranges`].
     base: usize,
@@ -393,7 +397,7 @@ pub(super) struct Fields<'w, 's> {
     in_order: bool,
 }
 
-impl Fields<'_, '_> {
+impl Fields<'_> {
     fn write<T: Serialize + ?Sized>(&mut self, field: usize, value: &T) -> Outcome<()> {
         let node = self.class.fields[field].node;
         let head = match &self.writer.shape.nodes[node] {
@@ -409,7 +413,7 @@ impl Fields<'_, '_> {
     }
 }
 
-impl SerializeStruct for Fields<'_, '_> {
+impl SerializeStruct for Fields<'_> {
     type Ok = ();
     type Error = Fault;
 
@@ -449,8 +453,8 @@ impl SerializeStruct for Fields<'_, '_> {
 }
 
 /// The elements of a list or array.
-pub(super) struct Elements<'w, 's> {
-    writer: &'w mut Writer<'s>,
+pub(super) struct Elements<'w> {
+    writer: &'w mut Writer,
     element: NodeId,
     kind: Each,
     generic: bool,
@@ -479,7 +483,7 @@ enum Each {
     Any(&'static Class),
 }
 
-impl Elements<'_, '_> {
+impl Elements<'_> {
     /// What is in front of the elements, if there are so many and none or some of them are null.
     fn head(&mut self, count: usize, nulls: bool) -> Outcome<()> {
         let length = Output::length(count)?;
@@ -598,13 +602,13 @@ enum Same {
 }
 
 /// In natural order there is none.
-fn comparator(output: &mut Output<'_>, class: &Class) {
+fn comparator(output: &mut Output, class: &Class) {
     if class.kind == ClassKind::Collection(Layout::Sorted) {
         output.byte(0);
     }
 }
 
-impl SerializeSeq for Elements<'_, '_> {
+impl SerializeSeq for Elements<'_> {
     type Ok = ();
     type Error = Fault;
 
@@ -656,7 +660,7 @@ fn length_of(count: usize) -> Outcome<usize> {
     Ok(output.bytes.len())
 }
 
-fn entry_head(output: &mut Output<'_>, count: usize, sorted: bool) -> Outcome<()> {
+fn entry_head(output: &mut Output, count: usize, sorted: bool) -> Outcome<()> {
     output.varint(Output::length(count)?);
     if sorted {
         output.byte(0);
@@ -665,8 +669,8 @@ fn entry_head(output: &mut Output<'_>, count: usize, sorted: bool) -> Outcome<()
 }
 
 /// The entries of a map.
-pub(super) struct Entries<'w, 's> {
-    writer: &'w mut Writer<'s>,
+pub(super) struct Entries<'w> {
+    writer: &'w mut Writer,
     key: (NodeId, Head),
     value: (NodeId, Head),
     sorted: bool,
@@ -676,7 +680,7 @@ pub(super) struct Entries<'w, 's> {
     announced: usize,
 }
 
-impl SerializeMap for Entries<'_, '_> {
+impl SerializeMap for Entries<'_> {
     type Ok = ();
     type Error = Fault;
 
@@ -707,9 +711,9 @@ impl SerializeMap for Entries<'_, '_> {
 }
 
 /// An element of a `byte[]`.
-struct Byte<'w, 's>(&'w mut Output<'s>);
+struct Byte<'w>(&'w mut Output);
 
-impl Serializer for Byte<'_, '_> {
+impl Serializer for Byte<'_> {
     type Ok = ();
     type Error = Fault;
     type SerializeSeq = No;
