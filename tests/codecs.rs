@@ -8,6 +8,16 @@ mod compressed;
 #[cfg(all(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
 #[path = "codecs/jackson.rs"]
 mod jackson;
+#[cfg(all(
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "codecs/jackson_hostile.rs"]
+mod jackson_hostile;
 #[cfg(feature = "json")]
 #[path = "codecs/json.rs"]
 mod json;

@@ -118,7 +118,7 @@ fn is_final(shape: &Shape, element: NodeId) -> bool {
         Kind::Array(element) => is_final(shape, element),
         // By Redisson's doing.
         Kind::Long => !node.nullable && !node.object,
-        _ => shape.is_final(node),
+        _ => shape.is_final(element),
     }
 }
 

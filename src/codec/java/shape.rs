@@ -256,7 +256,8 @@ impl Shape {
         format!("[{element}")
     }
 
-    fn is_final(&self, node: NodeId) -> bool {
+    /// Whether nothing else than this class can be where it is declared, so that it need not be written.
+    pub(crate) fn is_final(&self, node: NodeId) -> bool {
         let node = &self.nodes[node];
         if node.object {
             return false;
