@@ -7,6 +7,8 @@
 //! | nodes to a type and back, by its shape in Java | `reader.rs`, `writer.rs` |
 //! | nodes to [`Value`](super::java::Value) and back | `value.rs` |
 
+// Without JSON some of these two is for nobody.
+#[cfg_attr(not(feature = "json-jackson"), allow(dead_code))]
 mod base64;
 #[cfg(feature = "cbor-jackson")]
 mod cbor;
@@ -15,6 +17,7 @@ mod failure;
 mod json;
 #[cfg(feature = "msgpack-jackson")]
 mod msgpack;
+#[cfg_attr(not(feature = "json-jackson"), allow(dead_code))]
 mod node;
 mod reader;
 #[cfg(all(test, feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]

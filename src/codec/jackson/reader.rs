@@ -43,6 +43,9 @@ impl Copy for Reader<'_, '_> {}
 
 type Elements<'n, 'a> = &'n [Node<'a>];
 
+/// The name of a class and its offset.
+type Class<'n> = (&'n str, u32);
+
 impl<'n, 'a> Reader<'n, 'a> {
     fn expected(&self) -> &'static shape::Node {
         &self.shape.nodes[self.id]
@@ -92,7 +95,7 @@ impl<'n, 'a> Reader<'n, 'a> {
     }
 
     /// The elements of a list, and the class in front of them.
-    fn list(&self) -> Result<(Option<(&'n str, u32)>, Elements<'n, 'a>), Failure> {
+    fn list(&self) -> Result<(Option<Class<'n>>, Elements<'n, 'a>), Failure> {
         let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
             return Err(self.wrong("a list"));
         };

@@ -6,7 +6,7 @@ use super::base64;
 use super::failure::Failure;
 use super::node::{Is, Key, Node};
 use super::writer::{CLASS, enum_set_class, refused};
-use crate::codec::java::class::{Class, ClassKind, Layout, Scalar, known};
+use crate::codec::java::class::{Class, ClassKind, Scalar, known};
 use crate::codec::java::{
     Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
     Uuid, Value,
@@ -42,14 +42,9 @@ pub(super) fn key(value: &Value) -> Option<Key<'static>> {
         Value::Uuid(key) => key.to_string(),
         Value::Text(text) => text.text.clone(),
         Value::Enum(constant) => name(&constant.constant).ok()?.to_owned(),
-        Value::Bare(value) => return key_of_bare(value),
         _ => return None,
     };
     Some(Key::Text(text.into()))
-}
-
-fn key_of_bare(value: &Value) -> Option<Key<'static>> {
-    if matches!(value, Value::Bare(_)) { None } else { key(value) }
 }
 
 fn name(constant: &Constant) -> Result<&str, Failure> {
@@ -465,9 +460,8 @@ fn big(node: &Node<'_>) -> Option<BigInteger> {
 
 /// Whether a class is a list or set that is read without knowing more about it.
 pub(super) fn is_collection(class: &str) -> bool {
-    match known(class).map(|class| class.kind) {
-        Some(ClassKind::Collection(Layout::Plain | Layout::Sorted)) => true,
-        Some(ClassKind::Collection(_) | ClassKind::EnumSet) => true,
-        _ => class.starts_with("java.util.EnumSet<") || class.starts_with("java.util.Collections$"),
-    }
+    let known = known(class).map(|class| class.kind);
+    matches!(known, Some(ClassKind::Collection(_) | ClassKind::EnumSet))
+        || class.starts_with("java.util.EnumSet<")
+        || class.starts_with("java.util.Collections$")
 }
