@@ -4,6 +4,9 @@
 //! one-line JSON texts. From the environment: `REDELAY_MAPPER` is a prefix for every name, `REDELAY_FORMAT=legacy` has
 //! entries written as Redisson up to 3.21.0 does.
 
+#[path = "zoo.rs"]
+mod zoo;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use redelay::codec::java::Value as JavaValue;
 use redelay::codec::{self, Codec, CodecError};
 use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat};
 use serde_json::Value;
@@ -25,7 +29,7 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let Some(codec) = codec_named(codec) else {
-        eprintln!("unknown codec `{codec}`: one of string bytes long int double json msgpack");
+        eprintln!("unknown codec `{codec}`: one of string bytes long int double json msgpack kryo5");
         return ExitCode::from(2);
     };
     match serve(url, codec).await {
@@ -163,6 +167,10 @@ impl Peer {
 }
 
 fn json(text: &str) -> Result<Value, Box<dyn Error>> {
+    // The digits of its numbers would be lost on the way.
+    if text.contains("Zoo$Ledger") {
+        return Ok(serde_json::from_str(&zoo::long_numbers_as_texts(text))?);
+    }
     Ok(serde_json::from_str(text)?)
 }
 
@@ -201,10 +209,69 @@ fn codec_named(name: &str) -> Option<Shared> {
         "double" => {
             Arc::new(Through { codec: codec::Double, read: serde_json::from_value, write: Value::from })
         }
+        "kryo5" => Arc::new(Objects(codec::Kryo5)),
         "json" => Arc::new(codec::Json),
         "msgpack" => Arc::new(codec::MsgPack),
         _ => return None,
     }))
+}
+
+/// A codec that writes any Java object. Plain JSON stands for what Jackson makes of it unasked (a list is an `ArrayList`, an
+/// object a `LinkedHashMap`); an object that names its `@class` is one of that class.
+struct Objects<C>(C);
+
+/// Calls a macro with the class names and the types of [`zoo`].
+macro_rules! with_classes {
+    ($call:ident) => {
+        $call! {
+            "com.acme.Zoo$Order" zoo::Order,
+            "com.acme.Zoo$Address" zoo::Address,
+            "com.acme.Zoo$Line" zoo::Line,
+            "com.acme.Zoo$RefundEvent" zoo::RefundEvent,
+            "com.acme.Zoo$Envelope" zoo::Envelope,
+            "com.acme.Zoo$Ledger" zoo::Ledger,
+            "com.acme.Zoo$Times" zoo::Times,
+            "com.acme.Zoo$Nested" zoo::Nested,
+            "com.acme.Zoo$Boxes" zoo::Boxes,
+            "com.acme.Zoo$Point" zoo::Point,
+            "lab.Small" zoo::Small
+        }
+    };
+}
+
+impl Codec<Value> for Objects<codec::Kryo5> {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        macro_rules! encode {
+            ($($name:literal $kind:ty),*) => {
+                match value.get("@class").and_then(Value::as_str) {
+                    $(Some($name) => {
+                        self.0.encode(&zoo::from_json::<$kind>(value).map_err(CodecError::new)?)
+                    })*
+                    Some(name) => Err(CodecError::new(format!("no class {name}"))),
+                    None => self.0.encode(&serde_json::from_value::<JavaValue>(value.clone()).map_err(CodecError::new)?),
+                }
+            };
+        }
+        with_classes!(encode)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        macro_rules! decode {
+            ($($name:literal $kind:ty),*) => {
+                $(
+                    // As no class is that of two types, all but one fail at the class.
+                    if let Ok(value) = Codec::<$kind>::decode(&self.0, payload) {
+                        let mut json = zoo::to_json(&value);
+                        json["@class"] = $name.into();
+                        return Ok(json);
+                    }
+                )*
+            };
+        }
+        with_classes!(decode);
+        let value: JavaValue = self.0.decode(payload)?;
+        serde_json::to_value(value).map_err(CodecError::new)
+    }
 }
 
 /// A codec of one type, with that type's way from and to JSON.
