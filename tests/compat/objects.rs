@@ -93,7 +93,7 @@ impl Objects {
             1 => json!({
                 "@class": "com.acme.Zoo$RefundEvent", "kind": self.or_null(Self::text), "at": self.0.i64(..),
                 "orderId": self.0.i64(..), "reason": self.or_null(Self::text), "attempt": self.0.i16(..),
-                "ratio": f64::from(self.0.i16(..)) / 4.0, "flag": self.0.i8(..), "mark": ["a", "é", "客"][self.0.usize(..3)],
+                "ratio": f64::from(self.0.i16(..)) / 4.0, "flag": self.0.i8(..), "mark": (["a", "é", "客"][self.0.usize(..3)]),
             }),
             2 => json!({
                 "@class": "com.acme.Zoo$Envelope", "type": self.or_null(Self::text),
