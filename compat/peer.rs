@@ -4,19 +4,9 @@
 //! one-line JSON texts. From the environment: `REDELAY_MAPPER` is a prefix for every name, `REDELAY_FORMAT=legacy` has
 //! entries written as Redisson up to 3.21.0 does.
 
-#[cfg(any(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson"
-))]
+#[path = "java_values.rs"]
 mod java_values;
-#[cfg(any(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson"
-))]
+#[path = "zoo.rs"]
 mod zoo;
 
 use std::collections::HashMap;
@@ -182,12 +172,6 @@ impl Peer {
 
 fn json(text: &str) -> Result<Value, Box<dyn Error>> {
     // Of the classes only this one has numbers that no double can hold.
-    #[cfg(any(
-        feature = "kryo",
-        feature = "json-jackson",
-        feature = "cbor-jackson",
-        feature = "msgpack-jackson"
-    ))]
     if text.contains("com.acme.Zoo$Ledger") {
         return Ok(serde_json::from_str(&zoo::long_numbers_as_texts(text))?);
     }
@@ -234,7 +218,6 @@ fn codec_named(name: &str) -> Option<Shared> {
         }
         "json" => Arc::new(codec::Json),
         "msgpack" => Arc::new(codec::MsgPack),
-        #[cfg(feature = "kryo")]
         "kryo5" => Arc::new(java_values::JavaValues(codec::Kryo5)),
         #[cfg(feature = "json-jackson")]
         "json-jackson" => Arc::new(java_values::JavaValues(codec::JsonJackson)),

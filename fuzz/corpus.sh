@@ -11,6 +11,7 @@ add() {
     done
 }
 
+add kryo kryo5
 add json_jackson json-jackson
 add cbor_jackson cbor-jackson
 add msgpack_jackson msgpack-jackson

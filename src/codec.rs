@@ -7,6 +7,7 @@
 //! | [`Long`], [`Int`] | `LongCodec`, `IntegerCodec` | decimal text |
 //! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
 //! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
+//! | `Kryo5` (feature `kryo`) | `Kryo5Codec`, the default | Kryo 5; Java classes are structs |
 //! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
 //! | `JsonJackson` (feature `json-jackson`) | `JsonJacksonCodec` | JSON with Java's classes in it |
 //! | `CborJackson` (feature `cbor-jackson`) | `CborJacksonCodec` | the same in CBOR |

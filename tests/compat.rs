@@ -11,6 +11,8 @@
 ))]
 #[path = "../compat/java_values.rs"]
 mod java_values;
+#[path = "compat/objects.rs"]
+mod objects;
 #[cfg(all(
     feature = "kryo",
     feature = "json-jackson",
@@ -47,6 +49,7 @@ mod random;
 #[path = "../compat/zoo.rs"]
 mod zoo;
 
+use objects::Objects;
 use peer::{Lang, Peer, Setup};
 use redelay_fixture::{Server, until, until_within};
 use serde_json::{Value, json};
@@ -223,6 +226,39 @@ fn every_codec_in_both_directions() {
                 let read =
                     |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| panic!("{text}"));
                 assert_eq!(read(&taken), read(value), "{codec}: {from} to {to}");
+            }
+        }
+        peers.into_iter().for_each(Peer::quit);
+    }
+}
+
+/// Thousands of objects, of which each side reads what the other wrote. `REDELAY_SEED` makes the same ones again.
+#[test]
+fn objects_of_every_class_in_both_directions() {
+    const OBJECTS: usize = 2000;
+    const AT_ONCE: usize = 100;
+
+    let server = Server::start();
+    let url = server.url();
+    let seed = std::env::var("REDELAY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("REDELAY_SEED={seed}");
+    for codec in ["kryo5"] {
+        let mut objects = Objects(fastrand::Rng::with_seed(seed));
+        let setup = Setup { codec, ..Setup::new(&url) };
+        let mut peers = BOTH.map(|lang| setup.start(lang));
+        for [from, to] in [[0, 1], [1, 0]] {
+            for _ in 0..OBJECTS / AT_ONCE {
+                let told: Vec<Value> = (0..AT_ONCE).map(|_| objects.object()).collect();
+                told.iter().for_each(|value| peers[from].send(&["put", "objects", &value.to_string()]));
+                told.iter().for_each(|value| assert_eq!(peers[from].answer(), "ok", "{codec}: {value}"));
+                told.iter().for_each(|_| peers[to].send(&["poll", "objects", "5000"]));
+                for value in told {
+                    let read = peers[to].answer();
+                    let read: Value =
+                        serde_json::from_str(&read).unwrap_or_else(|_| panic!("{codec}: {value} is {read}"));
+                    assert_eq!(read, value, "{codec}: {from} to {to}");
+                }
             }
         }
         peers.into_iter().for_each(Peer::quit);

@@ -42,7 +42,7 @@ use super::{Codec, CodecError};
 ///
 /// let list = br#"["com.acme.MyList",["a"]]"#;
 /// let error = Codec::<Vec<String>>::decode(&codec::JsonJackson, list).unwrap_err();
-/// assert!(error.to_string().ends_with("expected the class java.util.ArrayList, found com.acme.MyList at offset 1"));
+/// assert!(error.to_string().ends_with("expected the class `java.util.ArrayList`, found `com.acme.MyList` at offset 1"));
 /// let texts: Vec<String> = codec::JsonJackson.with_any_class().decode(list)?;
 /// assert_eq!(texts, ["a"]);
 /// # }

@@ -355,7 +355,7 @@ fn refused<T: Debug + Serialize + DeserializeOwned + 'static>(json: &str, says: 
 fn errors_say_where_and_quote_nothing() {
     refused::<Small>(
         r#"{"@class":"lab.Large","a":7}"#,
-        "::Small` as JSON of Redisson: expected the class lab.Small, found lab.Large at offset 10",
+        "::Small` as JSON of Redisson: expected the class `lab.Small`, found `lab.Large` at offset 10",
     );
     refused::<Small>(r#"{"a":"SECRET"}"#, "expected a java.lang.Integer, found text at offset 5");
     refused::<Small>(r#"{"a":5000000000}"#, "expected a java.lang.Integer, found an integer at offset 5");
@@ -364,22 +364,22 @@ fn errors_say_where_and_quote_nothing() {
     refused::<Small>(r#"["SECRET"]"#, "expected an object, found a list at offset 0");
     refused::<Order>(
         r#"{"id":1,"lines":["java.util.ArrayList",[{"@class":"com.acme.Other"}]]}"#,
-        "expected the class com.acme.Zoo$Line, found com.acme.Other at offset 50",
+        "expected the class `com.acme.Zoo$Line`, found `com.acme.Other` at offset 50",
     );
     refused::<Status>("\"SECRET\"", "unknown variant, expected one of `NEW`, `PAID`");
     refused::<Status>(
         r#"["com.acme.Other","NEW"]"#,
-        "expected the class com.acme.Zoo$Status, found com.acme.Other",
+        "expected the class `com.acme.Zoo$Status`, found `com.acme.Other`",
     );
     refused::<Vec<i32>>(
         r#"["com.acme.MyList",[1]]"#,
-        "expected the class java.util.ArrayList, found com.acme.MyList",
+        "expected the class `java.util.ArrayList`, found `com.acme.MyList`",
     );
     refused::<HashMap<String, i32>>(
         r#"{"@class":"com.acme.M"}"#,
-        "expected the class java.util.HashMap, found com.acme.M",
+        "expected the class `java.util.HashMap`, found `com.acme.M`",
     );
-    refused::<java::array::Of<Vec<i32>>>(r#"["[J",[1]]"#, "expected the class [I, found [J at offset 1");
+    refused::<java::array::Of<Vec<i32>>>(r#"["[J",[1]]"#, "expected the class `[I`, found `[J` at offset 1");
     refused::<HashMap<i32, i32>>(r#"{"SECRET":1}"#, "at offset 10");
     refused::<Vec<u8>>("\"SECRET!\"", "expected bytes, found text at offset 0");
     refused::<Times>(r#"{"instant":5}"#, "expected a java.time.Instant, found an integer at offset 11");

@@ -3,6 +3,8 @@
 //!
 //! The Java classes are `lab.Kinds.Holder` and so on, with the fields and types of the structs here:
 //! `List<Fin> fins; List<Color> colors; Set<Level> levels; … Map<String, Map<String, List<Integer>>> deep; …`.
+// As deep as what they are of in Java.
+#![allow(clippy::type_complexity)]
 
 use codec::Kryo5;
 use codec::java::{self, Date, Uuid, Value};

@@ -68,7 +68,7 @@ impl<'n, 'a> Reader<'n, 'a> {
         if self.any_class || expected == found {
             return Ok(());
         }
-        Err(Failure::new(format!("expected the class {expected}, found {found}")).at(at))
+        Err(Failure::new(format!("expected the class `{expected}`, found `{found}`")).at(at))
     }
 
     /// The node behind the class, if that stands there and is the expected one.
