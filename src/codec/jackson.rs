@@ -36,10 +36,10 @@ use super::{Codec, CodecError};
 ///
 /// # Examples
 /// ```
-/// # #[cfg(feature = "json-jackson")]
-/// # {
 /// use redelay::codec::{self, Codec};
 ///
+/// # #[cfg(feature = "json-jackson")]
+/// # {
 /// let list = br#"["com.acme.MyList",["a"]]"#;
 /// let error = Codec::<Vec<String>>::decode(&codec::JsonJackson, list).unwrap_err();
 /// assert!(error.to_string().ends_with("expected the class `java.util.ArrayList`, found `com.acme.MyList` at offset 1"));

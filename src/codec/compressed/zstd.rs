@@ -27,7 +27,7 @@ const FORMAT: &str = "Zstandard";
 ///
 /// let codec = codec::ZStd(codec::String);
 /// let payload = codec.encode(&"hello ".repeat(100))?;
-/// assert!(payload.len() < 40);
+/// assert!(payload.len() < 100);
 /// assert_eq!(codec.decode(&payload)?, "hello ".repeat(100));
 /// // As Redisson writes it.
 /// let text: String = codec.decode(b"\0\0\0\x05\x28\xb5\x2f\xfd\x00\x58\x28\x00\x00hello\x01\x00\x00")?;
