@@ -16,11 +16,15 @@ pub(super) struct Output {
     /// Where a class is to be put in, in ascending order.
     marks: Vec<Mark>,
     classes: Vec<Cow<'static, str>>,
+    /// Scratch of the last pass: the classes that it named, in order.
+    named: Vec<usize>,
     depth: usize,
     /// What is kept aside by [`rewrite`](Self::rewrite).
     old: Old,
     /// Scratch of the structs that are being written: where each field begins and ends.
     pub(super) ranges: Vec<Range<usize>>,
+    /// The order of [`ranges`](Self::ranges), if the value is a struct: it is not put into order before the last pass.
+    pub(super) order: Option<&'static [usize]>,
     /// Scratch of the lists that are being written: where each element begins.
     pub(super) starts: Vec<usize>,
     /// Set by an element that is null, and wrote nothing.
@@ -213,6 +217,11 @@ impl Output {
         self.depth -= 1;
     }
 
+    /// Whether what is being written is not within anything else.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.depth == 1
+    }
+
     /// Takes away everything from `start` on, to be written anew out of its parts.
     #[inline]
     pub(super) fn cut(&mut self, start: usize) -> Old {
@@ -268,18 +277,40 @@ impl Output {
     pub(super) fn finish(mut self) -> Vec<u8> {
         let names: usize = self.classes.iter().map(|name| name.len()).sum();
         let mut payload = Vec::with_capacity(self.bytes.len() + names + 3 * self.marks.len());
-        let mut from = 0;
-        // The number of each class is its place among those that were named.
-        let mut order: Vec<usize> = Vec::with_capacity(self.classes.len());
-        for mark in &self.marks {
+        self.named.clear();
+        match self.order.take() {
+            None => self.finish_range(&mut payload, 0..self.bytes.len()),
+            Some(order) => {
+                let start = self.ranges.iter().map(|range| range.start).min().unwrap_or(self.bytes.len());
+                self.finish_range(&mut payload, 0..start);
+                for &field in order {
+                    self.finish_range(&mut payload, self.ranges[field].clone());
+                }
+                self.ranges.clear();
+            }
+        }
+        if self.bytes.capacity() <= MAX_SPARE {
+            self.bytes.clear();
+            self.marks.clear();
+            self.classes.clear();
+            SPARE.set(Some(self));
+        }
+        payload
+    }
+
+    fn finish_range(&mut self, payload: &mut Vec<u8>, range: Range<usize>) {
+        let mut from = range.start;
+        let first = self.marks.partition_point(|mark| mark.at <= range.start);
+        for mark in self.marks[first..].iter().take_while(|mark| mark.at <= range.end) {
             payload.extend_from_slice(&self.bytes[from..mark.at]);
             from = mark.at;
-            if let Some(number) = order.iter().position(|class| *class == mark.class) {
-                varint(&mut payload, number as u32);
+            // The number of each class is its place among those that were named.
+            if let Some(number) = self.named.iter().position(|class| *class == mark.class) {
+                varint(payload, number as u32);
                 continue;
             }
-            varint(&mut payload, order.len() as u32);
-            order.push(mark.class);
+            varint(payload, self.named.len() as u32);
+            self.named.push(mark.class);
             let name = &self.classes[mark.class];
             if name.is_ascii() && name.len() > 1 {
                 payload.extend_from_slice(name.as_bytes());
@@ -292,14 +323,7 @@ impl Output {
                 payload.extend_from_slice(&text.bytes);
             }
         }
-        payload.extend_from_slice(&self.bytes[from..]);
-        if self.bytes.capacity() <= MAX_SPARE {
-            self.bytes.clear();
-            self.marks.clear();
-            self.classes.clear();
-            SPARE.set(Some(self));
-        }
-        payload
+        payload.extend_from_slice(&self.bytes[from..range.end]);
     }
 }
 

@@ -438,6 +438,11 @@ impl SerializeStruct for Fields<'_> {
             }
         }
         let output = &mut self.writer.output;
+        if base == 0 && output.is_outermost() && !self.in_order {
+            output.order = Some(&self.class.sorted);
+            output.shallower();
+            return Ok(());
+        }
         if !self.in_order {
             let old = output.cut(self.start);
             for &field in &self.class.sorted {
