@@ -4,6 +4,11 @@
 //! one-line JSON texts. From the environment: `REDELAY_MAPPER` is a prefix for every name, `REDELAY_FORMAT=legacy` has
 //! entries written as Redisson up to 3.21.0 does.
 
+#[path = "java_values.rs"]
+mod java_values;
+#[path = "zoo.rs"]
+mod zoo;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write;
@@ -25,7 +30,10 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let Some(codec) = codec_named(codec) else {
-        eprintln!("unknown codec `{codec}`: one of string bytes long int double json msgpack");
+        eprintln!(
+            "unknown codec `{codec}`: one of string bytes long int double json msgpack kryo5 json-jackson msgpack-jackson \
+             cbor-jackson, or one of lz4v2 snappyv2 zstd, a + and one of these"
+        );
         return ExitCode::from(2);
     };
     match serve(url, codec).await {
@@ -163,6 +171,10 @@ impl Peer {
 }
 
 fn json(text: &str) -> Result<Value, Box<dyn Error>> {
+    // Of the classes only this one has numbers that no double can hold.
+    if text.contains("com.acme.Zoo$Ledger") {
+        return Ok(serde_json::from_str(&zoo::long_numbers_as_texts(text))?);
+    }
     Ok(serde_json::from_str(text)?)
 }
 
@@ -191,6 +203,9 @@ impl Codec<Value> for Shared {
 }
 
 fn codec_named(name: &str) -> Option<Shared> {
+    if let Some((around, inside)) = name.split_once('+') {
+        return compressed(around, codec_named(inside)?);
+    }
     Some(Shared(match name {
         "string" => {
             Arc::new(Through { codec: codec::String, read: serde_json::from_value, write: Value::from })
@@ -203,6 +218,27 @@ fn codec_named(name: &str) -> Option<Shared> {
         }
         "json" => Arc::new(codec::Json),
         "msgpack" => Arc::new(codec::MsgPack),
+        "kryo5" => Arc::new(java_values::JavaValues(codec::Kryo5)),
+        #[cfg(feature = "json-jackson")]
+        "json-jackson" => Arc::new(java_values::JavaValues(codec::JsonJackson)),
+        #[cfg(feature = "cbor-jackson")]
+        "cbor-jackson" => Arc::new(java_values::JavaValues(codec::CborJackson)),
+        #[cfg(feature = "msgpack-jackson")]
+        "msgpack-jackson" => Arc::new(java_values::JavaValues(codec::MsgPackJackson)),
+        _ => return None,
+    }))
+}
+
+fn compressed(around: &str, inside: Shared) -> Option<Shared> {
+    // Without these features there is nothing to put it into.
+    let _ = &inside;
+    Some(Shared(match around {
+        #[cfg(feature = "lz4")]
+        "lz4v2" => Arc::new(codec::Lz4V2(inside)),
+        #[cfg(feature = "snappy")]
+        "snappyv2" => Arc::new(codec::SnappyV2(inside)),
+        #[cfg(feature = "zstd")]
+        "zstd" => Arc::new(codec::ZStd(inside)),
         _ => return None,
     }))
 }

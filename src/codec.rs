@@ -7,19 +7,55 @@
 //! | [`Long`], [`Int`] | `LongCodec`, `IntegerCodec` | decimal text |
 //! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
 //! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
+//! | `Kryo5` (feature `kryo`) | `Kryo5Codec`, the default | Kryo 5; Java classes are structs |
 //! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
+//! | `JsonJackson` (feature `json-jackson`) | `JsonJacksonCodec` | JSON with Java's classes in it |
+//! | `CborJackson` (feature `cbor-jackson`) | `CborJacksonCodec` | the same in CBOR |
+//! | `MsgPackJackson` (feature `msgpack-jackson`) | `MsgPackJacksonCodec` | the same in MessagePack |
+//! | `Lz4V2(_)`, `SnappyV2(_)`, `ZStd(_)` (features `lz4`, `snappy`, `zstd`) | `LZ4CodecV2`, `SnappyCodecV2`, `ZStdCodec` | another codec's, compressed |
 //!
 //! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
 
+#[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
+mod compressed;
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+mod jackson;
+#[cfg(any(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
+pub mod java;
 #[cfg(feature = "json")]
 mod json;
+#[cfg(feature = "kryo")]
+pub mod kryo;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
 mod text;
 
+#[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
+pub use compressed::Limited;
+#[cfg(feature = "lz4")]
+pub use compressed::Lz4V2;
+#[cfg(feature = "snappy")]
+pub use compressed::SnappyV2;
+#[cfg(feature = "zstd")]
+pub use compressed::ZStd;
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+pub use jackson::AnyClass;
+#[cfg(feature = "cbor-jackson")]
+pub use jackson::CborJackson;
+#[cfg(feature = "json-jackson")]
+pub use jackson::JsonJackson;
+#[cfg(feature = "msgpack-jackson")]
+pub use jackson::MsgPackJackson;
 #[cfg(feature = "json")]
 pub use json::Json;
+#[cfg(feature = "kryo")]
+pub use kryo::Kryo5;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;
 pub use number::{Double, Int, Long};

@@ -20,7 +20,7 @@
 //!
 //! * Taking, cancellation and what a lost connection can cost: [`BlockingQueue`]; offering, tickets: [`DelayedQueue`].
 //! * The end of a service: [`Client::shutdown`]. What to do about an error: [`ErrorKind`].
-//! * Payloads, and codecs of one's own: [`codec`].
+//! * Payloads, and codecs of one's own: [`codec`]; Java classes as structs: `docs/codecs.md` in the repository.
 //! * Method by method against Redisson, and the rights that a user needs on the server: `docs/from-redisson.md` in the
 //!   repository; programs to run are in `examples`.
 //!
@@ -46,6 +46,7 @@
 //! | feature | default | gives |
 //! |---|---|---|
 //! | `json` | yes | `codec::Json` |
+//! | `kryo` | yes | `codec::Kryo5` and `codec::java` |
 //! | `msgpack` | yes | `codec::MsgPack` |
 //! | `tracing` | yes | events and spans for the `tracing` crate, target `redelay` |
 //! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
@@ -54,6 +55,9 @@
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+#[cfg(all(doctest, feature = "kryo"))]
+#[doc = include_str!("../docs/codecs.md")]
+struct CodecExamples;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/watching.md")]
 struct WatchingExamples;

@@ -1,8 +1,55 @@
 //! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
 
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "../compat/java_values.rs"]
+mod java_values;
+#[path = "compat/objects.rs"]
+mod objects;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "compat/payloads.rs"]
+mod payloads;
 #[path = "compat/peer.rs"]
 mod peer;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "compat/random.rs"]
+mod random;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
+#[path = "../compat/zoo.rs"]
+mod zoo;
 
+use objects::Objects;
 use peer::{Lang, Peer, Setup};
 use redelay_fixture::{Server, until, until_within};
 use serde_json::{Value, json};
@@ -132,14 +179,42 @@ fn every_codec_in_both_directions() {
     let server = Server::start();
     let url = server.url();
     let object = r#"{"id":7,"name":"Zoë 🚀","tags":["a",""],"price":12.5,"none":null,"deep":{"yes":true}}"#;
-    let rows: [(&str, &[&str]); 7] = [
+    let order = r#"{"@class":"com.acme.Zoo$Order","id":1,"customer":"Zoë 🚀","items":2,"total":12.5,"paid":true,"couponId":5,"rank":null,"status":"PAID","address":{"street":"s","zip":1,"city":null},"lines":[{"sku":"k","quantity":1,"price":0.5}],"tags":["a",null],"counts":{"a":1},"blob":"AQID"}"#;
+    let ledger = r#"{"@class":"com.acme.Zoo$Ledger","amount":12345.5,"ref":"607f660c-c854-1833-65dd-0d403b68a4ea","when":5,"big":7,"note":null}"#;
+    let plain: &[&str] = &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"];
+    let java: &[&str] = &[
+        "\"text\"",
+        "42",
+        "5000000000",
+        "0.5",
+        "true",
+        "[1,[\"a\",null,2.5]]",
+        r#"{"a":{"b":[1]},"c":true}"#,
+        order,
+        ledger,
+    ];
+    let rows: Vec<(&str, &[&str])> = vec![
         ("string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
         ("bytes", &["\"\"", "\"00\"", "\"fffe0080\""]),
         ("long", &["0", "-1", "9223372036854775807", "-9223372036854775808"]),
         ("int", &["0", "2147483647", "-2147483648"]),
         ("double", &["0.0", "1.5", "-1e300", "1e-5", "12345678.9"]),
-        ("json", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
-        ("msgpack", &[object, "[1,2,3]", "\"text\"", "42", "true", "0.1"]),
+        ("json", plain),
+        ("msgpack", plain),
+        #[cfg(feature = "kryo")]
+        ("kryo5", java),
+        #[cfg(feature = "json-jackson")]
+        ("json-jackson", java),
+        #[cfg(feature = "cbor-jackson")]
+        ("cbor-jackson", java),
+        #[cfg(feature = "msgpack-jackson")]
+        ("msgpack-jackson", java),
+        #[cfg(all(feature = "lz4", feature = "kryo"))]
+        ("lz4v2+kryo5", java),
+        #[cfg(feature = "snappy")]
+        ("snappyv2+string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
+        #[cfg(all(feature = "zstd", feature = "json-jackson"))]
+        ("zstd+json-jackson", java),
     ];
     for (codec, values) in rows {
         let setup = Setup { codec, ..Setup::new(&url) };
@@ -151,6 +226,39 @@ fn every_codec_in_both_directions() {
                 let read =
                     |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| panic!("{text}"));
                 assert_eq!(read(&taken), read(value), "{codec}: {from} to {to}");
+            }
+        }
+        peers.into_iter().for_each(Peer::quit);
+    }
+}
+
+/// Thousands of objects, of which each side reads what the other wrote. `REDELAY_SEED` makes the same ones again.
+#[test]
+fn objects_of_every_class_in_both_directions() {
+    const OBJECTS: usize = 2000;
+    const AT_ONCE: usize = 100;
+
+    let server = Server::start();
+    let url = server.url();
+    let seed = std::env::var("REDELAY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("REDELAY_SEED={seed}");
+    for codec in ["kryo5"] {
+        let mut objects = Objects(fastrand::Rng::with_seed(seed));
+        let setup = Setup { codec, ..Setup::new(&url) };
+        let mut peers = BOTH.map(|lang| setup.start(lang));
+        for [from, to] in [[0, 1], [1, 0]] {
+            for _ in 0..OBJECTS / AT_ONCE {
+                let told: Vec<Value> = (0..AT_ONCE).map(|_| objects.object()).collect();
+                told.iter().for_each(|value| peers[from].send(&["put", "objects", &value.to_string()]));
+                told.iter().for_each(|value| assert_eq!(peers[from].answer(), "ok", "{codec}: {value}"));
+                told.iter().for_each(|_| peers[to].send(&["poll", "objects", "5000"]));
+                for value in told {
+                    let read = peers[to].answer();
+                    let read: Value =
+                        serde_json::from_str(&read).unwrap_or_else(|_| panic!("{codec}: {value} is {read}"));
+                    assert_eq!(read, value, "{codec}: {from} to {to}");
+                }
             }
         }
         peers.into_iter().for_each(Peer::quit);

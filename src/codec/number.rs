@@ -117,26 +117,36 @@ impl Codec<f64> for Double {
     }
 }
 
-fn java_text(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
-    }
-    let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
-    let shortest = if plain { format!("{value:?}") } else { format!("{value:E}") };
-    // Java (since 19) and Rust both take the fewest digits that give the value back, but not always the same ones: Java
-    // prints two at least, the nearest such (4.9E-324, not 5E-324), and of two equally near ones the even
-    // (1.1258999068426242E15 for 2^50 + 0.25, where Rust rounds up to …3). The exact value rounded to as many digits is
-    // both. Only at a power of two, where the doubles below are closer, can that be another double's text.
-    let decimals = match shortest.split_once('.') {
-        Some((_, fraction)) => fraction.bytes().take_while(u8::is_ascii_digit).count(),
-        None => 1,
+/// `Double.toString` and `Float.toString`, as of JDK 19.
+macro_rules! java_text {
+    ($name:ident, $kind:ty) => {
+        pub(super) fn $name(value: $kind) -> String {
+            if value.is_nan() {
+                return "NaN".to_owned();
+            }
+            if value.is_infinite() {
+                return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+            }
+            let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+            let shortest = if plain { format!("{value:?}") } else { format!("{value:E}") };
+            // Java (since 19) and Rust both take the fewest digits that give the value back, but not always the same
+            // ones: Java prints two at least, the nearest such (4.9E-324, not 5E-324), and of two equally near ones the
+            // even (1.1258999068426242E15 for 2^50 + 0.25, where Rust rounds up to …3). The exact value rounded to as
+            // many digits is both. Only at a power of two, where the numbers below are closer, can that be another
+            // number's text.
+            let decimals = match shortest.split_once('.') {
+                Some((_, fraction)) => fraction.bytes().take_while(u8::is_ascii_digit).count(),
+                None => 1,
+            };
+            let nearest = if plain { format!("{value:.decimals$}") } else { format!("{value:.decimals$E}") };
+            if nearest.parse() == Ok(value) { nearest } else { shortest }
+        }
     };
-    let nearest = if plain { format!("{value:.decimals$}") } else { format!("{value:.decimals$E}") };
-    if nearest.parse() == Ok(value) { nearest } else { shortest }
 }
+
+java_text!(java_text, f64);
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+java_text!(java_float, f32);
 
 fn java_value(text: &str) -> Option<f64> {
     // `String.trim`, which is not Unicode white space.

@@ -74,7 +74,14 @@ impl Codec<Vec<u8>> for Bytes {
 ///
 /// serde quotes it, whole: `invalid type: string "…", expected i32`. Payloads may hold what must not be in a log, so
 /// only its kind stays. What a type's own `Deserialize` says in its own words is left as it is.
-#[cfg(any(feature = "json", feature = "msgpack"))]
+#[cfg(any(
+    feature = "json",
+    feature = "kryo",
+    feature = "msgpack",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
 pub(super) fn without_values(error: &impl std::fmt::Display) -> std::string::String {
     const QUOTING: [&str; 4] = ["invalid type: ", "invalid value: ", "unknown variant ", "unknown field "];
     // The type's part comes last, and the value may itself hold these words.

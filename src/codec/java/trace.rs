@@ -1,0 +1,344 @@
+//! Asks a type's `Deserialize` what it would read at one place, without ever making up a value.
+//!
+//! A deserializer follows a path of steps, each of which the type asks for by itself: a field of a struct, the elements of
+//! a list. At the path's end it fails with what it was asked for.
+
+use std::fmt;
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess,
+    Visitor,
+};
+
+/// A step into a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A field of a struct.
+    Field(&'static str),
+    /// A variant of an enum.
+    Variant(&'static str),
+    /// The elements of a list.
+    Element,
+    /// The keys of a map.
+    Key,
+    /// The values of a map.
+    Value,
+    /// The inside of an `Option`.
+    Some,
+    /// The inside of a newtype.
+    Newtype,
+}
+
+/// What a type asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    F32,
+    F64,
+    Char,
+    Str,
+    Bytes,
+    Option,
+    Seq,
+    Map,
+    /// A variant without data.
+    Unit,
+    Newtype(&'static str),
+    Struct {
+        name: &'static str,
+        rust: &'static str,
+        fields: &'static [&'static str],
+    },
+    Enum {
+        name: &'static str,
+        variants: &'static [&'static str],
+    },
+    /// Why it is none of these.
+    Unsupported(&'static str),
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Seen::Str | Seen::Char => "a text",
+            Seen::Bytes => "an array of bytes",
+            Seen::Option => "an `Option`",
+            Seen::Seq => "a list",
+            Seen::Map => "a map",
+            Seen::Unit | Seen::Unsupported(_) => "this",
+            Seen::Newtype(_) => "a newtype",
+            Seen::Struct { .. } => "a struct",
+            Seen::Enum { .. } => "an enum",
+            Seen::Bool => "a `bool`",
+            _ => "a number",
+        })
+    }
+}
+
+/// What `T` asks for at the end of the path.
+pub(crate) fn look<T: DeserializeOwned>(path: &[Step]) -> Result<Seen, String> {
+    match T::deserialize(Trace { path }) {
+        Err(Answer::Seen(seen)) => Ok(seen),
+        Err(Answer::Failed(why)) => Err(format!("its `Deserialize` cannot be asked: {why}")),
+        Ok(_) => Err("its `Deserialize` makes a value of nothing".to_owned()),
+    }
+}
+
+/// Every run ends as an error: mostly the answer.
+#[derive(Debug)]
+enum Answer {
+    Seen(Seen),
+    Failed(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Answer {}
+
+impl Error for Answer {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Answer::Failed(message.to_string())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Trace<'p> {
+    path: &'p [Step],
+}
+
+impl<'p> Trace<'p> {
+    /// The path behind this step; at its end, the answer.
+    fn step(self, seen: Seen) -> Result<(Step, Trace<'p>), Answer> {
+        match self.path {
+            [] => Err(Answer::Seen(seen)),
+            [step, path @ ..] => Ok((*step, Trace { path })),
+        }
+    }
+
+    fn end<T>(self, seen: Seen) -> Result<T, Answer> {
+        match self.path {
+            [] => Err(Answer::Seen(seen)),
+            _ => Err(changed()),
+        }
+    }
+}
+
+fn changed() -> Answer {
+    Answer::Failed("it asks for something else each time".to_owned())
+}
+
+macro_rules! ends {
+    ($($method:ident $seen:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Answer> {
+            self.end($seen)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Trace<'_> {
+    type Error = Answer;
+
+    ends! {
+        deserialize_bool Seen::Bool;
+        deserialize_i8 Seen::I8;
+        deserialize_i16 Seen::I16;
+        deserialize_i32 Seen::I32;
+        deserialize_i64 Seen::I64;
+        deserialize_u8 Seen::U8;
+        deserialize_u16 Seen::U16;
+        deserialize_f32 Seen::F32;
+        deserialize_f64 Seen::F64;
+        deserialize_char Seen::Char;
+        deserialize_str Seen::Str;
+        deserialize_string Seen::Str;
+        deserialize_bytes Seen::Bytes;
+        deserialize_byte_buf Seen::Bytes;
+        deserialize_u32 Seen::Unsupported("`u32` has no Java type: use `i32` or `i64`");
+        deserialize_u64 Seen::Unsupported("`u64` has no Java type: use `i64` or `java::BigInteger`");
+        deserialize_i128 Seen::Unsupported("`i128` has no Java type: use `java::BigInteger`");
+        deserialize_u128 Seen::Unsupported("`u128` has no Java type: use `java::BigInteger`");
+        deserialize_unit Seen::Unsupported("`()` has no Java type");
+        deserialize_any Seen::Unsupported(
+            "it takes whatever is there (an untagged or tagged enum, a JSON value): use `java::Value`"
+        );
+        deserialize_identifier Seen::Unsupported("`flatten` has no counterpart in Java");
+        deserialize_ignored_any Seen::Unsupported("it takes whatever is there: use `java::Value`");
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
+        match self.step(Seen::Option)? {
+            (Step::Some, inside) => visitor.visit_some(inside),
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Answer> {
+        match self.step(Seen::Newtype(name))? {
+            (Step::Newtype, inside) => visitor.visit_newtype_struct(inside),
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, _: V) -> Result<V::Value, Answer> {
+        self.end(Seen::Struct { name, rust: std::any::type_name::<V::Value>(), fields: &[] })
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Answer> {
+        let rust = std::any::type_name::<V::Value>();
+        match self.step(Seen::Struct { name, rust, fields })? {
+            (Step::Field(name), inside) => {
+                visitor.visit_map(Entry { key: Some(name), inside, step: Step::Value })
+            }
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
+        match self.step(Seen::Seq)? {
+            (Step::Element, inside) => visitor.visit_seq(Entry { key: None, inside, step: Step::Element }),
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
+        match self.step(Seen::Map)? {
+            (step @ (Step::Key | Step::Value), inside) => {
+                visitor.visit_map(Entry { key: None, inside, step })
+            }
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Answer> {
+        match self.step(Seen::Enum { name, variants })? {
+            (Step::Variant(name), _) => visitor.visit_enum(Variant(name)),
+            _ => Err(changed()),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Answer> {
+        self.end(Seen::Unsupported(
+            "a tuple or array of fixed length has no Java type: use a struct or a `Vec`",
+        ))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        _: V,
+    ) -> Result<V::Value, Answer> {
+        self.end(Seen::Unsupported("a tuple struct has no Java class: name its fields"))
+    }
+
+    // As in Java, where whoever writes text decides by it.
+    fn is_human_readable(&self) -> bool {
+        true
+    }
+}
+
+/// The one element, entry or field on the path.
+struct Entry<'p> {
+    /// The name of a field.
+    key: Option<&'static str>,
+    inside: Trace<'p>,
+    step: Step,
+}
+
+impl<'de> SeqAccess<'de> for Entry<'_> {
+    type Error = Answer;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Answer> {
+        seed.deserialize(self.inside).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Entry<'_> {
+    type Error = Answer;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Answer> {
+        match (self.key, self.step) {
+            (Some(name), _) => seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some),
+            (None, Step::Key) => seed.deserialize(self.inside).map(Some),
+            // Only for maps that do not ask for whole entries, as those of std do.
+            (None, _) => seed.deserialize(BorrowedStrDeserializer::new("")).map(Some),
+        }
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Answer> {
+        seed.deserialize(self.inside)
+    }
+
+    fn next_entry_seed<K: DeserializeSeed<'de>, T: DeserializeSeed<'de>>(
+        &mut self,
+        key: K,
+        value: T,
+    ) -> Result<Option<(K::Value, T::Value)>, Answer> {
+        match self.step {
+            Step::Key => Err(key.deserialize(self.inside).err().unwrap_or_else(changed)),
+            // No key has to be made up.
+            _ => Err(value.deserialize(self.inside).err().unwrap_or_else(changed)),
+        }
+    }
+}
+
+/// The one variant on the path.
+struct Variant(&'static str);
+
+impl<'de> EnumAccess<'de> for Variant {
+    type Error = Answer;
+    type Variant = Data;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Data), Answer> {
+        Ok((seed.deserialize(BorrowedStrDeserializer::new(self.0))?, Data))
+    }
+}
+
+struct Data;
+
+const DATA: Answer = Answer::Seen(Seen::Unsupported("a Java enum has no data in its constants"));
+
+impl<'de> VariantAccess<'de> for Data {
+    type Error = Answer;
+
+    fn unit_variant(self) -> Result<(), Answer> {
+        Err(Answer::Seen(Seen::Unit))
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Answer> {
+        Err(DATA)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Answer> {
+        Err(DATA)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Answer> {
+        Err(DATA)
+    }
+}

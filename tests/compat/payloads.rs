@@ -1,0 +1,128 @@
+//! Thousands of random values per codec, each way: what one language writes the other one reads.
+
+use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
+use fastrand::Rng;
+use redelay::codec::{self, Codec, CodecError};
+use redelay_fixture::Server;
+use serde_json::Value;
+
+use super::java_values::JavaValues;
+use super::peer::Setup;
+use super::{random, report};
+
+/// Fewer than the bytes of answers that a pipe holds, so that nobody waits for the other.
+const BATCH: usize = 50;
+
+#[test]
+fn random_values_of_every_codec() {
+    let server = Server::start();
+    let url = server.url();
+    let check = |name: &str, codec: &dyn Codec<Value>, value: fn(&mut Rng) -> Value, count: usize| {
+        let java = Setup { codec: name, ..Setup::new(&url) };
+        exchange(&server, &java, codec, value, count);
+    };
+    check("json-jackson", &JavaValues(JsonJackson), random::value, 3000);
+    check("cbor-jackson", &JavaValues(CborJackson), random::value, 3000);
+    check("msgpack-jackson", &JavaValues(MsgPackJackson), random::value, 3000);
+    check("kryo5", &JavaValues(codec::Kryo5), random::value, 3000);
+    check("lz4v2+string", &Texts(Lz4V2(codec::String)), repetitive, 300);
+    check("snappyv2+string", &Texts(SnappyV2(codec::String)), repetitive, 300);
+    check("zstd+string", &Texts(ZStd(codec::String)), repetitive, 300);
+    check("lz4v2+kryo5", &Lz4V2(JavaValues(codec::Kryo5)), random::value, 300);
+    check("snappyv2+kryo5", &SnappyV2(JavaValues(codec::Kryo5)), random::value, 300);
+    check("zstd+kryo5", &ZStd(JavaValues(codec::Kryo5)), random::value, 300);
+    check("lz4v2+json-jackson", &Lz4V2(JavaValues(JsonJackson)), random::value, 300);
+    check("snappyv2+json", &SnappyV2(codec::Json), random::value, 300);
+    check("zstd+json", &ZStd(codec::Json), random::value, 300);
+}
+
+/// Texts of all sizes, of which there is much to compress.
+fn repetitive(random: &mut Rng) -> Value {
+    let Value::String(text) = random::text(random) else { unreachable!("a text") };
+    let part: String = text.chars().take(100).collect();
+    let times = 1 << random.u8(0..10);
+    // Redisson cannot compress the empty text with LZ4.
+    let text = format!(".{text}{}", part.repeat(times));
+    text.replace(['\r', '\n'], " ").into()
+}
+
+fn exchange(
+    server: &Server,
+    setup: &Setup<'_>,
+    codec: &dyn Codec<Value>,
+    value: fn(&mut Rng) -> Value,
+    count: usize,
+) {
+    let name = setup.codec;
+    let mut java = setup.java();
+    let mut random = Rng::with_seed(count as u64);
+    let mut bytes = 0;
+    for _ in 0..count / BATCH {
+        let values: Vec<Value> = (0..BATCH).map(|_| value(&mut random)).collect();
+        // What this writes Java reads.
+        for value in &values {
+            let payload = codec.encode(value).unwrap_or_else(|error| panic!("{name}: {error}: {value}"));
+            bytes += payload.len();
+            server.cmd([&b"RPUSH"[..], b"q", &payload]);
+        }
+        let answer = java.ask(&["drain", "q", &BATCH.to_string()]);
+        let read: Vec<Value> = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{name}: {answer}"));
+        for (read, value) in read.into_iter().zip(&values) {
+            assert_eq!(comparable(read), comparable(value.clone()), "{name}: Java reads");
+        }
+        // What Java writes this reads.
+        values.iter().for_each(|value| java.send(&["put", "q", &value.to_string()]));
+        for value in &values {
+            let answer = java.answer();
+            assert_eq!(answer, "ok", "{name}: {value}");
+        }
+        let written = server.list("q");
+        assert_eq!(written.len(), values.len());
+        for (payload, value) in written.iter().zip(&values) {
+            let read = codec.decode(payload).unwrap_or_else(|error| panic!("{name}: {error}: {value}"));
+            assert_eq!(comparable(read), comparable(value.clone()), "{name}: Rust reads");
+        }
+        server.cmd(["DEL", "q"]);
+    }
+    java.quit();
+    report(&format!("{name}: {count} values each way, {bytes} bytes written here"));
+}
+
+/// Without nulls, which Jackson leaves out, and with sets in order.
+fn comparable(json: Value) -> Value {
+    match json {
+        Value::Object(entries) => {
+            let kept = entries.into_iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(key, value)| {
+                let mut value = comparable(value);
+                if let ("names", Some(names)) = (&key[..], value.as_array_mut()) {
+                    names.sort_by_key(Value::to_string);
+                }
+                (key, value)
+            })
+            .collect()
+        }
+        Value::Array(values) => values.into_iter().map(comparable).collect(),
+        // Java prints a whole BigDecimal without a fraction.
+        Value::Number(number) => match number.as_f64() {
+            Some(double) if number.is_f64() && double.fract() == 0.0 && double.abs() < 1e15 => {
+                (double as i64).into()
+            }
+            _ => number.into(),
+        },
+        other => other,
+    }
+}
+
+/// A codec of texts, which are JSON on the lines.
+struct Texts<C>(C);
+
+impl<C: Codec<String>> Codec<Value> for Texts<C> {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        self.0.encode(&value.as_str().unwrap_or_default().to_owned())
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        self.0.decode(payload).map(Value::from)
+    }
+}
