@@ -15,6 +15,8 @@ use super::*;
 
 type List<T> = Option<Vec<Option<T>>>;
 type Strings = Option<Vec<String>>;
+type Array<T> = java::array::Of<Vec<T>>;
+type Lists<T> = Entries<String, Option<Vec<Option<T>>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Kinds$Color", rename_all = "UPPERCASE")]
@@ -73,19 +75,19 @@ struct Holder {
     #[serde(with = "java::array")]
     boxes: List<i32>,
     #[serde(with = "java::array")]
-    matrix: Option<Vec<Option<java::array::Of<Vec<i32>>>>>,
+    matrix: List<Array<i32>>,
     #[serde(with = "java::array")]
-    words: Option<Vec<Option<java::array::Of<Vec<Option<String>>>>>>,
+    words: List<Array<Option<String>>>,
     #[serde(with = "java::array")]
     objs: Option<Vec<Value>>,
-    arrays: Option<Vec<java::array::Of<Vec<i32>>>>,
+    arrays: Option<Vec<Array<i32>>>,
     #[serde(with = "java::object")]
     any: Option<Fin>,
     #[serde(with = "java::object")]
     text: Option<String>,
     opts: Option<Vec<Option<java::optional::Of<Option<String>>>>>,
     #[serde(with = "java::linked_hash_map")]
-    deep: Option<Entries<String, java::linked_hash_map::Of<Entries<String, List<i32>>>>>,
+    deep: Option<Entries<String, java::linked_hash_map::Of<Lists<i32>>>>,
     cube: Option<Vec<Vec<Vec<String>>>>,
     #[serde(with = "java::array")]
     ids: List<Uuid>,
@@ -94,7 +96,7 @@ struct Holder {
     #[serde(with = "java::array")]
     fin_arr: List<Fin>,
     #[serde(with = "java::array")]
-    open_mat: Option<Vec<Option<java::array::Of<Vec<Option<Open>>>>>>,
+    open_mat: List<Array<Option<Open>>>,
     recs: List<Rec>,
     #[serde(with = "java::array")]
     bs: Option<Vec<bool>>,

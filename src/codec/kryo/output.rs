@@ -22,7 +22,7 @@ pub(super) struct Output {
     /// What is kept aside by [`rewrite`](Self::rewrite).
     old: Old,
     /// Scratch of the structs that are being written: where each field begins and ends.
-    pub(super) ranges: Vec<Range<usize>>,
+    pub(super) ranges: Vec<Part>,
     /// The order of [`ranges`](Self::ranges), if the value is a struct: it is not put into order before the last pass.
     pub(super) order: Option<&'static [usize]>,
     /// Scratch of the lists that are being written: where each element begins.
@@ -38,11 +38,27 @@ struct Mark {
     class: usize,
 }
 
+/// A part of the payload: its bytes, and which marks are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    start: usize,
+    end: usize,
+    first_mark: usize,
+    end_mark: usize,
+}
+
+impl Part {
+    /// Of a field that was not written.
+    pub(super) const ABSENT: Part = Part { start: usize::MAX, end: usize::MAX, first_mark: 0, end_mark: 0 };
+}
+
 /// The end of the payload, as it was.
 #[derive(Default)]
 pub(super) struct Old {
     start: usize,
     bytes: Vec<u8>,
+    /// The number of marks before `start`.
+    first_mark: usize,
     marks: Vec<Mark>,
 }
 
@@ -231,6 +247,7 @@ impl Output {
         old.bytes.extend_from_slice(&self.bytes[start..]);
         self.bytes.truncate(start);
         let mark = self.marks.partition_point(|mark| mark.at <= start);
+        old.first_mark = mark;
         old.marks.clear();
         old.marks.extend_from_slice(&self.marks[mark..]);
         self.marks.truncate(mark);
@@ -243,21 +260,33 @@ impl Output {
         self.old = old;
     }
 
+    /// Where the payload ends now, which is where a part begins.
+    #[inline]
+    pub(super) fn here(&self) -> (usize, usize) {
+        (self.bytes.len(), self.marks.len())
+    }
+
+    /// From there on.
+    #[inline]
+    pub(super) fn part_from(&self, (start, first_mark): (usize, usize)) -> Part {
+        Part { start, end: self.bytes.len(), first_mark, end_mark: self.marks.len() }
+    }
+
     /// A part of what was there, with its classes.
     #[inline]
-    pub(super) fn copy(&mut self, old: &Old, range: Range<usize>) {
+    pub(super) fn copy_part(&mut self, old: &Old, part: Part) {
         let to = self.bytes.len();
-        self.raw(&old.bytes[range.start - old.start..range.end - old.start]);
-        if !old.marks.is_empty() {
-            self.copy_marks(old, range, to);
+        self.raw(&old.bytes[part.start - old.start..part.end - old.start]);
+        for mark in &old.marks[part.first_mark - old.first_mark..part.end_mark - old.first_mark] {
+            self.marks.push(Mark { at: mark.at - part.start + to, class: mark.class });
         }
     }
 
-    fn copy_marks(&mut self, old: &Old, range: Range<usize>, to: usize) {
-        let first = old.marks.partition_point(|mark| mark.at <= range.start);
-        for mark in old.marks[first..].iter().take_while(|mark| mark.at <= range.end) {
-            self.marks.push(Mark { at: mark.at - range.start + to, class: mark.class });
-        }
+    /// Any bytes of what was there, with their classes.
+    pub(super) fn copy(&mut self, old: &Old, range: Range<usize>) {
+        let mark = |at| old.first_mark + old.marks.partition_point(|mark| mark.at <= at);
+        let (first_mark, end_mark) = (mark(range.start), mark(range.end));
+        self.copy_part(old, Part { start: range.start, end: range.end, first_mark, end_mark });
     }
 
     /// The name of a class that was written.
@@ -269,22 +298,24 @@ impl Output {
     }
 
     /// An empty one, with the memory of the thread's last one.
-    pub(super) fn take() -> Self {
+    pub(super) fn take() -> Box<Self> {
         SPARE.take().unwrap_or_default()
     }
 
     /// The payload, with the classes named.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(super) fn finish(mut self: Box<Self>) -> Vec<u8> {
         let names: usize = self.classes.iter().map(|name| name.len()).sum();
         let mut payload = Vec::with_capacity(self.bytes.len() + names + 3 * self.marks.len());
         self.named.clear();
         match self.order.take() {
-            None => self.finish_range(&mut payload, 0..self.bytes.len()),
+            None => self.finish_part(&mut payload, self.part_from((0, 0))),
             Some(order) => {
-                let start = self.ranges.iter().map(|range| range.start).min().unwrap_or(self.bytes.len());
-                self.finish_range(&mut payload, 0..start);
+                // What is before the first field.
+                let (end, end_mark) =
+                    self.ranges.iter().map(|part| (part.start, part.first_mark)).min().unwrap_or_default();
+                self.finish_part(&mut payload, Part { start: 0, end, first_mark: 0, end_mark });
                 for &field in order {
-                    self.finish_range(&mut payload, self.ranges[field].clone());
+                    self.finish_part(&mut payload, self.ranges[field]);
                 }
                 self.ranges.clear();
             }
@@ -298,10 +329,9 @@ impl Output {
         payload
     }
 
-    fn finish_range(&mut self, payload: &mut Vec<u8>, range: Range<usize>) {
-        let mut from = range.start;
-        let first = self.marks.partition_point(|mark| mark.at <= range.start);
-        for mark in self.marks[first..].iter().take_while(|mark| mark.at <= range.end) {
+    fn finish_part(&mut self, payload: &mut Vec<u8>, part: Part) {
+        let mut from = part.start;
+        for mark in &self.marks[part.first_mark..part.end_mark] {
             payload.extend_from_slice(&self.bytes[from..mark.at]);
             from = mark.at;
             // The number of each class is its place among those that were named.
@@ -323,7 +353,7 @@ impl Output {
                 payload.extend_from_slice(&text.bytes);
             }
         }
-        payload.extend_from_slice(&self.bytes[from..range.end]);
+        payload.extend_from_slice(&self.bytes[from..part.end]);
     }
 }
 
@@ -331,7 +361,7 @@ impl Output {
 const MAX_SPARE: usize = 1 << 16;
 
 thread_local! {
-    static SPARE: Cell<Option<Output>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Box<Output>>> = const { Cell::new(None) };
 }
 
 fn varint(bytes: &mut Vec<u8>, mut number: u32) {
@@ -354,7 +384,7 @@ mod tests {
         fn numbers_and_texts_come_back(
             int: i32, long: i64, unsigned: u32, wide: u64, flag: bool, length in 0u32..0x8000_0000, text: String,
         ) {
-            let mut output = Output::default();
+            let mut output = Output::take();
             output.int(int);
             output.long(long);
             output.varint(unsigned);
@@ -376,7 +406,7 @@ mod tests {
     #[test]
     fn lengths_at_their_limits() {
         let written = |number: i64| {
-            let mut output = Output::default();
+            let mut output = Output::take();
             output.long(number);
             output.bytes
         };
@@ -387,7 +417,7 @@ mod tests {
 
     #[test]
     fn classes_are_named_where_they_come_first() {
-        let mut output = Output::default();
+        let mut output = Output::take();
         output.class("Late");
         let late = output.bytes.len();
         output.class("Early");

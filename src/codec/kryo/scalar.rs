@@ -147,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn both_ways(value: Value, bytes: &[u8]) {
-        let mut output = Output::default();
+        let mut output = Output::take();
         assert!(write(&mut output, &value).unwrap());
         assert_eq!(output.finish(), bytes);
         let class = crate::codec::java::class::known(value.class()).unwrap();

@@ -3,7 +3,7 @@
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, Serializer};
 
 use super::input::{Fault, Numbered, Outcome};
-use super::output::{Output, Written};
+use super::output::{Output, Part, Written};
 use super::{scalar, values};
 use crate::codec::java::class::{Class, ClassKind, Layout};
 use crate::codec::java::marker::{Marker, marker};
@@ -11,7 +11,7 @@ use crate::codec::java::shape::{Form, Kind, Node, NodeId, Shape, StructShape};
 use crate::codec::java::{Value, handover};
 
 pub(super) struct Writer {
-    pub(super) output: Output,
+    pub(super) output: Box<Output>,
     pub(super) shape: &'static Shape,
 }
 
@@ -112,7 +112,7 @@ impl Writer {
 macro_rules! primitives {
     ($($method:ident $type:ident $kind:ident |$output:ident, $value:ident| $write:expr;)*) => {$(
         fn $method(mut self, $value: $type) -> Outcome<()> {
-            if self.node().kind != Kind::$kind {
+            if !matches!(self.node().kind, Kind::$kind) {
                 return Err(changed());
             }
             self.present();
@@ -174,7 +174,7 @@ impl<'w> Serializer for Place<'w> {
     }
 
     fn serialize_bytes(mut self, value: &[u8]) -> Outcome<()> {
-        if self.node().kind != Kind::Bytes {
+        if !matches!(self.node().kind, Kind::Bytes) {
             return Err(changed());
         }
         self.present();
@@ -257,7 +257,7 @@ impl<'w> Serializer for Place<'w> {
         let output = &mut self.writer.output;
         output.deeper()?;
         let (start, base) = (output.bytes.len(), output.ranges.len());
-        output.ranges.resize(base + class.fields.len(), ABSENT);
+        output.ranges.resize(base + class.fields.len(), Part::ABSENT);
         Ok(Fields { writer: self.writer, class, start, base, next: 0, in_order: true })
     }
 
@@ -381,9 +381,6 @@ impl Place<'_> {
     }
 }
 
-/// Of a field that was not written.
-const ABSENT: std::ops::Range<usize> = usize::MAX..usize::MAX;
-
 /// The fields of a struct: written in Rust's order, and put into Java's at the end.
 pub(super) struct Fields<'w> {
     writer: &'w mut Writer,
@@ -404,11 +401,11 @@ impl Fields<'_> {
             declared if declared.is_primitive() => Head::Nothing,
             _ => self.writer.declared(node),
         };
-        let start = self.writer.output.bytes.len();
+        let start = self.writer.output.here();
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
         let generic = self.class.form != Form::Record;
         value.serialize(Place { writer: self.writer, node, head, generic })?;
-        self.writer.output.ranges[self.base + field] = start..self.writer.output.bytes.len();
+        self.writer.output.ranges[self.base + field] = self.writer.output.part_from(start);
         Ok(())
     }
 }
@@ -420,7 +417,8 @@ impl SerializeStruct for Fields<'_> {
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Outcome<()> {
         let fields = &self.class.fields;
         let field = match fields.get(self.next) {
-            Some(field) if field.name == key => self.next,
+            // Mostly it is the very same text.
+            Some(field) if std::ptr::eq(field.name, key) || field.name == key => self.next,
             _ => fields.iter().position(|field| field.name == key).ok_or_else(changed)?,
         };
         self.in_order &= field == self.next && self.class.sorted[field] == field;
@@ -432,7 +430,7 @@ impl SerializeStruct for Fields<'_> {
         let base = self.base;
         for field in 0..self.class.fields.len() {
             // Skipped, because there is nothing to write.
-            if self.writer.output.ranges[base + field] == ABSENT {
+            if self.writer.output.ranges[base + field] == Part::ABSENT {
                 self.in_order = false;
                 self.write(field, &None::<()>)?;
             }
@@ -446,8 +444,8 @@ impl SerializeStruct for Fields<'_> {
         if !self.in_order {
             let old = output.cut(self.start);
             for &field in &self.class.sorted {
-                let range = output.ranges[base + field].clone();
-                output.copy(&old, range);
+                let part = output.ranges[base + field];
+                output.copy_part(&old, part);
             }
             output.reuse(old);
         }
