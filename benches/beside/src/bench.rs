@@ -6,8 +6,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::effort::Effort;
 use crate::job::{Job, Offer};
+use crate::redisson::Settings;
 use crate::results::{Plot, Table};
 use crate::server::Server;
+use crate::tuning::tune;
 use crate::worker::{Sides, System, Worker};
 
 /// What a measurement gives.
@@ -16,6 +18,10 @@ pub(crate) type Measured = (Vec<Table>, Vec<Plot>);
 pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
+    /// Redisson's.
+    settings: Settings,
+    /// What was tried for that, and how many offers a second it gave.
+    pub(crate) tuning: Vec<(Settings, f64)>,
     /// One process of each system, from the first measurement to the last. Those that want fresh ones start their own.
     workers: Sides<Worker>,
     pub(crate) progress: ProgressBar,
@@ -23,13 +29,15 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn start(effort: Effort, server: Server, measurements: u64) -> Self {
+    pub(crate) fn start(effort: Effort, mut server: Server, measurements: u64) -> Self {
         let style = ProgressStyle::with_template("{elapsed_precise} {bar:24} {pos}/{len} {wide_msg}");
         let progress = ProgressBar::new(measurements).with_style(style.expect("a template"));
         progress.set_message("starting, and warming up");
         progress.enable_steady_tick(Duration::from_millis(200));
-        let workers = Sides::of(|system| Worker::start(system, &server.url(system)));
-        let mut bench = Self { effort, server, workers, progress, begun: Instant::now() };
+        let begun = Instant::now();
+        let (settings, tuning) = tune(&effort, &mut server, |what| progress.set_message(what));
+        let workers = Sides::of(|system| Worker::start(system, &server.url(system), settings.with_takers(1)));
+        let mut bench = Self { effort, server, settings, tuning, workers, progress, begun };
         for system in System::BOTH {
             bench.server.clear();
             warm_up(bench.workers.get_mut(system), effort.warm_up);
@@ -39,6 +47,15 @@ impl Bench {
 
     pub(crate) fn worker(&mut self, system: System) -> &mut Worker {
         self.workers.get_mut(system)
+    }
+
+    /// Fresh processes, and connections for so many takers in each.
+    pub(crate) fn start_workers(&self, system: System, number: usize, takers: usize) -> Vec<Worker> {
+        Worker::start_many(system, &self.server.url(system), self.settings.with_takers(takers), number)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings
     }
 
     pub(crate) fn ask(&mut self, system: System, job: &Job) -> crate::job::Reply {
@@ -88,7 +105,7 @@ pub(crate) fn warm_up(worker: &mut Worker, millis: u64) {
         let job = Offer { concurrency: 64, batch, millis: millis / 4, ..Offer::new("warm-up") };
         worker.ask(&job.job());
     }
-    worker.ask(&Job::Collect { queue: "warm-up-due".into(), takers: 4 });
+    worker.ask(&Job::Collect { queue: "warm-up-due".into(), takers: 1 });
     let due = Offer { delay: (0, 50), concurrency: 16, millis: millis / 2, ..Offer::new("warm-up-due") };
     let offered = worker.ask(&due.job()).count;
     wait_for(worker, offered, Duration::from_secs(5));

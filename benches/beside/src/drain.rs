@@ -6,6 +6,7 @@ use crate::bench::{Bench, Measured};
 use crate::effort::Drain;
 use crate::job::{Job, payload};
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
+use crate::server::Entry;
 use crate::worker::{Sides, System};
 
 /// How the list, which is in the order of the offers, is to the due times.
@@ -100,7 +101,7 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
 }
 
 /// The same ones each time, as the list has them.
-fn entries(order: &str, number: u64) -> Vec<(u64, Vec<u8>)> {
+fn entries(order: &str, number: u64) -> Vec<Entry> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     // A millisecond apart, and all of them due.
     let mut dues: Vec<u64> = (0..number).map(|n| now - 1_000 - number + n).collect();
@@ -115,7 +116,7 @@ fn entries(order: &str, number: u64) -> Vec<(u64, Vec<u8>)> {
         let head = [&[8][..], &due.to_be_bytes(), &(payload.len() as u64).to_le_bytes()].concat();
         [head, payload.into_bytes()].concat()
     };
-    dues.into_iter().map(|due| (due, entry(due))).collect()
+    dues.into_iter().map(|due| Entry { due, bytes: entry(due) }).collect()
 }
 
 fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {

@@ -10,10 +10,14 @@ pub(crate) struct Effort {
     pub(crate) millis: u64,
     /// Before anything is counted, ms: a Java virtual machine has to compile what it runs.
     pub(crate) warm_up: u64,
+    /// Sizes of Redisson's pool to try, besides its default.
+    pub(crate) pools: &'static [usize],
     /// Offers in flight.
     pub(crate) concurrency: &'static [usize],
     /// Bytes.
     pub(crate) sizes: &'static [usize],
+    /// How many processes share a queue whose lateness is measured, and whether there are other offers beside it.
+    pub(crate) late_cases: &'static [(usize, bool)],
     /// Entries of a round of lateness.
     pub(crate) late_entries: u64,
     /// Their delays, from, to; ms.
@@ -51,8 +55,10 @@ pub(crate) const FULL: Effort = Effort {
     rounds: 5,
     millis: 700,
     warm_up: 8_000,
+    pools: &[2, 8, 16],
     concurrency: &[1, 16, 64, 256],
     sizes: &[100, 4096],
+    late_cases: &[(1, false), (1, true), (16, false), (16, true)],
     late_entries: 2_000,
     late_delays: (50, 3_000),
     late_rounds: 4,
@@ -76,8 +82,10 @@ pub(crate) const QUICK: Effort = Effort {
     rounds: 2,
     millis: 300,
     warm_up: 3_000,
+    pools: &[8],
     concurrency: &[1, 64],
     sizes: &[100],
+    late_cases: &[(1, false), (1, true), (4, false)],
     late_entries: 1_000,
     late_delays: (50, 2_000),
     late_rounds: 1,
@@ -96,8 +104,10 @@ pub(crate) const TINY: Effort = Effort {
     rounds: 1,
     millis: 50,
     warm_up: 50,
+    pools: &[],
     concurrency: &[4],
     sizes: &[100],
+    late_cases: &[(1, false), (2, true)],
     late_entries: 50,
     late_delays: (50, 300),
     late_rounds: 1,
@@ -116,7 +126,7 @@ pub(crate) const SELF_CHECK: Effort = Effort {
     millis: 400,
     warm_up: 2_000,
     concurrency: &[1, 8],
+    late_cases: &[(1, false)],
     late_entries: 300,
-    processes: &[1],
     ..TINY
 };

@@ -9,6 +9,8 @@ use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
 
 const DELAYS: (u64, u64) = (0, 100);
+/// Of all processes together.
+pub(crate) const TAKERS: usize = 16;
 const QUEUE: &str = "messages";
 
 /// What so many messages have cost.
@@ -27,8 +29,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let rounds = bench.effort.rounds.min(3);
         let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
-            let url = bench.server.url(system);
-            let mut workers = Worker::start_many(system, &url, 1);
+            let mut workers = bench.start_workers(system, 1, TAKERS);
             warm_up(&mut workers[0], bench.effort.warm_up / 2);
             run(bench, &mut workers, rate)
         });
@@ -47,7 +48,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 
 /// All workers offer and take, at this rate together, or as fast as they can.
 pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost {
-    let (takers, share) = (16_usize.div_ceil(workers.len()), workers.len() as f64);
+    let (takers, share) = (TAKERS.div_ceil(workers.len()), workers.len() as f64);
     for worker in &mut *workers {
         worker.ask(&Job::Collect { queue: QUEUE.into(), takers });
     }

@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Measured};
 use crate::job::Job;
+use crate::redisson::Settings;
 use crate::results::{Better, Row, Table};
 use crate::server::{Counters, Server};
 use crate::worker::{Sides, System, Worker};
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
-    let millis = bench.effort.idle_millis;
+    let (millis, settings) = (bench.effort.idle_millis, bench.settings());
     bench.progress.set_message(format!("idle: {} s of waiting", millis as f64 / 1_000.0));
     // All at once, each with a server of its own: nobody disturbs a neighbour who does nothing, and a minute is a minute.
     let cases: Vec<_> = bench
         .effort
         .idle_queues
         .iter()
-        .map(|queues| (*queues, Sides::of(|system| Idle::open(system, *queues))))
+        .map(|queues| (*queues, Sides::of(|system| Idle::open(system, *queues, settings))))
         .collect();
     // Whatever opening has left to do.
     sleep(Duration::from_millis(millis / 10));
@@ -74,9 +75,9 @@ impl Look {
 }
 
 impl Idle {
-    fn open(system: System, queues: usize) -> Self {
+    fn open(system: System, queues: usize, settings: Settings) -> Self {
         let mut server = Server::start(None);
-        let mut worker = Worker::start(system, &server.url(system));
+        let mut worker = Worker::start(system, &server.url(system), settings);
         worker.ask(&Job::Open { queue: "idle".into(), number: queues });
         let begun = Instant::now();
         while server.channels() < queues {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::bench::{Bench, Measured, wait_for_all, warm_up};
 use crate::job::{Job, Offer};
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
-use crate::worker::{Sides, System, Worker};
+use crate::worker::{Sides, System};
 
 /// Offers a second beside it, on a queue of their own.
 const BESIDE: f64 = 5_000.0;
@@ -37,19 +37,16 @@ struct Turn {
 }
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
-    let most = bench.effort.processes.last().copied().unwrap_or(1);
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
-    for processes in [1, most] {
-        for busy in [false, true] {
-            let case = Case { processes, busy };
-            let rounds =
-                if processes == 1 { bench.effort.late_rounds } else { bench.effort.late_rounds.div_ceil(2) };
-            let what = format!("lateness: {}", case.name());
-            let turns = bench.alternate(&what, rounds, |bench, system| turn(bench, system, case));
-            rows.extend(case_rows(case, &turns));
-            if processes == 1 {
-                lines.extend(System::BOTH.map(|system| line(system, case, &turns)));
-            }
+    for &(processes, busy) in bench.effort.late_cases {
+        let case = Case { processes, busy };
+        let rounds =
+            if processes == 1 { bench.effort.late_rounds } else { bench.effort.late_rounds.div_ceil(2) };
+        let what = format!("lateness: {}", case.name());
+        let turns = bench.alternate(&what, rounds, |bench, system| turn(bench, system, case));
+        rows.extend(case_rows(case, &turns));
+        if processes == 1 {
+            lines.extend(System::BOTH.map(|system| line(system, case, &turns)));
         }
     }
     let about = "From the time that the caller had asked for (its clock when it offers, and the delay) to when a `take` has \
@@ -69,13 +66,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 }
 
 fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
-    let url = bench.server.url(system);
-    let mut workers = Worker::start_many(system, &url, case.processes);
+    let takers = 4_usize.div_ceil(case.processes);
+    let mut workers = bench.start_workers(system, case.processes, takers);
     // Enough for one virtual machine to compile what it runs; sixteen at once would take minutes on a small machine.
     workers.iter_mut().for_each(|worker| warm_up(worker, bench.effort.warm_up / (4 * case.processes as u64)));
-    let mut beside = case.busy.then(|| Worker::start(system, &url));
+    let mut beside = if case.busy { bench.start_workers(system, 1, 1) } else { Vec::new() };
     let (count, delay) = (bench.effort.late_entries, bench.effort.late_delays);
-    if let Some(beside) = &mut beside {
+    for beside in &mut beside {
         warm_up(beside, bench.effort.warm_up / 4);
         // For as long as the entries are offered, wait and are taken.
         let seconds = delay.1 as f64 / 1_000.0 + 1.5;
@@ -83,7 +80,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
         beside.begin(&job.job());
     }
     for worker in &mut workers {
-        worker.ask(&Job::Collect { queue: "late".into(), takers: 4_usize.div_ceil(case.processes) });
+        worker.ask(&Job::Collect { queue: "late".into(), takers });
     }
     let before = bench.server.counters();
     let share = count / case.processes as u64;

@@ -7,6 +7,7 @@
 //! | `worker.rs`, `job.rs` | a process that does what it is told, on either system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
+//! | `tuning.rs` | which settings suit Redisson best on this machine |
 //! | `redis_benchmark.rs` | what the server can do at best |
 //! | `server.rs` | the server, and what is counted on it |
 //! | `results.rs` | numbers, medians, ratios, goals |
@@ -36,6 +37,7 @@ mod results;
 mod scaling;
 mod server;
 mod take;
+mod tuning;
 mod worker;
 
 use std::fs;
@@ -49,7 +51,9 @@ use options::{Options, Task};
 use results::Results;
 use server::Server;
 
-const MEASUREMENTS: [(&str, fn(&mut Bench) -> Measured); 8] = [
+type Measurement = (&'static str, fn(&mut Bench) -> Measured);
+
+const MEASUREMENTS: [Measurement; 8] = [
     ("offer", offer::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
@@ -93,7 +97,8 @@ fn measure(options: &Options) -> Results {
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, measurements.len() as u64);
-    let mut results = Results { machine, tables: Vec::new(), plots: Vec::new() };
+    let (settings, tuning) = (bench.settings(), bench.tuning.clone());
+    let mut results = Results { machine, settings, tuning, tables: Vec::new(), plots: Vec::new() };
     for (name, measure) in measurements {
         let (tables, plots) = measure(&mut bench);
         results.tables.extend(tables);

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) const VERSION: &str = "4.7.0";
 
 /// Builds it if its sources have changed.
@@ -13,13 +15,30 @@ pub(crate) fn build() {
     assert!(status.success(), "the Java side does not build; scripts/java.sh installs what it needs");
 }
 
-pub(crate) fn command(url: &str) -> Command {
+/// What a person who tunes Redisson would turn; the rest is at its defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// `connectionPoolSize`. With fewer connections there is more in the pipeline of each.
+    pub(crate) connections: usize,
+    /// `nettyThreads`.
+    pub(crate) netty_threads: usize,
+}
+
+pub(crate) const DEFAULTS: Settings = Settings { connections: 64, netty_threads: 32 };
+
+impl Settings {
+    /// A taker that waits has a connection for itself.
+    pub(crate) fn with_takers(self, takers: usize) -> Self {
+        Self { connections: self.connections + takers, ..self }
+    }
+}
+
+pub(crate) fn command(url: &str, settings: Settings) -> Command {
     let built = java().join("target").join(VERSION);
     let path = format!("{}:{}", built.join("classes").display(), built.join("lib/*").display());
     let mut command = Command::new("java");
-    // For a person who tries other settings: REDELAY_JAVA="-Dbench.pool=8".
-    command.args(std::env::var("REDELAY_JAVA").unwrap_or_default().split_whitespace());
     command.args(["-Xmx2g", "-cp", &path, "redelay.bench.Bench", url]);
+    command.args([settings.connections, settings.netty_threads].map(|number| number.to_string()));
     command
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::redisson::Settings;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
 use crate::worker::System;
 
@@ -16,6 +17,7 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
         text += "\nWhat is behind the numbers, and why a goal is missed: [notes.md](notes.md).\n";
     }
     goals(results, &mut text);
+    tuning(results, &mut text);
     for plot in &results.plots {
         write!(text, "\n![{}]({})\n", plot.title, plot.file).expect("a string");
     }
@@ -41,6 +43,18 @@ fn machine(results: &Results, text: &mut String) {
     *text += "| | |\n|---|---|\n";
     for (name, value) in rows {
         writeln!(text, "| {name} | {value} |").expect("a string");
+    }
+}
+
+fn tuning(results: &Results, text: &mut String) {
+    *text += "\n## Redisson's settings\n\nThose with which it offered the most, with 64 in flight, before anything was \
+              measured; takers have connections besides. redelay has its defaults.\n\n";
+    *text += "| `connectionPoolSize` | `nettyThreads` | offers/s | |\n|---|---|---|---|\n";
+    for (settings, offers) in &results.tuning {
+        let Settings { connections, netty_threads } = settings;
+        let chosen = if *settings == results.settings { "chosen" } else { "" };
+        writeln!(text, "| {connections} | {netty_threads} | {} | {chosen} |", number(*offers))
+            .expect("a string");
     }
 }
 

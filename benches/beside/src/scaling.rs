@@ -1,9 +1,8 @@
 //! What a message costs when more processes share its queue.
 
 use crate::bench::{Bench, Measured, warm_up};
-use crate::end_to_end::{cost_rows, run};
+use crate::end_to_end::{TAKERS, cost_rows, run};
 use crate::results::Table;
-use crate::worker::Worker;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut rows = Vec::new();
@@ -12,7 +11,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let rate = bench.effort.per_second;
         let name = format!("{processes} processes");
         let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {
-            let mut workers = Worker::start_many(system, &bench.server.url(system), processes);
+            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes));
             workers
                 .iter_mut()
                 .for_each(|worker| warm_up(worker, bench.effort.warm_up / (2 * processes as u64)));

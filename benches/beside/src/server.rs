@@ -16,6 +16,13 @@ pub(crate) struct Server {
     slow: Option<Proxy>,
 }
 
+/// One that is pending.
+pub(crate) struct Entry {
+    /// Epoch ms.
+    pub(crate) due: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// Counters at one moment; the difference of two is what was done between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
@@ -118,19 +125,12 @@ impl Server {
         self.send(payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));
     }
 
-    /// Stores entries with their due times, in this order, as an offer would have.
-    pub(crate) fn store(&mut self, queue: &str, entries: &[(u64, Vec<u8>)]) {
-        let scores: Vec<_> = entries.iter().map(|(due, _)| due.to_string().into_bytes()).collect();
-        let chunks = entries.chunks(CHUNK).zip(scores.chunks(CHUNK));
-        let pairs = |(entries, scores): (&[(u64, Vec<u8>)], &[Vec<u8>])| -> Vec<Vec<u8>> {
-            scores
-                .iter()
-                .zip(entries)
-                .flat_map(|(score, (_, entry))| [score.clone(), entry.clone()])
-                .collect()
-        };
-        self.send(chunks.map(|chunk| ("ZADD", timeout_set(queue), pairs(chunk))));
-        let members = |chunk: &[(u64, Vec<u8>)]| chunk.iter().map(|(_, entry)| entry.clone()).collect();
+    /// Stores entries in this order, as offers would have.
+    pub(crate) fn store(&mut self, queue: &str, entries: &[Entry]) {
+        let words = |entry: &Entry| [entry.due.to_string().into_bytes(), entry.bytes.clone()];
+        let chunks = entries.chunks(CHUNK);
+        self.send(chunks.map(|chunk| ("ZADD", timeout_set(queue), chunk.iter().flat_map(words).collect())));
+        let members = |chunk: &[Entry]| chunk.iter().map(|entry| entry.bytes.clone()).collect();
         self.send(entries.chunks(CHUNK).map(|chunk| ("RPUSH", ordered_list(queue), members(chunk))));
     }
 

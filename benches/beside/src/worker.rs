@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, Reply};
-use crate::redisson;
+use crate::redisson::{self, Settings};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,20 +67,20 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn start(system: System, url: &str) -> Self {
-        let mut worker = Self::spawn(system, url);
+    pub(crate) fn start(system: System, url: &str, settings: Settings) -> Self {
+        let mut worker = Self::spawn(system, url, settings);
         worker.end();
         worker
     }
 
     /// All of them at once, since a Java virtual machine takes its time.
-    pub(crate) fn start_many(system: System, url: &str, number: usize) -> Vec<Self> {
-        let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url)).collect();
+    pub(crate) fn start_many(system: System, url: &str, settings: Settings, number: usize) -> Vec<Self> {
+        let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings)).collect();
         workers.iter_mut().for_each(|worker| drop(worker.end()));
         workers
     }
 
-    fn spawn(system: System, url: &str) -> Self {
+    fn spawn(system: System, url: &str, settings: Settings) -> Self {
         let mut command = match system {
             System::Redelay => {
                 let own = std::env::current_exe().expect("the path of this program");
@@ -88,7 +88,7 @@ impl Worker {
                 command.args(["--worker", url]);
                 command
             }
-            System::Redisson => redisson::command(url),
+            System::Redisson => redisson::command(url, settings),
         };
         let mut child = command
             .stdin(Stdio::piped())

@@ -16,7 +16,7 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * {@code redelay.bench.Bench <redis-url>}: does the jobs of benches/beside with Redisson, one JSON object a line, one
+ * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads>}: does the jobs of benches/beside with Redisson, one JSON object a line, one
  * answer a line, until its input ends. The jobs are described in benches/beside/src/job.rs.
  */
 public final class Bench {
@@ -29,7 +29,7 @@ public final class Bench {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         // Whatever a library prints must not end up between two answers.
         System.setOut(System.err);
-        RedissonClient client = Redisson.create(config(args[0]));
+        RedissonClient client = Redisson.create(config(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2])));
         Jobs jobs = new Jobs(client);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         answer(answers, new Reply());
@@ -40,16 +40,14 @@ public final class Bench {
         Runtime.getRuntime().halt(0);
     }
 
-    /** What differs from the defaults is there for more throughput, or because the job is refused without it. */
-    private static Config config(String url) {
+    /** What differs from the defaults is there for more throughput, or because a job is refused without it. */
+    private static Config config(String url, int connections, int nettyThreads) {
         Config config = new Config().setCodec(StringCodec.INSTANCE);
-        config.setThreads(Integer.getInteger("bench.threads", 16));
-        config.setNettyThreads(Integer.getInteger("bench.nettyThreads", 32));
+        config.setNettyThreads(nettyThreads);
         config.useSingleServer()
                 .setAddress(url)
-                // A taker that waits holds a connection.
-                .setConnectionPoolSize(Integer.getInteger("bench.pool", 64))
-                .setConnectionMinimumIdleSize(Integer.getInteger("bench.idle", 24))
+                .setConnectionPoolSize(connections)
+                .setConnectionMinimumIdleSize(connections)
                 // 50 connections of 5 channels each would refuse the 251st delayed queue.
                 .setSubscriptionsPerConnection(1_000)
                 .setTimeout(30_000);

@@ -23,11 +23,7 @@ final class Takes {
         Takes takes = new Takes(queue, takers, count);
         long begun = System.nanoTime();
         for (int i = 0; i < takers; i++) {
-            if (Boolean.getBoolean("bench.takeThreads")) {
-                new Thread(takes::loop).start();
-            } else {
-                takes.next();
-            }
+            takes.next();
         }
         takes.ended.await();
         if (takes.failure.get() != null) {
@@ -48,16 +44,5 @@ final class Takes {
             }
             next();
         });
-    }
-
-    private void loop() {
-        try {
-            while (left.getAndDecrement() > 0) {
-                queue.take();
-            }
-        } catch (Throwable why) {
-            failure.compareAndSet(null, why);
-        }
-        ended.countDown();
     }
 }
