@@ -1,11 +1,13 @@
 //! What every measurement has: the server, a worker of each system that has run for a while, and taking turns.
 
+use std::slice::from_mut;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::effort::Effort;
-use crate::job::{Job, Offer};
+use crate::job::{Job, Offer, Reply};
 use crate::redisson::Settings;
 use crate::results::{Plot, Table};
 use crate::server::Server;
@@ -40,7 +42,7 @@ impl Bench {
         let mut bench = Self { effort, server, settings, tuning, workers, progress, begun };
         for system in System::BOTH {
             bench.server.clear();
-            warm_up(bench.workers.get_mut(system), effort.warm_up);
+            warm_up(from_mut(bench.workers.get_mut(system)), effort.warm_up);
         }
         bench
     }
@@ -58,7 +60,7 @@ impl Bench {
         self.settings
     }
 
-    pub(crate) fn ask(&mut self, system: System, job: &Job) -> crate::job::Reply {
+    pub(crate) fn ask(&mut self, system: System, job: &Job) -> Reply {
         self.worker(system).ask(job)
     }
 
@@ -99,29 +101,39 @@ impl Bench {
     }
 }
 
-/// Offers and takes for a while, as the measurements do.
-pub(crate) fn warm_up(worker: &mut Worker, millis: u64) {
+/// Offers and takes for so long, ms, in all of them at once, as the measurements do: a virtual machine compiles what it
+/// runs, and is slow until then. On fewer cores than processes that takes longer, and gets longer. A native program only
+/// has to make its connections.
+pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) {
+    let Some(system) = workers.first().map(Worker::system) else { return };
+    let cores = available_parallelism().map_or(1, usize::from);
+    let millis = match system {
+        System::Redelay => millis.min(500),
+        System::Redisson => millis * workers.len().div_ceil(cores) as u64,
+    };
     for batch in [1, 16] {
-        let job = Offer { concurrency: 64, batch, millis: millis / 4, ..Offer::new("warm-up") };
-        worker.ask(&job.job());
+        let job = Offer { concurrency: 64, batch, millis: millis / 4, ..Offer::new("warm-up") }.job();
+        ask_all(workers, &job);
     }
-    worker.ask(&Job::Collect { queue: "warm-up-due".into(), takers: 1 });
+    ask_all(workers, &Job::Collect { queue: "warm-up-due".into(), takers: 1 });
     let due = Offer { delay: (0, 50), concurrency: 16, millis: millis / 2, ..Offer::new("warm-up-due") };
-    let offered = worker.ask(&due.job()).count;
-    wait_for(worker, offered, Duration::from_secs(5));
-    worker.ask(&Job::Stop);
-    worker.ask(&Job::Close);
+    let offered = ask_all(workers, &due.job()).iter().map(|reply| reply.count).sum();
+    wait_for(workers, offered, Duration::from_secs(5));
+    ask_all(workers, &Job::Stop);
+    ask_all(workers, &Job::Close);
+}
+
+/// The same of all, at the same time.
+pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Vec<Reply> {
+    workers.iter_mut().for_each(|worker| worker.begin(job));
+    workers.iter_mut().map(Worker::end).collect()
 }
 
 /// Until so much is collected, or for so long without any more; how much it is.
-pub(crate) fn wait_for(worker: &mut Worker, count: u64, patience: Duration) -> u64 {
-    wait_for_all(std::slice::from_mut(worker), count, patience)
-}
-
-pub(crate) fn wait_for_all(workers: &mut [Worker], count: u64, patience: Duration) -> u64 {
+pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> u64 {
     let (mut last, mut since) = (0, Instant::now());
     loop {
-        let collected = workers.iter_mut().map(|worker| worker.ask(&Job::Collected).count).sum();
+        let collected = ask_all(workers, &Job::Collected).iter().map(|reply| reply.count).sum();
         if collected > last {
             (last, since) = (collected, Instant::now());
         }

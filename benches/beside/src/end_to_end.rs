@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::bench::{Bench, Measured, wait_for_all, warm_up};
+use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
 use crate::results::{Better, Row, Table};
 use crate::server::Counters;
@@ -30,7 +30,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
             let mut workers = bench.start_workers(system, 1, TAKERS);
-            warm_up(&mut workers[0], bench.effort.warm_up / 2);
+            warm_up(&mut workers, bench.effort.warm_up / 2);
             run(bench, &mut workers, rate)
         });
         if rate == 0.0 {
@@ -49,9 +49,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 /// All workers offer and take, at this rate together, or as fast as they can.
 pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost {
     let (takers, share) = (TAKERS.div_ceil(workers.len()), workers.len() as f64);
-    for worker in &mut *workers {
-        worker.ask(&Job::Collect { queue: QUEUE.into(), takers });
-    }
+    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers });
     let millis = bench.effort.millis * 5;
     let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
     if rate > 0.0 {
@@ -60,9 +58,8 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
     }
     let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();
     let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());
-    workers.iter_mut().for_each(|worker| worker.begin(&offer.clone().job()));
-    let offered: u64 = workers.iter_mut().map(|worker| worker.end().count).sum();
-    let collected = wait_for_all(workers, offered, Duration::from_secs(5));
+    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
+    let collected = wait_for(workers, offered, Duration::from_secs(5));
     let cost = Cost {
         messages: collected as f64,
         seconds: begun.elapsed().as_secs_f64(),
@@ -70,7 +67,7 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
         server: bench.server.counters().since(server),
         missing: offered - collected.min(offered),
     };
-    workers.iter_mut().for_each(|worker| drop(worker.ask(&Job::Stop)));
+    ask_all(workers, &Job::Stop);
     cost
 }
 

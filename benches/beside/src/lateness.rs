@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::bench::{Bench, Measured, wait_for_all, warm_up};
+use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
-use crate::worker::{Sides, System};
+use crate::worker::{Sides, System, Worker};
 
 /// Offers a second beside it, on a queue of their own.
 const BESIDE: f64 = 5_000.0;
+/// At which they are offered, of all processes together.
+const RATE: f64 = 1_000.0;
 /// Points of a line of the plot.
 const POINTS: usize = 400;
 
@@ -68,35 +70,41 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
     let takers = 4_usize.div_ceil(case.processes);
     let mut workers = bench.start_workers(system, case.processes, takers);
-    // Enough for one virtual machine to compile what it runs; sixteen at once would take minutes on a small machine.
-    workers.iter_mut().for_each(|worker| warm_up(worker, bench.effort.warm_up / (4 * case.processes as u64)));
+    warm_up(&mut workers, bench.effort.warm_up / 2);
     let mut beside = if case.busy { bench.start_workers(system, 1, 1) } else { Vec::new() };
     let (count, delay) = (bench.effort.late_entries, bench.effort.late_delays);
+    warm_up(&mut beside, bench.effort.warm_up / 2);
+    rehearse(&mut workers);
     for beside in &mut beside {
-        warm_up(beside, bench.effort.warm_up / 4);
         // For as long as the entries are offered, wait and are taken.
         let seconds = delay.1 as f64 / 1_000.0 + 1.5;
         let job = Offer { per_second: BESIDE, count: (BESIDE * seconds) as u64, ..Offer::new("beside") };
         beside.begin(&job.job());
     }
-    for worker in &mut workers {
-        worker.ask(&Job::Collect { queue: "late".into(), takers });
-    }
+    ask_all(&mut workers, &Job::Collect { queue: "late".into(), takers });
     let before = bench.server.counters();
-    let share = count / case.processes as u64;
-    for worker in &mut workers {
-        let per_second = 2_000.0 / case.processes as f64;
-        worker.begin(&Offer { delay, count: share, per_second, ..Offer::new("late") }.job());
-    }
-    let offered: u64 = workers.iter_mut().map(|worker| worker.end().count).sum();
-    let collected = wait_for_all(&mut workers, offered, Duration::from_millis(delay.1 + 3_000));
+    let (count, per_second) = (count / case.processes as u64, RATE / case.processes as f64);
+    let offered = ask_all(&mut workers, &Offer { delay, count, per_second, ..Offer::new("late") }.job());
+    let offered: u64 = offered.iter().map(|reply| reply.count).sum();
+    let collected = wait_for(&mut workers, offered, Duration::from_millis(delay.1 + 3_000));
     let scripts = bench.server.counters().since(before).scripts - offered as f64;
     // Those that are beside it are scripts, too; nobody can tell how many of them have been by now.
     let scripts = if case.busy { f64::NAN } else { scripts / offered as f64 };
-    let late = workers.iter_mut().flat_map(|worker| worker.ask(&Job::Stop).late);
+    let late = ask_all(&mut workers, &Job::Stop).into_iter().flat_map(|reply| reply.late);
     let mut late: Vec<f64> = late.map(|micros| micros as f64 / 1_000.0).collect();
     late.sort_unstable_by(f64::total_cmp);
     Turn { late, missing: offered - collected.min(offered), scripts }
+}
+
+/// The same once, of which nothing is counted.
+fn rehearse(workers: &mut [Worker]) {
+    ask_all(workers, &Job::Collect { queue: "rehearsal".into(), takers: 1 });
+    let (count, per_second) = (RATE as u64 / workers.len() as u64, RATE / workers.len() as f64);
+    let offer = Offer { delay: (0, 300), count, per_second, ..Offer::new("rehearsal") };
+    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
+    wait_for(workers, offered, Duration::from_secs(5));
+    ask_all(workers, &Job::Stop);
+    ask_all(workers, &Job::Close);
 }
 
 fn case_rows(case: Case, turns: &[Sides<Turn>]) -> Vec<Row> {

@@ -12,9 +12,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let name = format!("{processes} processes");
         let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {
             let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes));
-            workers
-                .iter_mut()
-                .for_each(|worker| warm_up(worker, bench.effort.warm_up / (2 * processes as u64)));
+            warm_up(&mut workers, bench.effort.warm_up / 2);
             run(bench, &mut workers, rate)
         });
         rows.extend(cost_rows(&name, &costs));

@@ -1,5 +1,6 @@
 //! Takes a second: of what is ready, and of what arrives while the takers wait.
 
+use std::slice::from_mut;
 use std::time::{Duration, Instant};
 
 use redelay_fixture::redis::cmd;
@@ -16,7 +17,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut workers = Sides::of(|system| bench.start_workers(system, 1, most).remove(0));
     for system in System::BOTH {
         let worker = workers.get_mut(system);
-        warm_up(worker, bench.effort.warm_up / 2);
+        warm_up(from_mut(worker), bench.effort.warm_up / 2);
         // What is measured, for as long as a few rounds of it.
         for _ in 0..4 {
             ready(bench, worker, most.min(64));

@@ -1,5 +1,6 @@
 //! Which settings suit Redisson best here: it is measured with these, whatever its defaults are.
 
+use std::slice::from_mut;
 use std::thread::available_parallelism;
 
 use crate::bench::warm_up;
@@ -38,7 +39,7 @@ pub(crate) fn tune(
 
 fn offers(effort: &Effort, server: &mut Server, settings: Settings) -> f64 {
     let mut worker = Worker::start(System::Redisson, &server.url(System::Redisson), settings.with_takers(1));
-    warm_up(&mut worker, effort.warm_up / 2);
+    warm_up(from_mut(&mut worker), effort.warm_up / 2);
     server.clear();
     let job = Offer { concurrency: CONCURRENCY, millis: effort.millis * 2, ..Offer::new("tuning") };
     worker.ask(&job.job()).per_second()

@@ -100,6 +100,10 @@ impl Worker {
         Self { system, child, jobs, replies }
     }
 
+    pub(crate) fn system(&self) -> System {
+        self.system
+    }
+
     pub(crate) fn ask(&mut self, job: &Job) -> Reply {
         self.begin(job);
         self.end()
