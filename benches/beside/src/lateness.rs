@@ -143,7 +143,7 @@ fn line(system: System, case: Case, turns: &[Sides<Turn>]) -> Line {
     late.sort_unstable_by(f64::total_cmp);
     let parts = (1..=POINTS).map(|n| n as f64 / POINTS as f64);
     // What Redisson's truncation makes a little early has no place on a logarithmic axis.
-    let points = parts.map(|part| (quantile(&late, part).max(0.01), part * 100.0)).collect();
+    let points = parts.map(|part| (quantile(&late, part).max(0.1), part * 100.0)).collect();
     let load = if case.busy { ", 5,000 offers/s beside" } else { "" };
     Line { label: format!("{}{load}", system.name()), system: Some(system), points }
 }

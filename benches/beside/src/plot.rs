@@ -58,6 +58,7 @@ where
         .x_label_formatter(&label)
         .y_label_formatter(&label)
         .label_style(("sans-serif", 14))
+        .axis_desc_style(("sans-serif", 15))
         .draw()?;
     for (number, line) in plot.lines.iter().enumerate() {
         let earlier = plot.lines[..number].iter().filter(|earlier| earlier.system == line.system).count();
@@ -74,12 +75,18 @@ where
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
+        .position(if falls(plot) { SeriesLabelPosition::LowerLeft } else { SeriesLabelPosition::LowerRight })
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.2))
         .label_font(("sans-serif", 14))
         .draw()?;
     Ok(())
+}
+
+/// Whether the lines end low, where the legend would be in their way.
+fn falls(plot: &Plot) -> bool {
+    let fall = |line: &Line| Some(line.points.last()?.1 - line.points.first()?.1);
+    plot.lines.iter().filter_map(fall).sum::<f64>() < 0.0
 }
 
 /// A colour for each system; its further lines are paler.
