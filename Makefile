@@ -17,7 +17,11 @@ TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 # How long `make soak` runs.
 SECONDS ?= 600
 
-.PHONY: help demo test soak setup lint components docs features examples package ci
+# What `make bench` does: see benches/beside/src/options.rs.
+BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(if $(SELF_CHECK),--self-check) \
+	$(if $(PUBLISH),--publish docs/benchmarks)
+
+.PHONY: help demo test soak bench micro setup lint components docs features examples package ci
 .NOTPARALLEL:
 
 help: ## this list
@@ -37,6 +41,13 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
+
+bench: setup ## beside Java Redisson, a quarter of an hour; or QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
+	cargo build --release --package redelay-beside
+	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
+
+micro: ## the pure rooms alone, without a server
+	cargo bench --bench micro
 
 setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
 	scripts/servers.sh

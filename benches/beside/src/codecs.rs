@@ -1,0 +1,91 @@
+//! Nanoseconds for each encode and decode.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use redelay::codec::{self, Codec};
+
+use crate::bench::{Bench, Measured};
+use crate::job::{Job, Reply};
+use crate::order::Order;
+use crate::results::{Better, Row, Table};
+use crate::worker::System;
+
+/// Here, there, and the plain library under ours, which is the limit.
+const CODECS: [(&str, Option<&str>); 3] =
+    [("json", Some("serde_json")), ("msgpack", Some("rmp_serde")), ("string", None)];
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let (millis, rounds) = (bench.effort.millis / 2, bench.effort.rounds);
+    let mut rows = Vec::new();
+    for (name, plain) in CODECS {
+        for encode in [true, false] {
+            let what = format!("{} {name}", if encode { "encode" } else { "decode" });
+            let nanos = |bench: &mut Bench, system, codec: &str| {
+                let reply = bench.ask(system, &Job::Codec { codec: codec.into(), encode, millis });
+                1e9 / reply.per_second()
+            };
+            // A virtual machine compiles it during the first one.
+            nanos(bench, System::Redisson, name);
+            let measured = bench
+                .alternate(&format!("codecs: {what}"), rounds, |bench, system| nanos(bench, system, name));
+            let mut row = Row::new(what, "ns", Better::Less, measured);
+            if let Some(plain) = plain {
+                row.limit = (0..rounds).map(|_| nanos(bench, System::Redelay, plain)).collect();
+                row.note = format!("the limit is plain {plain}");
+            }
+            rows.push(row);
+        }
+    }
+    let about = "An order with two lines, and a string of 100 letters, on one thread. MessagePack is Jackson's, in \
+                 Redisson's codec for typed JSON.";
+    (vec![Table { name: "codecs".into(), about: about.into(), rows }], Vec::new())
+}
+
+/// One codec in one direction, in the worker.
+pub(crate) fn run(name: &str, encode: bool, time: Duration) -> Reply {
+    let order = Order::example();
+    let text = "x".repeat(100);
+    match name {
+        "json" => both(&codec::Json, &order, encode, time),
+        "msgpack" => both(&codec::MsgPack, &order, encode, time),
+        "string" => both(&codec::String, &text, encode, time),
+        "serde_json" => {
+            let payload = serde_json::to_vec(&order).expect("JSON");
+            if encode {
+                repeat(time, || serde_json::to_vec(black_box(&order)))
+            } else {
+                repeat(time, || serde_json::from_slice::<Order>(black_box(&payload)))
+            }
+        }
+        "rmp_serde" => {
+            let payload = rmp_serde::to_vec_named(&order).expect("MessagePack");
+            if encode {
+                repeat(time, || rmp_serde::to_vec_named(black_box(&order)))
+            } else {
+                repeat(time, || rmp_serde::from_slice::<Order>(black_box(&payload)))
+            }
+        }
+        _ => panic!("no such codec: {name}"),
+    }
+}
+
+fn both<T>(codec: &impl Codec<T>, value: &T, encode: bool, time: Duration) -> Reply {
+    let payload = codec.encode(value).expect("a payload");
+    if encode {
+        repeat(time, || codec.encode(black_box(value)))
+    } else {
+        repeat(time, || codec.decode(black_box(&payload)))
+    }
+}
+
+fn repeat<R>(time: Duration, mut call: impl FnMut() -> R) -> Reply {
+    let (begun, mut count) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        for _ in 0..100 {
+            black_box(call());
+        }
+        count += 100;
+    }
+    Reply { count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() }
+}

@@ -1,0 +1,141 @@
+//! Moving what is due already: how fast, and for how long one call holds the server.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::bench::{Bench, Measured};
+use crate::effort::Drain;
+use crate::job::{Job, payload};
+use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
+use crate::server::Entry;
+use crate::worker::{Sides, System};
+
+/// How the list, which is in the order of the offers, is to the due times.
+const ORDERS: [&str; 3] = ["in order", "random", "reverse"];
+/// Where the queue is made, to be copied for each turn.
+const TEMPLATE: &str = "template";
+/// The first queue that a worker opens of "drain".
+const QUEUE: &str = "drain-0";
+/// How often it is looked how many are left, by how long it may take.
+fn look(pending: u64) -> Duration {
+    Duration::from_micros(if pending <= 10_000 { 200 } else { 5_000 })
+}
+
+/// One turn of one system.
+struct Turn {
+    /// When how many were moved: seconds, entries.
+    progress: Vec<(f64, u64)>,
+    longest: f64,
+}
+
+impl Turn {
+    fn moved(&self) -> u64 {
+        self.progress.last().map_or(0, |(_, moved)| *moved)
+    }
+
+    /// Entries a second, until so many were moved.
+    fn rate(&self, of: u64) -> f64 {
+        let reached = self.progress.iter().find(|(_, moved)| *moved >= of);
+        reached.map_or(0.0, |(seconds, _)| of as f64 / seconds)
+    }
+}
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let mut rows = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
+    for order in ORDERS {
+        let mut points = System::BOTH.map(|system| (system, Vec::new()));
+        for drain in bench.effort.drains {
+            let turns = turns(bench, order, *drain);
+            for (system, points) in &mut points {
+                let rates = turns.iter().map(|round| round.get(*system)).map(|turn| turn.rate(turn.moved()));
+                points.push((drain.pending as f64, spread(rates).median));
+            }
+            rows.extend(case_rows(order, *drain, &turns));
+        }
+        lines.extend(points.map(|(system, points)| Line {
+            label: format!("{}, {order}", system.name()),
+            system: Some(system),
+            points,
+        }));
+    }
+    let about = "Everything is due when the queue is opened; the time ends when nothing is pending. A drain that takes too \
+                 long is cut off. The rates are then those of as many entries as the slower one has moved, for both, so that \
+                 they are compared over the same entries. The longest call is from `SLOWLOG`, of scripts only.";
+    let table = Table { name: "drain".into(), about: about.into(), rows };
+    let plot = Plot {
+        file: "drain.svg".into(),
+        title: "Moving due entries, by how many are pending".into(),
+        x: Axis { name: "pending entries".into(), log: true },
+        y: Axis { name: "moved/s".into(), log: true },
+        lines,
+    };
+    (vec![table], vec![plot])
+}
+
+fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
+    let entries = entries(order, drain.pending);
+    let what = format!("drain: {} {order}", drain.pending);
+    bench.alternate(&what, drain.rounds, |bench, system| {
+        bench.server.store(TEMPLATE, &entries);
+        bench.server.copy(TEMPLATE, QUEUE);
+        bench.server.delete(TEMPLATE);
+        bench.server.reset_slowlog();
+        let begun = Instant::now();
+        bench.worker(system).begin(&Job::Open { queue: "drain".into(), number: 1 });
+        let mut progress = Vec::new();
+        loop {
+            let moved = drain.pending - bench.server.pending(QUEUE);
+            let seconds = begun.elapsed().as_secs_f64();
+            if progress.last().is_none_or(|(_, last)| *last < moved) {
+                progress.push((seconds, moved));
+            }
+            if moved == drain.pending || seconds > drain.limit {
+                break;
+            }
+            std::thread::sleep(look(drain.pending));
+        }
+        bench.worker(system).end();
+        bench.ask(system, &Job::Close);
+        Turn { progress, longest: bench.server.longest_script() }
+    })
+}
+
+/// The same ones each time, as the list has them.
+fn entries(order: &str, number: u64) -> Vec<Entry> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    // A millisecond apart, and all of them due.
+    let mut dues: Vec<u64> = (0..number).map(|n| now - 1_000 - number + n).collect();
+    match order {
+        "random" => fastrand::Rng::with_seed(6).shuffle(&mut dues),
+        "reverse" => dues.reverse(),
+        _ => {}
+    }
+    let entry = |due: u64| {
+        let payload = payload(due as i64 * 1_000, 100);
+        // As Redisson packs it: an id of eight bytes.
+        let head = [&[8][..], &due.to_be_bytes(), &(payload.len() as u64).to_le_bytes()].concat();
+        [head, payload.into_bytes()].concat()
+    };
+    dues.into_iter().map(|due| Entry { due, bytes: entry(due) }).collect()
+}
+
+fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
+    let rates = turns.iter().map(|round| {
+        let both = round.redelay.moved().min(round.redisson.moved());
+        round.map(|turn| turn.rate(both))
+    });
+    let name = format!("{} {order}", drain.pending);
+    let mut rate = Row::new(name.clone(), "moved/s", Better::More, rates.collect());
+    if (drain.pending, order) == (100_000, "random") {
+        rate = rate.goal(Goal::Ratio(50.0));
+    }
+    for system in System::BOTH {
+        let moved = spread(turns.iter().map(|round| round.get(system).moved() as f64)).median;
+        if (moved as u64) < drain.pending {
+            let all = if rate.note.is_empty() { "" } else { "; " };
+            rate.note += &format!("{all}{} had moved {moved} after {} s", system.name(), drain.limit);
+        }
+    }
+    let longest = turns.iter().map(|round| round.map(|turn| turn.longest * 1_000.0)).collect();
+    vec![rate, Row::new(format!("{name}: longest call"), "ms", Better::Less, longest)]
+}

@@ -1,0 +1,132 @@
+//! How much is measured.
+
+/// The sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) name: &'static str,
+    /// Turns of each system for each line of a table.
+    pub(crate) rounds: usize,
+    /// For what is run for a time, ms.
+    pub(crate) millis: u64,
+    /// Before anything is counted, ms: a Java virtual machine has to compile what it runs.
+    pub(crate) warm_up: u64,
+    /// Sizes of Redisson's pool to try, besides its default.
+    pub(crate) pools: &'static [usize],
+    /// Offers in flight.
+    pub(crate) concurrency: &'static [usize],
+    /// Bytes.
+    pub(crate) sizes: &'static [usize],
+    /// How many processes share a queue whose lateness is measured, and whether there are other offers beside it.
+    pub(crate) late_cases: &'static [(usize, bool)],
+    /// Entries of a round of lateness.
+    pub(crate) late_entries: u64,
+    /// Their delays, from, to; ms.
+    pub(crate) late_delays: (u64, u64),
+    /// Rounds of lateness: Redisson draws the tick of its timer once for each client.
+    pub(crate) late_rounds: usize,
+    /// Pending entries to drain.
+    pub(crate) drains: &'static [Drain],
+    pub(crate) takers: &'static [usize],
+    /// Payloads to take, for each system and round.
+    pub(crate) taken: u64,
+    /// Messages a second from end to end.
+    pub(crate) per_second: f64,
+    pub(crate) idle_queues: &'static [usize],
+    pub(crate) idle_millis: u64,
+    /// Processes that share a queue.
+    pub(crate) processes: &'static [usize],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drain {
+    pub(crate) pending: u64,
+    pub(crate) rounds: usize,
+    /// When a drain is cut off, seconds.
+    pub(crate) limit: f64,
+}
+
+const fn drain(pending: u64, rounds: usize, limit: f64) -> Drain {
+    Drain { pending, rounds, limit }
+}
+
+/// A quarter of an hour.
+pub(crate) const FULL: Effort = Effort {
+    name: "full",
+    rounds: 5,
+    millis: 700,
+    warm_up: 8_000,
+    pools: &[2, 8, 16],
+    concurrency: &[1, 16, 64, 256],
+    sizes: &[100, 4096],
+    late_cases: &[(1, false), (1, true), (16, false), (16, true)],
+    late_entries: 2_000,
+    late_delays: (50, 3_000),
+    late_rounds: 4,
+    drains: &[
+        drain(1_000, 5, 60.0),
+        drain(10_000, 3, 60.0),
+        drain(100_000, 2, 60.0),
+        drain(1_000_000, 1, 15.0),
+    ],
+    takers: &[1, 8, 64, 1_024],
+    taken: 30_000,
+    per_second: 1_000.0,
+    idle_queues: &[1, 10_000],
+    idle_millis: 60_000,
+    processes: &[1, 4, 16],
+};
+
+/// Two minutes.
+pub(crate) const QUICK: Effort = Effort {
+    name: "quick",
+    rounds: 2,
+    millis: 300,
+    warm_up: 3_000,
+    pools: &[8],
+    concurrency: &[1, 64],
+    sizes: &[100],
+    late_cases: &[(1, false), (1, true), (4, false)],
+    late_entries: 1_000,
+    late_delays: (50, 2_000),
+    late_rounds: 1,
+    drains: &[drain(1_000, 2, 5.0), drain(10_000, 2, 5.0)],
+    takers: &[1, 64],
+    taken: 10_000,
+    per_second: 1_000.0,
+    idle_queues: &[1, 1_000],
+    idle_millis: 4_000,
+    processes: &[1, 4],
+};
+
+/// Seconds: whether it works at all, for the tests.
+pub(crate) const TINY: Effort = Effort {
+    name: "tiny",
+    rounds: 1,
+    millis: 50,
+    warm_up: 50,
+    pools: &[],
+    concurrency: &[4],
+    sizes: &[100],
+    late_cases: &[(1, false), (2, true)],
+    late_entries: 50,
+    late_delays: (50, 300),
+    late_rounds: 1,
+    drains: &[drain(200, 1, 5.0)],
+    takers: &[4],
+    taken: 200,
+    per_second: 200.0,
+    idle_queues: &[2],
+    idle_millis: 200,
+    processes: &[2],
+};
+
+/// So few in flight that what a reply takes is what counts.
+pub(crate) const SELF_CHECK: Effort = Effort {
+    name: "self-check",
+    millis: 400,
+    warm_up: 2_000,
+    concurrency: &[1, 8],
+    late_cases: &[(1, false)],
+    late_entries: 300,
+    ..TINY
+};

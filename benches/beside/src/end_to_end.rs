@@ -1,0 +1,104 @@
+//! Offer, move and take, for a while: how many a second, and what a thousand of them cost on client and server.
+
+use std::time::{Duration, Instant};
+
+use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
+use crate::job::{Job, Offer};
+use crate::results::{Better, Row, Table};
+use crate::server::Counters;
+use crate::worker::{Sides, System, Worker};
+
+const DELAYS: (u64, u64) = (0, 100);
+/// Of all processes together.
+pub(crate) const TAKERS: usize = 16;
+const QUEUE: &str = "messages";
+
+/// What so many messages have cost.
+pub(crate) struct Cost {
+    messages: f64,
+    seconds: f64,
+    client_cpu: f64,
+    server: Counters,
+    missing: u64,
+}
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let mut rows = Vec::new();
+    let per_second = bench.effort.per_second;
+    for rate in [per_second, 0.0] {
+        let rounds = bench.effort.rounds.min(3);
+        let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
+        let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
+            let mut workers = bench.start_workers(system, 1, TAKERS);
+            warm_up(&mut workers, bench.effort.warm_up / 2);
+            run(bench, &mut workers, rate)
+        });
+        if rate == 0.0 {
+            rows.push(row("messages a second, ", &name, "messages/s", Better::More, &costs, |cost| {
+                cost.messages / cost.seconds
+            }));
+        }
+        rows.extend(cost_rows(&name, &costs));
+    }
+    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: at a rate that is the same for \
+                 both, and with 64 offers in flight at any time. Commands of the server are counted with those that scripts \
+                 run; so are the offers here.";
+    (vec![Table { name: "end to end".into(), about: about.into(), rows }], Vec::new())
+}
+
+/// All workers offer and take, at this rate together, or as fast as they can.
+pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost {
+    let (takers, share) = (TAKERS.div_ceil(workers.len()), workers.len() as f64);
+    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers });
+    let millis = bench.effort.millis * 5;
+    let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
+    if rate > 0.0 {
+        offer.per_second = rate / share;
+        offer.count = (rate / share * millis as f64 / 1_000.0) as u64;
+    }
+    let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();
+    let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());
+    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
+    let collected = wait_for(workers, offered, Duration::from_secs(5));
+    let cost = Cost {
+        messages: collected as f64,
+        seconds: begun.elapsed().as_secs_f64(),
+        client_cpu: cpu(workers) - client,
+        server: bench.server.counters().since(server),
+        missing: offered - collected.min(offered),
+    };
+    ask_all(workers, &Job::Stop);
+    cost
+}
+
+pub(crate) fn cost_rows(name: &str, costs: &[Sides<Cost>]) -> Vec<Row> {
+    type Value = fn(&Cost) -> f64;
+    let all: [(&str, &str, Value); 4] = [
+        ("client, ", "CPU s/1,000 messages", |cost| cost.client_cpu / cost.messages * 1_000.0),
+        ("server, ", "CPU s/1,000 messages", |cost| cost.server.cpu_seconds / cost.messages * 1_000.0),
+        ("scripts, ", "per message", |cost| cost.server.scripts / cost.messages),
+        ("commands, ", "per message", |cost| cost.server.commands / cost.messages),
+    ];
+    let mut rows: Vec<_> = all
+        .into_iter()
+        .map(|(what, unit, value)| row(what, name, unit, Better::Less, costs, value))
+        .collect();
+    let missing = |system| costs.iter().map(|round| round.get(system).missing).sum::<u64>();
+    let (redelay, redisson) = (missing(System::Redelay), missing(System::Redisson));
+    if redelay + redisson > 0 {
+        rows[0].note =
+            format!("not delivered after 5 s without a message: redelay {redelay}, Redisson {redisson}");
+    }
+    rows
+}
+
+fn row(
+    what: &str,
+    name: &str,
+    unit: &str,
+    better: Better,
+    costs: &[Sides<Cost>],
+    value: impl Fn(&Cost) -> f64,
+) -> Row {
+    Row::new(format!("{what}{name}"), unit, better, costs.iter().map(|round| round.map(&value)).collect())
+}

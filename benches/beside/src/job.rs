@@ -1,0 +1,122 @@
+//! What a worker is told to do, and what it answers: one JSON object a line. Both sides speak it, `redelay.rs` here and
+//! `compat/java/src/main/java/redelay/bench` with Redisson, so that the harness cannot treat them differently.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A delay that does not end while anything is measured, ms.
+pub(crate) const NOT_SOON: u64 = 3_600_000;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case")]
+pub(crate) enum Job {
+    /// Opens delayed queues `{queue}-0`, `{queue}-1`…, which from then on are moved.
+    Open { queue: String, number: usize },
+    /// Closes all delayed queues.
+    Close,
+    /// Answers when every offer is acknowledged.
+    Offer(Offer),
+    /// So many takers, until so much is taken. Answers then.
+    Take { queue: String, takers: usize, count: u64 },
+    /// Opens the delayed queue and starts takers. Answers at once.
+    Collect { queue: String, takers: usize },
+    /// How many payloads are collected by now.
+    Collected,
+    /// Ends the takers. Answers how late each payload was.
+    Stop,
+    /// One codec, in one direction, on one thread, for so long.
+    Codec { codec: String, encode: bool, millis: u64 },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub(crate) queue: String,
+    /// Bytes of a payload.
+    pub(crate) size: usize,
+    /// Payloads that are acknowledged together.
+    pub(crate) batch: usize,
+    /// From, to; ms.
+    pub(crate) delay: (u64, u64),
+    /// Calls in flight at any time, unless there is a rate.
+    pub(crate) concurrency: usize,
+    /// Zero: as many as it can.
+    pub(crate) per_second: f64,
+    /// At most so many payloads,
+    pub(crate) count: u64,
+    /// for at most so long.
+    pub(crate) millis: u64,
+}
+
+impl Offer {
+    /// One after the other, none of which gets due.
+    pub(crate) fn new(queue: impl Into<String>) -> Self {
+        Self {
+            queue: queue.into(),
+            size: 100,
+            batch: 1,
+            delay: (NOT_SOON, NOT_SOON),
+            concurrency: 1,
+            per_second: 0.0,
+            count: u64::MAX / 2,
+            millis: 600_000,
+        }
+    }
+
+    pub(crate) fn job(self) -> Job {
+        Job::Offer(self)
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Reply {
+    pub(crate) count: u64,
+    pub(crate) seconds: f64,
+    /// µs after the time that the caller had asked for.
+    pub(crate) late: Vec<i64>,
+    pub(crate) error: Option<String>,
+}
+
+impl Reply {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.count as f64 / self.seconds
+    }
+}
+
+/// The wall clock, which the processes of a machine share; epoch µs.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
+}
+
+/// The due time that the caller asked for, and an x for each byte that is missing to the size.
+pub(crate) fn payload(due: i64, size: usize) -> String {
+    let mut payload = String::with_capacity(size);
+    payload.push_str(&due.to_string());
+    payload.push(' ');
+    payload.extend(std::iter::repeat_n('x', size.saturating_sub(payload.len())));
+    payload
+}
+
+pub(crate) fn due(payload: &str) -> i64 {
+    payload.split(' ').next().and_then(|due| due.parse().ok()).expect("a payload begins with its due time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_has_its_size_and_tells_its_due_time() {
+        let payload = payload(1_795_249_257_299_123, 100);
+        assert_eq!((payload.len(), due(&payload)), (100, 1_795_249_257_299_123));
+    }
+
+    #[test]
+    fn jobs_read_as_the_java_side_reads_them() {
+        let line = serde_json::to_string(&Offer::new("q").job()).unwrap();
+        assert!(
+            line.starts_with(r#"{"job":"offer","queue":"q","size":100,"batch":1,"delay":[3600000,3600000]"#)
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! redelay and Java Redisson in turns, on one server: `make bench`.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs` | one measurement each |
+//! | `bench.rs` | what all of them have: a server, workers, taking turns |
+//! | `worker.rs`, `job.rs` | a process that does what it is told, on either system |
+//! | `redelay.rs` | the worker on redelay: this program, started again |
+//! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
+//! | `tuning.rs` | which settings suit Redisson best on this machine |
+//! | `redis_benchmark.rs` | what the server can do at best |
+//! | `server.rs` | the server, and what is counted on it |
+//! | `results.rs` | numbers, medians, ratios, goals |
+//! | `report.rs`, `plot.rs`, `machine.rs` | for people |
+//! | `options.rs`, `effort.rs` | what is measured, and how much of it |
+//!
+//! Everything fails by panicking with a sentence: what is half measured is not measured.
+
+mod bench;
+mod codecs;
+mod drain;
+mod effort;
+mod end_to_end;
+mod idle;
+mod job;
+mod lateness;
+mod machine;
+mod offer;
+mod options;
+mod order;
+mod plot;
+mod redelay;
+mod redis_benchmark;
+mod redisson;
+mod report;
+mod results;
+mod scaling;
+mod server;
+mod take;
+mod tuning;
+mod worker;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bench::{Bench, Measured};
+use machine::Machine;
+use options::{Options, Task};
+use results::Results;
+use server::Server;
+
+type Measurement = (&'static str, fn(&mut Bench) -> Measured);
+
+const MEASUREMENTS: [Measurement; 8] = [
+    ("offer", offer::measure),
+    ("lateness", lateness::measure),
+    ("drain", drain::measure),
+    ("take", take::measure),
+    ("end-to-end", end_to_end::measure),
+    ("idle", idle::measure),
+    ("codecs", codecs::measure),
+    ("scaling", scaling::measure),
+];
+
+/// How much longer each reply to redelay takes in a check of the harness: beyond what Redisson is ever late.
+const SLOWED: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    match options::parse(lexopt::Parser::from_env(), &MEASUREMENTS.map(|(name, _)| name)) {
+        Ok(Task::Help) => println!("{}", options::HELP),
+        Ok(Task::Work(url)) => redelay::work(&url),
+        Ok(Task::Report(file, options)) => {
+            let text = fs::read_to_string(file).expect("a file of results");
+            write(&serde_json::from_str(&text).expect("results"), &options);
+        }
+        Ok(Task::Measure(options)) => {
+            let results = measure(&options);
+            print!("{}", write(&results, &options));
+            if options.self_check {
+                return check(&results);
+            }
+        }
+        Err(error) => {
+            eprintln!("{error}\n\n{}", options::HELP);
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn measure(options: &Options) -> Results {
+    redisson::build();
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let measurements: Vec<_> = MEASUREMENTS.into_iter().filter(|(name, _)| wanted(name)).collect();
+    let server = Server::start(options.self_check.then_some(SLOWED));
+    let machine = Machine::here(&server, &options.effort, options.command());
+    let mut bench = Bench::start(options.effort, server, measurements.len() as u64);
+    let (settings, tuning) = (bench.settings(), bench.tuning.clone());
+    let mut results = Results { machine, settings, tuning, tables: Vec::new(), plots: Vec::new() };
+    for (name, measure) in measurements {
+        let (tables, plots) = measure(&mut bench);
+        results.tables.extend(tables);
+        results.plots.extend(plots);
+        bench.progress.inc(1);
+        if bench.progress.is_hidden() {
+            eprintln!("{name}: done after {:.0?}", bench.elapsed());
+        }
+    }
+    bench.progress.finish_and_clear();
+    results
+}
+
+/// Returns the report.
+fn write(results: &Results, options: &Options) -> String {
+    write_to(&options.out, "report.md", results);
+    if let Some(folder) = &options.publish {
+        write_to(folder, "README.md", results);
+    }
+    report::markdown(results, &options.out)
+}
+
+fn write_to(folder: &Path, report: &str, results: &Results) {
+    fs::create_dir_all(folder).expect("a folder for the results");
+    let json = serde_json::to_string_pretty(results).expect("results are JSON");
+    fs::write(folder.join("results.json"), json + "\n").expect("a file of results");
+    fs::write(folder.join(report), report::markdown(results, folder)).expect("a report");
+    for plot in &results.plots {
+        plot::draw(plot, folder).unwrap_or_else(|error| panic!("{}: {error}", plot.file));
+    }
+}
+
+/// Whether the report says of a slowed redelay that it is slower.
+fn check(results: &Results) -> ExitCode {
+    let rows = results.tables.iter().flat_map(|table| &table.rows);
+    let slowed = rows.filter(|row| row.unit == "offers/s" || row.what.starts_with("p50"));
+    let mut all = true;
+    println!("\nredelay was slowed by {SLOWED:?} a reply:\n");
+    for row in slowed {
+        let seen = row.ratio().median < 1.0;
+        all &= seen;
+        println!("{} {}: {}", if seen { "seen    " } else { "NOT SEEN" }, row.what, report::ratio(row));
+    }
+    if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

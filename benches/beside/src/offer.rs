@@ -1,0 +1,71 @@
+//! Offers a second, each counted when its reply has arrived, and what `redis-benchmark` reaches with the same script.
+
+use crate::bench::{Bench, Measured};
+use crate::job::Offer;
+use crate::redis_benchmark;
+use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
+use crate::worker::System;
+
+const BATCH: usize = 100;
+/// Bytes that the server is given at most, in a turn: all of it stays in memory.
+const MOST: u64 = 1 << 28;
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let mut rows = Vec::new();
+    let (mut lines, mut limits) = (System::BOTH.map(|system| (system, Vec::new())), Vec::new());
+    for &size in bench.effort.sizes {
+        for batch in [1, BATCH] {
+            for &concurrency in bench.effort.concurrency {
+                let row = row(bench, size, batch, concurrency);
+                if size == bench.effort.sizes[0] && batch == 1 {
+                    for (system, points) in &mut lines {
+                        points.push((concurrency as f64, row.of(*system).median));
+                    }
+                    limits.push((concurrency as f64, crate::results::spread(row.limit.clone()).median));
+                }
+                rows.push(row);
+            }
+        }
+    }
+    let mut lines: Vec<Line> = lines
+        .into_iter()
+        .map(|(system, points)| Line { label: system.name().into(), system: Some(system), points })
+        .collect();
+    lines.push(Line { label: "redis-benchmark, same script".into(), system: None, points: limits });
+    let about = "Entries that are due in an hour, acknowledged one by one; so many calls are in flight at any time. \
+                 redelay has one connection; Redisson has its pool, and sends the next offer from the reply of the last \
+                 (`offerAsync`). A batch is 100 entries: one `offer_all` here, a hundred `offerAsync` there, which has \
+                 no other way. The limit is `redis-benchmark` with this script, the better of so many connections \
+                 and one connection with so much in its pipeline.";
+    let table = Table { name: "offer".into(), about: about.into(), rows };
+    let plot = Plot {
+        file: "offer.svg".into(),
+        title: "Offers a second, 100 bytes each".into(),
+        x: Axis { name: "in flight".into(), log: true },
+        y: Axis { name: "offers/s".into(), log: false },
+        lines,
+    };
+    (vec![table], vec![plot])
+}
+
+fn row(bench: &mut Bench, size: usize, batch: usize, concurrency: usize) -> Row {
+    let how = if batch == 1 { "single" } else { "batches" };
+    let what = format!("{how}, {concurrency} in flight, {size} B");
+    let (millis, rounds) = (bench.effort.millis, bench.effort.rounds);
+    let count = MOST / (size as u64 + 200);
+    let measured = bench.alternate(&format!("offer: {what}"), rounds, |bench, system| {
+        let job = Offer { concurrency, batch, size, millis, count, ..Offer::new("offer") };
+        bench.ask(system, &job.job()).per_second()
+    });
+    let mut row = Row::new(what, "offers/s", Better::More, measured);
+    if batch == 1 {
+        row.limit = (0..rounds).map(|_| redis_benchmark::offers(bench, size, concurrency)).collect();
+        if concurrency >= 16 {
+            row = row.goal(Goal::OfLimit(0.9));
+        }
+        if (concurrency, size) == (64, 100) {
+            row = row.goal(Goal::Ratio(3.0));
+        }
+    }
+    row
+}

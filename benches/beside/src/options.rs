@@ -1,0 +1,83 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
+
+pub(crate) const HELP: &str = "\
+redelay and Java Redisson in turns, on one server. Usually started by `make bench`.
+
+  --quick          two minutes instead of a quarter of an hour
+  --tiny           seconds: whether it works
+  --only NAME      one measurement; may be given more than once
+  --self-check     slows redelay down, and fails unless the report says so
+  --out DIR        where results.json, report.md and the plots go; target/bench unless told
+  --publish DIR    writes them there as well, for docs/benchmarks
+  --report FILE    measures nothing; writes the report and the plots of this results.json again";
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) effort: Effort,
+    pub(crate) only: Vec<String>,
+    pub(crate) self_check: bool,
+    pub(crate) out: PathBuf,
+    pub(crate) publish: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Task {
+    Help,
+    /// This process is a worker; the server's URL.
+    Work(String),
+    Report(PathBuf, Options),
+    Measure(Options),
+}
+
+pub(crate) fn parse(mut parser: lexopt::Parser, names: &[&str]) -> Result<Task, lexopt::Error> {
+    let out = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/bench").into();
+    let mut options = Options { effort: FULL, only: Vec::new(), self_check: false, out, publish: None };
+    let mut report = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("help") | Short('h') => return Ok(Task::Help),
+            Long("worker") => return Ok(Task::Work(parser.value()?.string()?)),
+            Long("quick") => options.effort = QUICK,
+            Long("tiny") => options.effort = TINY,
+            Long("self-check") => {
+                (options.self_check, options.effort) = (true, SELF_CHECK);
+                options.only.extend(["offer".to_owned(), "lateness".to_owned()]);
+            }
+            Long("out") => options.out = parser.value()?.into(),
+            Long("publish") => options.publish = Some(parser.value()?.into()),
+            Long("report") => report = Some(parser.value()?.into()),
+            Long("only") => {
+                let name = parser.value()?.string()?;
+                if !names.contains(&name.as_str()) {
+                    return Err(format!("{name} is none of {}", names.join(", ")).into());
+                }
+                options.only.push(name);
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(match report {
+        Some(file) => Task::Report(file, options),
+        None => Task::Measure(options),
+    })
+}
+
+impl Options {
+    /// What a person types to get the same.
+    pub(crate) fn command(&self) -> String {
+        let mut command = "make bench".to_owned();
+        if self.effort.name != FULL.name {
+            command += &format!(" {}=1", self.effort.name.to_uppercase().replace('-', "_"));
+        }
+        if !self.self_check && !self.only.is_empty() {
+            command += &format!(" ONLY=\"{}\"", self.only.join(" "));
+        }
+        command
+    }
+}

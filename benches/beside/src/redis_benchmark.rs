@@ -1,0 +1,51 @@
+//! `redis-benchmark` with the script of offers: what the server can do at best.
+
+use std::process::Command;
+
+use crate::bench::Bench;
+use crate::server::{channel, ordered_list, timeout_set};
+
+const OFFER: &str = include_str!("../../../src/scripts/offer.lua");
+
+/// Offers a second with so many in flight: the better of that many connections, and of one with a pipeline.
+pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 {
+    bench.progress.set_message(format!("offer: redis-benchmark, {concurrency} in flight, {size} B"));
+    let pipelined = run(bench, size, 1, concurrency);
+    if concurrency == 1 { pipelined } else { pipelined.max(run(bench, size, concurrency, 1)) }
+}
+
+fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f64 {
+    bench.server.clear();
+    let digest = bench.server.load(OFFER);
+    // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that, also not
+    // in an earlier command of the pipeline; so there are letters for the length, at which the script does not look.
+    let entry = format!("\u{10}__rand_int__{}{}", "i".repeat(4 + 8), "x".repeat(size));
+    let requests = bench.effort.millis * if connections * pipeline == 1 { 15 } else { 60 };
+    let output = Command::new("redis-benchmark")
+        .args(["-p", &bench.server.port().to_string(), "--csv", "-r", &i32::MAX.to_string()])
+        .args(["-c", &connections.to_string(), "-P", &pipeline.to_string(), "-n", &requests.to_string()])
+        .args(["EVALSHA", &digest, "3", &timeout_set("offer"), &ordered_list("offer"), &channel("offer")])
+        .args(["after", &crate::job::NOT_SOON.to_string(), &entry])
+        .output()
+        .expect("redis-benchmark, which is installed with redis-server");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let stored = bench.server.pending("offer");
+    // Two of its random numbers may be the same.
+    assert!(stored + 10 >= requests, "redis-benchmark stored {stored} of {requests} entries: {text}");
+    rate(&text).unwrap_or_else(|| panic!("redis-benchmark says {text}"))
+}
+
+/// The second field of the last line: `"EVALSHA …","12345.67","0.5",…`.
+fn rate(csv: &str) -> Option<f64> {
+    csv.trim().lines().last()?.split("\",\"").nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_rate_is_the_second_field() {
+        let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"EVALSHA x after\",\"12345.67\",\"0.049\"\n";
+        assert_eq!(super::rate(csv), Some(12_345.67));
+        assert_eq!(super::rate(""), None);
+    }
+}

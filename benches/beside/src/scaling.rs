@@ -1,0 +1,22 @@
+//! What a message costs when more processes share its queue.
+
+use crate::bench::{Bench, Measured, warm_up};
+use crate::end_to_end::{TAKERS, cost_rows, run};
+use crate::results::Table;
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let mut rows = Vec::new();
+    for &processes in bench.effort.processes {
+        let rounds = bench.effort.rounds.min(2);
+        let rate = bench.effort.per_second;
+        let name = format!("{processes} processes");
+        let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {
+            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes));
+            warm_up(&mut workers, bench.effort.warm_up / 2);
+            run(bench, &mut workers, rate)
+        });
+        rows.extend(cost_rows(&name, &costs));
+    }
+    let about = "As from end to end at a rate, which is that of all processes together: each of them offers and takes its part.";
+    (vec![Table { name: "scaling".into(), about: about.into(), rows }], Vec::new())
+}

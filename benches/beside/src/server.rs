@@ -1,0 +1,197 @@
+//! The server of the run, which nobody else uses, and what is counted on it.
+
+use redelay_fixture::redis::{Connection, Pipeline, cmd, pipe};
+use redelay_fixture::{Proxy, Server as Process};
+use std::time::Duration;
+
+use crate::worker::{System, cpu_seconds, memory};
+
+/// Entries for one command of a pipeline.
+const CHUNK: usize = 1_000;
+
+pub(crate) struct Server {
+    process: Process,
+    connection: Connection,
+    /// In front of redelay, in a check of the harness itself.
+    slow: Option<Proxy>,
+}
+
+/// One that is pending.
+pub(crate) struct Entry {
+    /// Epoch ms.
+    pub(crate) due: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Counters at one moment; the difference of two is what was done between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Those that scripts have run are among them.
+    pub(crate) commands: f64,
+    pub(crate) scripts: f64,
+    pub(crate) cpu_seconds: f64,
+}
+
+impl Counters {
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            // The one that asked before is counted only now.
+            commands: self.commands - before.commands - 1.0,
+            scripts: self.scripts - before.scripts,
+            cpu_seconds: self.cpu_seconds - before.cpu_seconds,
+        }
+    }
+}
+
+impl Server {
+    /// `slowed` is how much longer each reply to redelay takes.
+    pub(crate) fn start(slowed: Option<Duration>) -> Self {
+        let process = Process::builder()
+            // Whatever may hold up others: a call of 0.1 ms or longer.
+            .config("slowlog-log-slower-than 100")
+            .config("slowlog-max-len 100000")
+            .start();
+        let slow = slowed.map(|delay| {
+            let proxy = Proxy::start(process.port());
+            proxy.delay(delay);
+            proxy
+        });
+        let connection = process.redis();
+        connection.set_read_timeout(None).expect("a socket");
+        Self { process, connection, slow }
+    }
+
+    pub(crate) fn url(&self, system: System) -> String {
+        match &self.slow {
+            Some(proxy) if system == System::Redelay => proxy.url(),
+            _ => self.process.url(),
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.process.port()
+    }
+
+    pub(crate) fn version(&self) -> String {
+        self.process.version().to_string()
+    }
+
+    /// Another connection.
+    pub(crate) fn connect(&self) -> Connection {
+        self.process.redis()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        cmd("FLUSHALL").arg("SYNC").exec(&mut self.connection).expect("FLUSHALL");
+    }
+
+    pub(crate) fn counters(&mut self) -> Counters {
+        let info = self.info("all");
+        let scripts = ["evalsha", "eval", "evalsha_ro", "eval_ro"].map(|name| {
+            let calls = field(&info, &format!("cmdstat_{name}:calls=")).unwrap_or("0");
+            calls.split(',').next().and_then(|calls| calls.parse::<f64>().ok()).expect("a number")
+        });
+        Counters {
+            commands: number(&info, "total_commands_processed:"),
+            scripts: scripts.iter().sum(),
+            cpu_seconds: cpu_seconds(self.process.pid()),
+        }
+    }
+
+    fn info(&mut self, section: &str) -> String {
+        cmd("INFO").arg(section).query(&mut self.connection).expect("INFO")
+    }
+
+    pub(crate) fn memory(&self) -> f64 {
+        memory(self.process.pid())
+    }
+
+    pub(crate) fn blocked_clients(&mut self) -> usize {
+        number(&self.info("clients"), "blocked_clients:") as usize
+    }
+
+    /// Channels that somebody listens to.
+    pub(crate) fn channels(&mut self) -> usize {
+        number(&self.info("stats"), "pubsub_channels:") as usize
+    }
+
+    pub(crate) fn pending(&mut self, queue: &str) -> u64 {
+        cmd("ZCARD").arg(timeout_set(queue)).query(&mut self.connection).expect("ZCARD")
+    }
+
+    /// Puts so many elements into a list.
+    pub(crate) fn fill(&mut self, list: &str, count: u64, payload: &str) {
+        let payloads = vec![payload; count as usize];
+        self.send(payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));
+    }
+
+    /// Stores entries in this order, as offers would have.
+    pub(crate) fn store(&mut self, queue: &str, entries: &[Entry]) {
+        let words = |entry: &Entry| [entry.due.to_string().into_bytes(), entry.bytes.clone()];
+        let chunks = entries.chunks(CHUNK);
+        self.send(chunks.map(|chunk| ("ZADD", timeout_set(queue), chunk.iter().flat_map(words).collect())));
+        let members = |chunk: &[Entry]| chunk.iter().map(|entry| entry.bytes.clone()).collect();
+        self.send(entries.chunks(CHUNK).map(|chunk| ("RPUSH", ordered_list(queue), members(chunk))));
+    }
+
+    fn send<A: AsRef<[u8]>>(&mut self, commands: impl Iterator<Item = (&'static str, String, Vec<A>)>) {
+        for (name, key, arguments) in commands {
+            let mut pipe: Pipeline = pipe();
+            pipe.cmd(name).arg(key);
+            for argument in arguments {
+                pipe.arg(argument.as_ref());
+            }
+            pipe.exec(&mut self.connection).expect("a command for the server");
+        }
+    }
+
+    /// The same pending entries under another name.
+    pub(crate) fn copy(&mut self, from: &str, to: &str) {
+        for (from, to) in [(timeout_set(from), timeout_set(to)), (ordered_list(from), ordered_list(to))] {
+            cmd("COPY").arg(from).arg(to).arg("REPLACE").exec(&mut self.connection).expect("COPY");
+        }
+    }
+
+    pub(crate) fn delete(&mut self, queue: &str) {
+        let keys = [queue.to_owned(), timeout_set(queue), ordered_list(queue)];
+        cmd("DEL").arg(&keys).exec(&mut self.connection).expect("DEL");
+    }
+
+    pub(crate) fn reset_slowlog(&mut self) {
+        cmd("SLOWLOG").arg("RESET").exec(&mut self.connection).expect("SLOWLOG");
+    }
+
+    /// The longest time for which a script has held the server since the last reset, seconds.
+    pub(crate) fn longest_script(&mut self) -> f64 {
+        type Entry = (i64, i64, u64, Vec<Vec<u8>>, String, String);
+        let entries: Vec<Entry> =
+            cmd("SLOWLOG").arg("GET").arg(-1).query(&mut self.connection).expect("SLOWLOG");
+        let scripts = entries.iter().filter(|entry| entry.3[0].to_ascii_lowercase().starts_with(b"eval"));
+        scripts.map(|entry| entry.2).max().unwrap_or_default() as f64 / 1e6
+    }
+
+    /// Makes a script known; returns its digest.
+    pub(crate) fn load(&mut self, script: &str) -> String {
+        cmd("SCRIPT").arg("LOAD").arg(script).query(&mut self.connection).expect("SCRIPT LOAD")
+    }
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name))
+}
+
+fn number(info: &str, name: &str) -> f64 {
+    field(info, name).and_then(|number| number.trim().parse().ok()).expect("a number")
+}
+
+pub(crate) fn timeout_set(queue: &str) -> String {
+    format!("redisson_delay_queue_timeout:{{{queue}}}")
+}
+
+pub(crate) fn ordered_list(queue: &str) -> String {
+    format!("redisson_delay_queue:{{{queue}}}")
+}
+
+pub(crate) fn channel(queue: &str) -> String {
+    format!("redisson_delay_queue_channel:{{{queue}}}")
+}

@@ -1,0 +1,96 @@
+//! Takes a second: of what is ready, and of what arrives while the takers wait.
+
+use std::slice::from_mut;
+use std::time::{Duration, Instant};
+
+use redelay_fixture::redis::cmd;
+
+use crate::bench::{Bench, Measured, warm_up};
+use crate::job::{Job, payload};
+use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
+use crate::worker::{Sides, System, Worker};
+
+const LIST: &str = "ready";
+
+pub(crate) fn measure(bench: &mut Bench) -> Measured {
+    let most = bench.effort.takers.iter().copied().max().unwrap_or(1);
+    let mut workers = Sides::of(|system| bench.start_workers(system, 1, most).remove(0));
+    for system in System::BOTH {
+        let worker = workers.get_mut(system);
+        warm_up(from_mut(worker), bench.effort.warm_up / 2);
+        // What is measured, for as long as a few rounds of it.
+        for _ in 0..4 {
+            ready(bench, worker, most.min(64));
+        }
+    }
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for arriving in [false, true] {
+        let mut points = System::BOTH.map(|system| (system, Vec::new()));
+        for &takers in bench.effort.takers {
+            let row = row(bench, &mut workers, takers, arriving);
+            for (system, points) in &mut points {
+                points.push((takers as f64, row.of(*system).median));
+            }
+            rows.push(row);
+        }
+        let kind = if arriving { "arriving one by one" } else { "ready" };
+        lines.extend(points.map(|(system, points)| Line {
+            label: format!("{}, {kind}", system.name()),
+            system: Some(system),
+            points,
+        }));
+    }
+    let about = "So many takers, each of which takes the next one when it has one. Redisson's are chains of `takeAsync`, with \
+                 a connection for each of them, as it needs. What arrives one by one is put with a plain `RPUSH`, by a client that \
+                 is neither of the two, and that waits for each reply: nobody takes faster than it puts.";
+    let table = Table { name: "take".into(), about: about.into(), rows };
+    let plot = Plot {
+        file: "take.svg".into(),
+        title: "Takes a second, 100 bytes each".into(),
+        x: Axis { name: "takers".into(), log: true },
+        y: Axis { name: "takes/s".into(), log: true },
+        lines,
+    };
+    (vec![table], vec![plot])
+}
+
+fn row(bench: &mut Bench, workers: &mut Sides<Worker>, takers: usize, arriving: bool) -> Row {
+    let kind = if arriving { "arriving one by one" } else { "ready" };
+    let what = format!("{takers} takers, {kind}");
+    let rounds = bench.effort.rounds;
+    let measured = bench.alternate(&format!("take: {what}"), rounds, |bench, system| {
+        let worker = workers.get_mut(system);
+        if arriving { hand_off(bench, worker, takers) } else { ready(bench, worker, takers) }
+    });
+    let row = Row::new(what, "takes/s", Better::More, measured);
+    if takers == 64 && !arriving { row.goal(Goal::Ratio(5.0)) } else { row }
+}
+
+fn ready(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
+    let count = bench.effort.taken;
+    // The first ones make the connections; they are not counted.
+    bench.server.fill(LIST, takers as u64, "x");
+    worker.ask(&Job::Take { queue: LIST.into(), takers, count: takers as u64 });
+    bench.server.fill(LIST, count, &payload(0, 100));
+    worker.ask(&Job::Take { queue: LIST.into(), takers, count }).per_second()
+}
+
+fn hand_off(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
+    let count = bench.effort.taken;
+    worker.begin(&Job::Take { queue: LIST.into(), takers, count });
+    let waiting = Instant::now();
+    while bench.server.blocked_clients() == 0 {
+        assert!(waiting.elapsed() < Duration::from_secs(30), "nobody waits for what arrives");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // All of Redisson's have a connection by then; redelay's share one.
+    std::thread::sleep(Duration::from_millis(200));
+    let mut producer = bench.server.connect();
+    let payload = payload(0, 100);
+    let begun = Instant::now();
+    for _ in 0..count {
+        cmd("RPUSH").arg(LIST).arg(&payload).exec(&mut producer).expect("RPUSH");
+    }
+    worker.end();
+    count as f64 / begun.elapsed().as_secs_f64()
+}

@@ -1,0 +1,164 @@
+//! A worker process, as the harness sees it: the same for both systems.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Job, Reply};
+use crate::redisson::{self, Settings};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum System {
+    Redelay,
+    Redisson,
+}
+
+impl System {
+    pub(crate) const BOTH: [Self; 2] = [Self::Redelay, Self::Redisson];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Redelay => "redelay",
+            Self::Redisson => "Redisson",
+        }
+    }
+}
+
+/// The same of each system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sides<T> {
+    pub(crate) redelay: T,
+    pub(crate) redisson: T,
+}
+
+impl<T> Sides<T> {
+    pub(crate) fn of(mut make: impl FnMut(System) -> T) -> Self {
+        Self { redelay: make(System::Redelay), redisson: make(System::Redisson) }
+    }
+
+    pub(crate) fn map<U>(&self, mut map: impl FnMut(&T) -> U) -> Sides<U> {
+        Sides { redelay: map(&self.redelay), redisson: map(&self.redisson) }
+    }
+
+    pub(crate) fn get(&self, system: System) -> &T {
+        match system {
+            System::Redelay => &self.redelay,
+            System::Redisson => &self.redisson,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, system: System) -> &mut T {
+        match system {
+            System::Redelay => &mut self.redelay,
+            System::Redisson => &mut self.redisson,
+        }
+    }
+}
+
+/// Ends when it is dropped, and when the harness ends: with its input.
+pub(crate) struct Worker {
+    system: System,
+    child: Child,
+    jobs: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+}
+
+impl Worker {
+    pub(crate) fn start(system: System, url: &str, settings: Settings) -> Self {
+        let mut worker = Self::spawn(system, url, settings);
+        worker.end();
+        worker
+    }
+
+    /// All of them at once, since a Java virtual machine takes its time.
+    pub(crate) fn start_many(system: System, url: &str, settings: Settings, number: usize) -> Vec<Self> {
+        let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings)).collect();
+        workers.iter_mut().for_each(|worker| drop(worker.end()));
+        workers
+    }
+
+    fn spawn(system: System, url: &str, settings: Settings) -> Self {
+        let mut command = match system {
+            System::Redelay => {
+                let own = std::env::current_exe().expect("the path of this program");
+                let mut command = Command::new(own);
+                command.args(["--worker", url]);
+                command
+            }
+            System::Redisson => redisson::command(url, settings),
+        };
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("the worker on {} does not start: {error}", system.name()));
+        let jobs = child.stdin.take();
+        let replies = BufReader::new(child.stdout.take().expect("a piped output"));
+        Self { system, child, jobs, replies }
+    }
+
+    pub(crate) fn system(&self) -> System {
+        self.system
+    }
+
+    pub(crate) fn ask(&mut self, job: &Job) -> Reply {
+        self.begin(job);
+        self.end()
+    }
+
+    /// Sends a job; its reply is for [`Worker::end`].
+    pub(crate) fn begin(&mut self, job: &Job) {
+        let mut line = serde_json::to_vec(job).expect("a job is JSON");
+        line.push(b'\n');
+        let jobs = self.jobs.as_mut().expect("open until it is dropped");
+        jobs.write_all(&line).and_then(|()| jobs.flush()).expect("the worker reads");
+    }
+
+    pub(crate) fn end(&mut self) -> Reply {
+        let mut line = String::new();
+        self.replies.read_line(&mut line).expect("the worker answers");
+        assert!(!line.is_empty(), "the worker on {} has ended", self.system.name());
+        let reply: Reply = serde_json::from_str(&line).expect("an answer is JSON");
+        if let Some(error) = reply.error {
+            panic!("the worker on {}: {error}", self.system.name());
+        }
+        reply
+    }
+
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        cpu_seconds(self.child.id())
+    }
+
+    /// Bytes of memory that are in use.
+    pub(crate) fn memory(&self) -> f64 {
+        memory(self.child.id())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // It may be in the middle of a job.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process has used, of the system's time as well.
+pub(crate) fn cpu_seconds(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
+    // Behind the name, which may hold spaces: state, ppid… utime and stime are the 12th and 13th.
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: f64 = fields[11..13].iter().map(|field| field.parse::<f64>().expect("a number")).sum();
+    // USER_HZ, the same on every Linux that Rust runs on.
+    ticks / 100.0
+}
+
+pub(crate) fn memory(pid: u32) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
+}

@@ -1,0 +1,69 @@
+package redelay.bench;
+
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+/**
+ * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads>}: does the jobs of benches/beside with Redisson, one JSON object a line, one
+ * answer a line, until its input ends. The jobs are described in benches/beside/src/job.rs.
+ */
+public final class Bench {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private Bench() {
+    }
+
+    public static void main(String[] args) throws IOException {
+        PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+        // Whatever a library prints must not end up between two answers.
+        System.setOut(System.err);
+        RedissonClient client = Redisson.create(config(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2])));
+        Jobs jobs = new Jobs(client);
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        answer(answers, new Reply());
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            answer(answers, reply(jobs, MAPPER.readTree(line)));
+        }
+        // Not client.shutdown(), which waits for what is blocked.
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** What differs from the defaults is there for more throughput, or because a job is refused without it. */
+    private static Config config(String url, int connections, int nettyThreads) {
+        Config config = new Config().setCodec(StringCodec.INSTANCE);
+        config.setNettyThreads(nettyThreads);
+        config.useSingleServer()
+                .setAddress(url)
+                .setConnectionPoolSize(connections)
+                .setConnectionMinimumIdleSize(connections)
+                // 50 connections of 5 channels each would refuse the 251st delayed queue.
+                .setSubscriptionsPerConnection(1_000)
+                .setTimeout(30_000);
+        return config;
+    }
+
+    private static Reply reply(Jobs jobs, JsonNode job) {
+        try {
+            return jobs.run(job);
+        } catch (Exception e) {
+            return Reply.failed(e);
+        }
+    }
+
+    private static void answer(PrintStream answers, Reply reply) throws IOException {
+        answers.print(MAPPER.writeValueAsString(reply) + '\n');
+        answers.flush();
+    }
+}
