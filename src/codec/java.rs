@@ -13,7 +13,7 @@
 //! | `HashSet<T>`, `BTreeSet<T>` with [`set`] or another of the set modules | `HashSet` … |
 //! | `HashMap<K, V>`, `BTreeMap<K, V>` | `HashMap`; with [`linked_hash_map`], [`tree_map`] another |
 //! | `Vec<u8>`, `serde_bytes` | `byte[]` |
-//! | `Vec<T>` with [`array`] | `int[]`, `Integer[]`, `String[]`, `Line[]` … |
+//! | `Vec<T>` with [`array`](mod@array) | `int[]`, `Integer[]`, `String[]`, `Line[]` … |
 //! | a struct, `Option` of a struct | an object of the class that is its serde name |
 //! | `#[serde(rename = "record com.acme.Point")]` on a struct | a record |
 //! | `#[serde(rename = "final com.acme.Point")]` | a class that is declared `final` |
