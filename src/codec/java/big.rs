@@ -8,7 +8,7 @@ use super::handover::scalar;
 
 /// A `java.math.BigInteger`: an integer of any length.
 ///
-/// It carries the number between Java and whatever calculates with it: [`to_be_bytes`](Self::as_be_bytes) and
+/// It carries the number between Java and whatever calculates with it: [`as_be_bytes`](Self::as_be_bytes) and
 /// [`from_be_bytes`](Self::from_be_bytes) are what the crates for big numbers call signed big-endian bytes.
 ///
 /// # Examples
