@@ -414,6 +414,12 @@ fn what_is_not_written() {
     assert_eq!(said(MsgPackJackson.encode(&big)), "a BigInteger beyond 64 bits has no MessagePack form");
     let exact: java::BigDecimal = "0.12345678901234567890".parse().unwrap();
     assert!(said(MsgPackJackson.encode(&exact)).contains("neither an integer nor a double"));
+    let long: java::BigDecimal = "1E+1000".parse().unwrap();
+    assert!(
+        said(JsonJackson.encode(&long)).contains("1001 characters is more than the 1000 that Jackson reads")
+    );
+    let long: java::BigInteger = "9".repeat(1010).parse().unwrap();
+    assert!(said(CborJackson.encode(&long)).contains("more than 1000 digits"));
     assert!(said(JsonJackson.encode(&'🚀')).contains("not one `char`"));
     assert!(said(JsonJackson.encode(&0xd83du16)).contains("half of a surrogate pair"));
 }

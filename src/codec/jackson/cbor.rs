@@ -8,7 +8,7 @@ use minicbor::data::{IanaTag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 
-use super::node::{Format, Is, Key, MAX_DEPTH, MAX_DIGITS, Node, too_deep, wrong};
+use super::node::{Format, Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
 use crate::codec::CodecError;
 use crate::codec::java::{BigDecimal, BigInteger};
 
@@ -16,9 +16,6 @@ pub(super) struct Cbor;
 
 /// Of UTF-16, in one piece of text; longer ones are written in pieces.
 const MAX_PIECE: usize = 3996;
-
-/// A thousand digits.
-const MAX_BIG_BYTES: usize = MAX_DIGITS * 10 / 24;
 
 impl Format for Cbor {
     const NAME: &'static str = "CBOR";

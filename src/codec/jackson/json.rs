@@ -33,7 +33,7 @@ impl Format for Json {
             Is::Null => out.extend(b"null"),
             Is::Bool(value) => out.extend(value.to_string().bytes()),
             Is::Int(value) => out.extend(value.to_string().bytes()),
-            Is::Big(value) => out.extend(value.to_string().bytes()),
+            Is::Big(value) => out.extend(readable(value.to_string())?.bytes()),
             Is::Number(value) => out.extend(value.bytes()),
             Is::Decimal(value) => plain(value, out)?,
             // Not JSON, and so text.
@@ -106,20 +106,27 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), CodecError> {
         Some(digits) => ("-", digits),
         None => ("", &digits[..]),
     };
-    out.extend(sign.bytes());
     if scale <= 0 {
-        out.extend(digits.bytes());
-        if digits != "0" {
-            out.extend(std::iter::repeat_n(b'0', scale.unsigned_abs() as usize));
-        }
+        let zeros = if digits == "0" { 0 } else { scale.unsigned_abs() as usize };
+        out.extend(readable(format!("{sign}{digits}{}", "0".repeat(zeros)))?.bytes());
         return Ok(());
     }
     // At least one digit stands in front of the point.
     let scale = scale as usize;
     let padded = format!("{}{digits}", "0".repeat((scale + 1).saturating_sub(digits.len())));
     let (front, behind) = padded.split_at(padded.len() - scale);
-    out.extend(format!("{front}.{behind}").bytes());
+    out.extend(readable(format!("{sign}{front}.{behind}"))?.bytes());
     Ok(())
+}
+
+/// Nothing that Jackson, and this, would not read again.
+fn readable(number: String) -> Result<String, CodecError> {
+    match number.len() {
+        ..=MAX_DIGITS => Ok(number),
+        length => Err(CodecError::new(format!(
+            "a number of {length} characters is more than the {MAX_DIGITS} that Jackson reads"
+        ))),
+    }
 }
 
 struct Input<'a> {

@@ -12,6 +12,9 @@ pub(super) const MAX_DEPTH: usize = 127;
 /// square.
 pub(super) const MAX_DIGITS: usize = 1000;
 
+/// As many bytes as these digits take.
+pub(super) const MAX_BIG_BYTES: usize = MAX_DIGITS * 10 / 24;
+
 /// A value and where it begins in the payload.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node<'a> {

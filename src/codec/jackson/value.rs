@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::base64;
 use super::failure::Failure;
-use super::node::{Is, Key, Node};
+use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
 use super::writer::{CLASS, enum_set_class, refused};
 use crate::codec::java::class::{Class, ClassKind, Scalar, known};
 use crate::codec::java::{
@@ -124,6 +124,16 @@ fn scalar(value: &Value, root: bool) -> Result<Node<'static>, Failure> {
     let Some(is) = bare(value) else {
         return Err(Failure::new(format!("this {} has no text", value.class())));
     };
+    let big = match &is {
+        Is::Big(value) => Some(value),
+        Is::Decimal(value) => Some(value.unscaled()),
+        _ => None,
+    };
+    if big.is_some_and(|big| big.as_be_bytes().len() > MAX_BIG_BYTES) {
+        return Err(Failure::new(format!(
+            "a number of more than {MAX_DIGITS} digits is more than Jackson reads"
+        )));
+    }
     let last = match value {
         // By Redisson's doing the first two are not.
         Value::Long(_) | Value::Uuid(_) | Value::BigInteger(_) | Value::BigDecimal(_) | Value::Date(_) => {
