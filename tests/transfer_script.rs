@@ -216,7 +216,7 @@ fn is_due(score: f64) -> bool {
 /// Set `REDELAY_CASES` for more.
 #[test]
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
-    let cases = std::env::var("REDELAY_CASES").map_or(60, |cases| cases.parse().expect("a number"));
+    let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
     let (server, script) = (Server::start(), script());
     for seed in 0..cases {
         let random = &mut fastrand::Rng::with_seed(seed);

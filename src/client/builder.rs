@@ -61,7 +61,7 @@ impl Default for Builder {
             connect_timeout: Duration::from_secs(10),
             command_timeout: Duration::from_secs(5),
             transfer: true,
-            transfer_batch: 10_000,
+            transfer_batch: 5_000,
             transfer_budget: Duration::from_millis(40),
             sweep_interval: Duration::from_secs(60),
             max_payload: 512 * 1024 * 1024 - entry::HEADER,
@@ -186,7 +186,7 @@ impl Builder {
     }
 
     /// The most due entries that are looked for together, and so the most that one transfer call moves. Defaults to
-    /// 10,000: with fewer the list is read more often, more have to be held in each call. From 1 to 100,000.
+    /// 5,000: with fewer the list is read more often, more have to be held in each call. From 1 to 100,000.
     ///
     /// # Examples
     /// ```no_run
@@ -204,8 +204,8 @@ impl Builder {
 
     /// The time after which a transfer call ends, so that others get at the server; the next one follows at once, and
     /// goes on where this one ended. Defaults to 40 ms: with up to 100,000 entries pending, in any order, no call holds
-    /// the server for more than 50 ms. Beyond that the call may take as long again, to remove what it has moved from
-    /// the list; and longer while others change the list, too. Above zero, and a second at most.
+    /// the server for more than 50 ms on a machine of today. With a million, a call may take as long again, to remove
+    /// what it has found from the list. Above zero, and a second at most.
     ///
     /// # Examples
     /// ```no_run
@@ -281,7 +281,7 @@ impl Builder {
         }
         if self.transfer_batch > LARGEST_BATCH {
             return refuse(
-                "transfer_batch is beyond 100,000; the server would do nothing else for too long, 10,000 is usual",
+                "transfer_batch is beyond 100,000; the server would do nothing else for too long, 5,000 is usual",
             );
         }
         if self.transfer_budget.is_zero() {

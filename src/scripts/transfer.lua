@@ -36,31 +36,32 @@ local due = redis.call(
 )
 
 -- Looks for the due entries in the list, from `at` up to `stop`, or for half of the time: the other half is for what is to
--- be done with them. Returns where they are, counted from 0; how many; and what has ended it: that all were
--- `found`, that those that are left are `few`, the `end` of the list, or else the place that was reached.
+-- be done with them. Returns where they are, counted from 0; which they are, in the order of the list; and what has ended
+-- it: that all were `found`, that those that are left are `few`, the `end` of the list, or else the place that was reached.
 local function look(at, stop)
-    local number, place, found, in_order = {}, {}, 0, at == 0
+    local number, place, found, in_order = {}, {}, {}, at == 0
     for n, entry in ipairs(due) do
         number[entry] = n
     end
-    local deadline = stop == math.huge and stopwatch() + budget / 2 or math.huge
+    local deadline = stop == math.huge and math.max(started + budget / 2, stopwatch() + budget / 4) or math.huge
     while at < stop do
         -- Entries offered in the order of their due times are the list's first.
-        local size = in_order and math.min(#due - found, CHUNK) or CHUNK
+        local size = in_order and math.min(#due - #found, CHUNK) or CHUNK
         local chunk = redis.call('LRANGE', KEYS[2], at, at + size - 1)
         for i = 1, #chunk do
             local n = number[chunk[i]]
             if n and not place[n] then
-                place[n], found = at + i - 1, found + 1
+                place[n] = at + i - 1
+                found[#found + 1] = n
             elseif in_order then
                 in_order = false
-                if #due - found <= FEW then
+                if #due - #found <= FEW then
                     return place, found, 'few'
                 end
             end
         end
         at = at + #chunk
-        if found == #due then
+        if #found == #due then
             return place, found, 'found'
         elseif #chunk == 0 then
             return place, found, 'end'
@@ -71,25 +72,21 @@ local function look(at, stop)
     return place, found, at
 end
 
--- Brings these entries to the list's front.
+-- Brings entries to the list's front.
 local function gather(place, found)
-    local entries = {}
-    for n = #due, 1, -1 do
-        if place[n] then
-            entries[#entries + 1] = due[n]
+    for i = 1, #found, CHUNK do
+        local entries = {}
+        for k = i, math.min(i + CHUNK - 1, #found) do
+            entries[#entries + 1] = due[found[k]]
         end
-    end
-    for i = 1, found, CHUNK do
-        redis.call('LPUSH', KEYS[2], unpack(entries, i, math.min(i + CHUNK - 1, found)))
+        redis.call('LPUSH', KEYS[2], unpack(entries))
     end
     -- Where they were, all become equal to one, and go in one pass; from the tail, for the front is where they are now.
-    for n = 1, #due do
-        if place[n] and due[n] ~= entries[found] then
-            redis.call('LSET', KEYS[2], place[n] + found, entries[found])
-        end
+    for k = 2, #found do
+        redis.call('LSET', KEYS[2], place[found[k]] + #found, due[found[1]])
     end
-    if found > 0 then
-        redis.call('LREM', KEYS[2], -found, entries[found])
+    if #found > 0 then
+        redis.call('LREM', KEYS[2], -#found, due[found[1]])
     end
 end
 
@@ -156,7 +153,7 @@ if #due > 0 then
     end
     if cursor < 0 then
         local place, found = look(0, #due)
-        if found * 2 >= #due then
+        if #found * 2 >= #due then
             goes_on_at = move(place, 'searched') - #due
         else
             -- Others have moved what was gathered, or it is not in the list at all: a few of what is left, and then anew.
@@ -173,7 +170,7 @@ if #due > 0 then
         end
         if cursor == 0 and type(ended) == 'string' then
             move(place, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
-        elseif cursor == 0 and ahead > 0 and ahead * 2 >= found then
+        elseif cursor == 0 and ahead > 0 and ahead * 2 >= #found then
             move(place, nil)
         else
             gather(place, found)
