@@ -5,6 +5,19 @@
 #[cfg(all(feature = "lz4", feature = "snappy", feature = "zstd"))]
 #[path = "codecs/compressed.rs"]
 mod compressed;
+#[cfg(any(
+    feature = "kryo",
+    all(
+        feature = "json-jackson",
+        feature = "cbor-jackson",
+        feature = "msgpack-jackson",
+        feature = "lz4",
+        feature = "snappy",
+        feature = "zstd"
+    )
+))]
+#[path = "codecs/hostile.rs"]
+mod hostile;
 #[cfg(all(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
 #[path = "codecs/jackson.rs"]
 mod jackson;
