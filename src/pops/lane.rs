@@ -195,7 +195,11 @@ impl Lane {
         } else if looked {
             self.answer(id, Ok(None));
         } else {
-            self.touched.extend(self.waiters[&id].keys.iter().cloned());
+            // The cold pop is a long one, too long for who waits no more.
+            for keys in self.waiters[&id].keys.clone() {
+                self.warm_up(&keys);
+                self.touched.insert(keys);
+            }
         }
     }
 
@@ -386,7 +390,8 @@ impl Lane {
         }
         let lists = self.hot_lists.iter().filter_map(|keys| Some((keys, self.lists.get(keys)?)));
         let mut cooling: Vec<(u64, Keys)> = lists
-            .filter(|(_, list)| list.parked.is_none() && list.demand.shared == 0 && list.is_for_parking())
+            .filter(|(_, list)| list.demand.shared == 0 && list.demand.over == 0)
+            .filter(|(_, list)| list.parked.is_none() && list.is_for_parking())
             .map(|(keys, list)| (list.served, keys.clone()))
             .collect();
         if cooling.len() <= self.most_hot {

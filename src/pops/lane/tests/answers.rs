@@ -107,3 +107,24 @@ fn one_wrong_list_spoils_it_for_nobody_else() {
     assert_eq!(steps.actions(), [park(&["a", "b"], false)]);
     assert_eq!([&mut right, &mut late].map(got), [None, None]);
 }
+
+#[test]
+fn who_has_waited_long_enough_is_in_no_long_pop() {
+    let mut steps = Steps::new();
+    steps.lane.most_hot = 1;
+    let _a = steps.join(0, &["a"], Patience::Endless);
+    assert_eq!(steps.actions(), [park(&["a"], false)]);
+    let mut b = steps.join(1, &["b"], Patience::Endless);
+    assert_eq!(steps.actions(), [ask("b", 1)]);
+    steps.asked("b", 1, &[]);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
+    // Its time is over while there are two lists to be parked on, more than the hot pop takes.
+    steps.lane.expire(1, |_| false, None);
+    assert_eq!(steps.actions(), []);
+    steps.lane.parked(Place::Hot, Parked::NotSent);
+    let actions = steps.actions();
+    let [Action::Park { place: Place::Hot, keys, hurry: true }] = &actions[..] else { panic!("{actions:?}") };
+    assert!(keys.contains(&Keys::new("b")));
+    steps.lane.parked(Place::Hot, Parked::Empty);
+    assert_eq!(got(&mut b).as_deref(), Some(""));
+}

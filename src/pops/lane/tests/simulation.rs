@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
+    // What is left to find comes once in thousands.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2048), ..ProptestConfig::default() })]
+
     #[test]
     fn nothing_is_lost_and_nobody_forgotten(
         events in proptest::collection::vec(event(), 0..100),
