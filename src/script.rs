@@ -28,7 +28,7 @@ macro_rules! script {
 
 pub(crate) static OFFER: Script = script!("3ee8f408fa0214e5803f4a2aac17ea82c18bdb4b", 3, "offer");
 pub(crate) static TRANSFER: Script =
-    script!("7e8bf7f64ba549baf091bdcb1cee4f6f308bf0ce", 5, "entry", "lists", "transfer");
+    script!("ac05b1f56686ce86cb471e728d4d33d484632028", 5, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
 pub(crate) static POLL: Script = script!("482129b6aab8861cc1118ea18821d9b7bc5bc137", 4, "entry", "poll");

@@ -1,7 +1,7 @@
 //! The transfer script against a model, after every single call: with its constants made small, so that a list of sixty
 //! entries is a long one, and while others do to the queue whatever they may.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redelay_fixture::Server;
 
@@ -19,13 +19,16 @@ fn script() -> String {
         include_str!("../src/scripts/lists.lua"),
         include_str!("../src/scripts/transfer.lua")
     );
-    [("CHUNK = 1000", "CHUNK = 5"), ("SLICE = 100", "SLICE = 3"), ("FEW = 32", "FEW = 2")].iter().fold(
-        text.to_owned(),
-        |text, (constant, small)| {
-            assert!(text.contains(constant), "{constant}");
-            text.replace(constant, small)
-        },
-    )
+    let constants = [
+        ("CHUNK = 1000", "CHUNK = 5"),
+        ("SLICE = 100", "SLICE = 3"),
+        ("FEW = 32", "FEW = 2"),
+        ("PART = 4, 50", "PART = 4, 3"),
+    ];
+    constants.iter().fold(text.to_owned(), |text, (constant, small)| {
+        assert!(text.contains(constant), "{constant}");
+        text.replace(constant, small)
+    })
 }
 
 fn entry(id: u64, payload: &[u8]) -> Entry {
@@ -46,7 +49,7 @@ fn payload(entry: &Entry) -> Option<Vec<u8>> {
 struct State {
     /// In the order of their due times.
     pending: Vec<(Entry, f64)>,
-    /// How often each one is in the list; its order may change.
+    /// How often each one is in the list; due ones may be brought to its front.
     listed: BTreeMap<Entry, usize>,
     target: Vec<Entry>,
     quarantine: Vec<Entry>,
@@ -231,11 +234,20 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
                 continue;
             }
             let before = state(&server);
-            let due = before.pending.iter().filter(|(_, score)| is_due(*score)).count();
+            let all_due = before.pending.iter().filter(|(_, score)| is_due(*score));
+            let all_due: BTreeSet<Entry> = all_due.map(|(entry, _)| entry.clone()).collect();
+            let due = all_due.len();
+            let the_others = || {
+                let mut list = server.list(ORDERED_LIST);
+                list.retain(|entry| !all_due.contains(entry));
+                list
+            };
+            let others_before = the_others();
             let mover = random.choice(&mut movers).unwrap();
             let moved = mover.call(&server, &script);
             assert!(moved <= due.min(mover.batch), "seed {seed}, step {step}: {moved} of {due} moved");
             assert_eq!(state(&server), after(before, moved), "seed {seed}, step {step}: {moved} moved");
+            assert_eq!(the_others(), others_before, "seed {seed}, step {step}: the order of what is not due");
             calls_for_nothing = if moved == 0 { calls_for_nothing + 1 } else { 0 };
             // Two that gather get into each other's way for a while, but not for ever.
             assert!(

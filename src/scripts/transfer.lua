@@ -1,16 +1,19 @@
 -- Moves the payloads of due entries to the target list, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target list   4 quarantine list   5 channel
--- ARGV   1 most entries to look for   2 microseconds after which it ends (something is always done)   3 who moves
+-- ARGV   1 most entries to move   2 microseconds after which it ends (something is always done)   3 who moves
 --        4 the cursor of the mover's last reply, or 0
 -- Reply  {moved, quarantined, score of the next head or false, the server's clock in microseconds, cursor}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
--- A pass that takes too long for one call only gathers what is due at the list's front, where a later call finds it. The
--- cursor says how much of the list was looked through, or, if negative, how many of the due entries were gathered. It is
--- not relied on: with a wrong one it only takes longer.
+-- It looks for the due entries in the list, takes out of it what it finds, moves as much of that as there is time for, and
+-- brings what is left to the list's front, in the order of the due times: there a later call finds it at once.
+-- A pass that takes too long for one call is shared by several. The cursor says how much of the list was looked through, or,
+-- if negative, how many entries they have brought to the front. It is not relied on: with a wrong one it only takes longer.
 -- Everything is read and checked before the first write: Redis keeps what was written before an error.
 local SLICE = 100 -- entries that are moved before the clock is looked at again
 local FEW = 32 -- up to this many entries are cheaper to remove by LREM than by a pass over the list
+local DENSE = 4 -- to set one element in the middle takes as long as to push so many
+local WIDE, PART = 4, 50 -- a pass over a long list looks for this part of it, up to so many times the most to move
 
 local function micros()
     local time = redis.call('TIME')
@@ -25,84 +28,111 @@ end
 
 local now, started = micros(), stopwatch()
 local most, budget, cursor = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
-local due = redis.call(
-    'ZRANGEBYSCORE',
-    KEYS[1],
-    '-inf',
-    string.format('%.3f', now / 1000),
-    'LIMIT',
-    0,
-    cursor < 0 and math.min(-cursor, most) or most
-)
+local length = redis.call('LLEN', KEYS[2])
+local wide = math.max(most, math.min(most * WIDE, math.floor(length / PART)))
 
--- Looks for the due entries in the list, from `at` up to `stop`, or for half of the time: the other half is for what is to
--- be done with them. Returns where they are, counted from 0; which they are, in the order of the list; and what has ended
--- it: that all were `found`, that those that are left are `few`, the `end` of the list, or else the place that was reached.
-local function look(at, stop)
-    local number, place, found, in_order = {}, {}, {}, at == 0
+-- What is looked for: the first due entries, and the number of each.
+local due, number
+-- What was found: where each of them is in the list, counted from 0; their numbers, in the list's order; and what else
+-- is at the list's front, unless that is too much.
+local place, found, others
+
+local function look_for(count)
+    due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.3f', now / 1000), 'LIMIT', 0, count)
+    number = {}
     for n, entry in ipairs(due) do
         number[entry] = n
     end
-    local deadline = stop == math.huge and math.max(started + budget / 2, stopwatch() + budget / 4) or math.huge
+end
+
+-- Looks from `at` on: up to `stop`, as long as much is found there, or for half of the time. The other half is for what is to
+-- be done; in a list so long that this would be very many looks, it takes the whole time. Returns the place that was reached,
+-- and what ended it: that 'all' was found, that 'few' are left, the 'end' of the list, or the 'limit'.
+local function look(at, stop)
+    place, found, others = {}, {}, at == 0 and {} or nil
+    local share = wide > most and budget or budget / 4
+    local deadline = stop == math.huge and math.max(started + budget / 2, stopwatch() + share) or math.huge
     while at < stop do
         -- Entries offered in the order of their due times are the list's first.
+        local in_order = others and #others == 0
         local size = in_order and math.min(#due - #found, CHUNK) or CHUNK
-        local chunk = redis.call('LRANGE', KEYS[2], at, at + size - 1)
+        local chunk = redis.call('LRANGE', KEYS[2], at, math.min(at + size, stop) - 1)
         for i = 1, #chunk do
             local n = number[chunk[i]]
             if n and not place[n] then
                 place[n] = at + i - 1
                 found[#found + 1] = n
-            elseif in_order then
-                in_order = false
-                if #due - #found <= FEW then
-                    return place, found, 'few'
-                end
+            elseif others then
+                others[#others + 1] = chunk[i]
             end
         end
         at = at + #chunk
         if #found == #due then
-            return place, found, 'found'
+            return at, 'all'
         elseif #chunk == 0 then
-            return place, found, 'end'
+            return at, 'end'
+        elseif in_order and #others > 0 and #due - #found <= FEW then
+            return at, 'few'
         elseif stopwatch() >= deadline then
-            return place, found, at
+            return at, 'limit'
+        elseif others and #others > #found * DENSE + CHUNK then
+            others = nil
+            stop = stop == math.huge and stop or at
         end
     end
-    return place, found, at
+    return at, 'limit'
 end
 
--- Brings entries to the list's front.
-local function gather(place, found)
-    for i = 1, #found, CHUNK do
-        local entries = {}
-        for k = i, math.min(i + CHUNK - 1, #found) do
-            entries[#entries + 1] = due[found[k]]
+-- Whether the first ones are.
+local function are_found(count)
+    for n = 1, count do
+        if not place[n] then
+            return false
         end
-        redis.call('LPUSH', KEYS[2], unpack(entries))
     end
-    -- Where they were, all become equal to one, and go in one pass; from the tail, for the front is where they are now.
-    for k = 2, #found do
-        redis.call('LSET', KEYS[2], place[found[k]] + #found, due[found[1]])
+    return true
+end
+
+local function push_all(elements)
+    for i = 1, #elements, CHUNK do
+        redis.call('LPUSH', KEYS[2], unpack(elements, i, math.min(i + CHUNK - 1, #elements)))
     end
-    if #found > 0 then
-        redis.call('LREM', KEYS[2], -#found, due[found[1]])
+end
+
+-- Takes what was found out of the list, which was looked through up to `at`.
+local function take_out(at)
+    if #found == 0 then
+        return
+    elseif others then
+        local reversed = {}
+        for i = #others, 1, -1 do
+            reversed[#reversed + 1] = others[i]
+        end
+        redis.call('LTRIM', KEYS[2], at, -1)
+        push_all(reversed)
+    else
+        -- All become equal to the first of them, and go in one pass from the nearer end.
+        local same, first, last = due[found[1]], place[found[1]], place[found[#found]]
+        for k = 2, #found do
+            redis.call('LSET', KEYS[2], place[found[k]], same)
+        end
+        redis.call('LREM', KEYS[2], last < length - first and #found or -#found, same)
     end
 end
 
 local moved, quarantined = 0, 0
 
--- Moves entries until time is up. Those that were not found are `searched` for one by one, or `absent` from the list; or
--- it ends there. Returns how many entries are gone.
-local function move(place, missing)
-    local last, trimmed, marks, same = 0, 0, 0, nil
-    repeat
+-- Moves entries until time is up, or as far as they were found. Those that were not are `absent` from the list, or are
+-- `searched` for one by one. Returns how many are gone.
+local function move(missing)
+    local last, count = 0, math.min(#due, most)
+    while last < count and (missing or place[last + 1]) do
         local first, payloads, malformed = last + 1, {}, {}
         -- What has to be searched for is moved by itself, for that takes long.
         repeat
             last = last + 1
             local goes_on = missing == 'absent' or place[last] and place[last + 1]
-        until last == #due or last == first + SLICE - 1 or not goes_on
+        until last == count or last == first + SLICE - 1 or not goes_on
         for n = first, last do
             local payload = payload_of(due[n])
             if payload then
@@ -119,63 +149,64 @@ local function move(place, missing)
             redis.call('RPUSH', KEYS[4], unpack(malformed))
         end
         redis.call('ZREMRANGEBYRANK', KEYS[1], 0, last - first)
-        for n = first, last do
-            local at = place[n]
-            if at == trimmed then
-                trimmed = trimmed + 1
-            elseif at then
-                -- What is to go becomes equal to the first of them, and then goes in one pass.
-                same, marks = same or due[n], marks + 1
-                if marks > 1 then
-                    redis.call('LSET', KEYS[2], at, same)
-                end
-            elseif missing == 'searched' then
-                -- It is behind all that were found, so that their places stay right.
-                redis.call('LREM', KEYS[2], 1, due[n])
-            end
+        if missing == 'searched' and not place[first] then
+            redis.call('LREM', KEYS[2], 1, due[first])
         end
         moved, quarantined = moved + #payloads, quarantined + #malformed / 2
-        local goes_on = missing or place[last + 1]
-    until last == #due or stopwatch() >= started + budget or not goes_on
-    if trimmed > 0 then
-        redis.call('LTRIM', KEYS[2], trimmed, -1)
-    end
-    if marks > 0 then
-        redis.call('LREM', KEYS[2], marks, same)
+        if stopwatch() >= started + budget then
+            break
+        end
     end
     return last
 end
 
-local goes_on_at = 0
-if #due > 0 then
-    for i = 2, 4 do
-        redis.call('LLEN', KEYS[i]) -- the types; that of the timeout set is known by now
+-- Brings what was found to the list's front, but for the first ones, which are gone.
+local function bring_to_front(gone)
+    local left = {}
+    for n = #due, gone + 1, -1 do
+        if place[n] then
+            left[#left + 1] = due[n]
+        end
     end
+    push_all(left)
+end
+
+look_for(cursor == 0 and most or cursor > 0 and wide or math.min(-cursor, wide))
+local next_cursor = 0
+if #due > 0 then
+    redis.call('LLEN', KEYS[3]) -- the types; those of the others are known by now
+    redis.call('LLEN', KEYS[4])
+    local at, ended, is_front, missing
     if cursor < 0 then
-        local place, found = look(0, #due)
-        if #found * 2 >= #due then
-            goes_on_at = move(place, 'searched') - #due
-        else
-            -- Others have moved what was gathered, or it is not in the list at all: a few of what is left, and then anew.
-            for n = #due, FEW + 1, -1 do
-                due[n] = nil
-            end
-            move(place, 'searched')
+        at, ended = look(0, #due)
+        if #found * 2 < #due then
+            -- Others have moved what was at the front, or it is not in the list at all: a few, and then anew.
+            look_for(FEW)
+            at, ended = look(0, FEW)
         end
+        missing = 'searched'
     else
-        local place, found, ended = look(cursor, math.huge)
-        local ahead = 0
-        while place[ahead + 1] do
-            ahead = ahead + 1
+        if cursor == 0 and #due == most and most < wide then
+            at, ended = look(0, most)
+            is_front = ended ~= 'limit' or are_found(FEW)
+            if not is_front then
+                look_for(wide)
+            end
         end
-        if cursor == 0 and type(ended) == 'string' then
-            move(place, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
-        elseif cursor == 0 and ahead > 0 and ahead * 2 >= #found then
-            move(place, nil)
-        else
-            gather(place, found)
-            goes_on_at = type(ended) == 'number' and ended or -#due
+        if not is_front then
+            at, ended = look(cursor, math.huge)
         end
+        missing = ended == 'few' and 'searched' or cursor == 0 and ended == 'end' and 'absent' or nil
+    end
+    take_out(at)
+    local gone = move(missing)
+    bring_to_front(gone)
+    if cursor < 0 then
+        next_cursor = ended == 'all' and 0 or math.max(gone - #due, -most)
+    elseif ended == 'limit' and not is_front then
+        next_cursor = at - gone
+    elseif ended == 'end' and cursor > 0 then
+        next_cursor = gone - #due
     end
 end
 
@@ -184,4 +215,4 @@ if #due > 0 then
     -- So that the others need not look. A user without the right to publish has moved all the same.
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
-return {moved, quarantined, head or false, now, goes_on_at}
+return {moved, quarantined, head or false, now, next_cursor}
