@@ -10,11 +10,12 @@ for _, payload in ipairs(ARGV) do
         left = left + 1
     end
 end
+local only = #ARGV == 1 and ARGV[1]
 local at = 0
 while left > 0 do
     local entries = redis.call('LRANGE', KEYS[1], at, at + CHUNK - 1)
     for _, entry in ipairs(entries) do
-        local payload = payload_of(entry)
+        local payload = (not only or may_have(entry, only)) and payload_of(entry)
         if payload and wanted[payload] then
             wanted[payload] = nil
             left = left - 1

@@ -16,3 +16,10 @@ local function payload_of(entry)
     end
     return with_trailing
 end
+
+local find, byte = string.find, string.byte
+-- Whether the entry may have this payload, which a look at its end mostly tells, without a string for every payload.
+local function may_have(entry, payload)
+    local before = #entry - #payload
+    return find(entry, payload, before + 1, true) or before > 9 + (byte(entry, 1) or 0)
+end

@@ -2,3 +2,7 @@
 local function payload_of(element)
     return element
 end
+
+local function may_have(element, payload)
+    return element == payload
+end

@@ -9,11 +9,12 @@ local which, listed = ARGV[1], {}
 for i = 2, #ARGV do
     listed[ARGV[i]] = true
 end
+local only = which ~= 'others' and #ARGV == 2 and ARGV[2]
 local found, positions, at, searching = {}, {}, 0, true
 while searching do
     local entries = redis.call('LRANGE', KEYS[2], at, at + CHUNK - 1)
     for i, entry in ipairs(entries) do
-        local payload = payload_of(entry)
+        local payload = (not only or may_have(entry, only)) and payload_of(entry)
         if payload and (listed[payload] or false) ~= (which == 'others') then
             found[#found + 1] = entry
             positions[#found] = at + i - 1
