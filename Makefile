@@ -42,7 +42,7 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
 
-bench: setup ## beside Java Redisson, a quarter of an hour; or QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
+bench: setup ## beside Java Redisson, half an hour; or QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
 

@@ -56,6 +56,14 @@ impl Bench {
         Worker::start_many(system, &self.server.url(system), self.settings.with_takers(takers), number)
     }
 
+    /// A Redisson with settings of its own, warm.
+    pub(crate) fn start_with(&self, settings: Settings) -> Worker {
+        let mut worker =
+            Worker::start(System::Redisson, &self.server.url(System::Redisson), settings.with_takers(1));
+        warm_up(from_mut(&mut worker), self.effort.warm_up);
+        worker
+    }
+
     pub(crate) fn settings(&self) -> Settings {
         self.settings
     }

@@ -26,7 +26,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut rows = Vec::new();
     let per_second = bench.effort.per_second;
     for rate in [per_second, 0.0] {
-        let rounds = bench.effort.rounds.min(3);
+        let rounds = bench.effort.rounds_afresh;
         let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
             let mut workers = bench.start_workers(system, 1, TAKERS);

@@ -42,8 +42,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for &(processes, busy) in bench.effort.late_cases {
         let case = Case { processes, busy };
-        let rounds =
-            if processes == 1 { bench.effort.late_rounds } else { bench.effort.late_rounds.div_ceil(2) };
+        let rounds = if processes == 1 { bench.effort.late_rounds } else { bench.effort.rounds_afresh };
         let what = format!("lateness: {}", case.name());
         let turns = bench.alternate(&what, rounds, |bench, system| turn(bench, system, case));
         rows.extend(case_rows(case, &turns));

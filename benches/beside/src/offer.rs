@@ -3,10 +3,13 @@
 use crate::bench::{Bench, Measured};
 use crate::job::Offer;
 use crate::redis_benchmark;
+use crate::redisson::DEFAULTS;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
 use crate::worker::System;
 
 const BATCH: usize = 100;
+/// In flight and bytes of the offers that there is a goal for.
+const GOAL: (usize, usize) = (64, 100);
 /// Bytes that the server is given at most, in a turn: all of it stays in memory.
 const MOST: u64 = 1 << 28;
 
@@ -27,6 +30,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             }
         }
     }
+    rows.push(beside_defaults(bench));
     let mut lines: Vec<Line> = lines
         .into_iter()
         .map(|(system, points)| Line { label: system.name().into(), system: Some(system), points })
@@ -48,6 +52,19 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     (vec![table], vec![plot])
 }
 
+/// Redisson as it is without any settings, which is what most have.
+fn beside_defaults(bench: &mut Bench) -> Row {
+    let (concurrency, size) = GOAL;
+    let mut defaults = bench.start_with(DEFAULTS);
+    let job = Offer { concurrency, size, millis: bench.effort.millis, ..Offer::new("offer") }.job();
+    let what = format!("single, {concurrency} in flight, {size} B, Redisson's own settings");
+    let measured = bench.alternate(&format!("offer: {what}"), bench.effort.rounds, |bench, system| {
+        let worker = if system == System::Redisson { &mut defaults } else { bench.worker(system) };
+        worker.ask(&job).per_second()
+    });
+    Row::new(what, "offers/s", Better::More, measured).goal(Goal::Ratio(3.0))
+}
+
 fn row(bench: &mut Bench, size: usize, batch: usize, concurrency: usize) -> Row {
     let how = if batch == 1 { "single" } else { "batches" };
     let what = format!("{how}, {concurrency} in flight, {size} B");
@@ -63,7 +80,7 @@ fn row(bench: &mut Bench, size: usize, batch: usize, concurrency: usize) -> Row 
         if concurrency >= 16 {
             row = row.goal(Goal::OfLimit(0.9));
         }
-        if (concurrency, size) == (64, 100) {
+        if (concurrency, size) == GOAL {
             row = row.goal(Goal::Ratio(3.0));
         }
     }

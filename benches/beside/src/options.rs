@@ -9,7 +9,7 @@ use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 pub(crate) const HELP: &str = "\
 redelay and Java Redisson in turns, on one server. Usually started by `make bench`.
 
-  --quick          two minutes instead of a quarter of an hour
+  --quick          two minutes instead of half an hour
   --tiny           seconds: whether it works
   --only NAME      one measurement; may be given more than once
   --self-check     slows redelay down, and fails unless the report says so

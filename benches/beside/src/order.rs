@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename = "redelay.bench.Order", rename_all = "camelCase")]
 pub(crate) struct Order {
     order_id: i64,
     customer: String,
@@ -14,6 +14,7 @@ pub(crate) struct Order {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "redelay.bench.Order$Line")]
 struct Line {
     item: String,
     quantity: i32,

@@ -7,7 +7,7 @@ use crate::results::Table;
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut rows = Vec::new();
     for &processes in bench.effort.processes {
-        let rounds = bench.effort.rounds.min(2);
+        let rounds = bench.effort.rounds_afresh;
         let rate = bench.effort.per_second;
         let name = format!("{processes} processes");
         let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {

@@ -10,6 +10,7 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.client.handler.State;
 import org.redisson.client.protocol.Decoder;
 import org.redisson.client.protocol.Encoder;
+import org.redisson.codec.JsonJacksonCodec;
 import org.redisson.codec.Kryo5Codec;
 import org.redisson.codec.TypedJsonJacksonCodec;
 
@@ -26,6 +27,7 @@ final class Codecs {
         Codec codec = switch (name) {
             case "json" -> new TypedJsonJacksonCodec(Order.class, new ObjectMapper());
             case "msgpack" -> new TypedJsonJacksonCodec(Order.class, new ObjectMapper(new MessagePackFactory()));
+            case "json-jackson" -> new JsonJacksonCodec();
             case "kryo5" -> new Kryo5Codec();
             case "string" -> StringCodec.INSTANCE;
             default -> throw new IllegalArgumentException("no such codec: " + name);

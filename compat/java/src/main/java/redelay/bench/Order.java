@@ -3,7 +3,7 @@ package redelay.bench;
 import java.util.List;
 
 /** The value of the codecs' benchmark; the counterpart of Order in benches/beside/src/order.rs. */
-public final class Order {
+public class Order {
     public long orderId;
     public String customer;
     public String currency;
@@ -11,7 +11,7 @@ public final class Order {
     public boolean paid;
     public List<Line> lines;
 
-    public static final class Line {
+    public static class Line {
         public String item;
         public int quantity;
         public double price;
