@@ -115,7 +115,8 @@ impl Row {
         match goal {
             Goal::Ratio(least) => (self.ratio().median, self.ratio().median >= least),
             Goal::OfLimit(least) => {
-                let (own, limit) = (self.of(System::Redelay).median, spread(self.limit.iter().copied()).median);
+                let (own, limit) =
+                    (self.of(System::Redelay).median, spread(self.limit.iter().copied()).median);
                 let part = if self.better == Better::More { own / limit } else { limit / own };
                 (part, part >= least)
             }
