@@ -28,7 +28,7 @@ macro_rules! script {
 
 pub(crate) static OFFER: Script = script!("3ee8f408fa0214e5803f4a2aac17ea82c18bdb4b", 3, "offer");
 pub(crate) static TRANSFER: Script =
-    script!("6b0fad5cc8b31109444174299c158597966b31f1", 5, "entry", "lists", "transfer");
+    script!("b4fa430be06ee44ee8e0f5d6b9ea73d5e8b9e25f", 5, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
 pub(crate) static POLL: Script = script!("9232b20671cb2b6d1d61a279e98f910bd7a66d73", 4, "entry", "poll");

@@ -103,7 +103,12 @@ end
 local function take_out(at)
     if #found == 0 then
         return
-    elseif others then
+    end
+    local same, first, last = due[found[1]], place[found[1]], place[found[#found]]
+    -- Changes nothing, but is refused where there is no memory. The commands that take out are not, and what they have taken
+    -- out could not be pushed.
+    redis.call('LSET', KEYS[2], first, same)
+    if others then
         local reversed = {}
         for i = #others, 1, -1 do
             reversed[#reversed + 1] = others[i]
@@ -112,7 +117,6 @@ local function take_out(at)
         push_all(reversed)
     else
         -- All become equal to the first of them, and go in one pass from the nearer end.
-        local same, first, last = due[found[1]], place[found[1]], place[found[#found]]
         for k = 2, #found do
             redis.call('LSET', KEYS[2], place[found[k]], same)
         end

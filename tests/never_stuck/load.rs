@@ -96,6 +96,7 @@ impl Load {
     pub(crate) async fn start_at(first: i64, plan: &Plan, url: &str) -> Self {
         let ledger = Ledger { next: Arc::new(first.into()), ..Ledger::default() };
         let stop = CancellationToken::new();
+        pile_up(plan, url, &ledger).await;
         let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
         let mut random = Rng::with_seed(plan.seed);
         for member in &plan.clients {
@@ -140,6 +141,18 @@ impl Load {
             ended.expect("a taker goes on whatever happens");
         }
     }
+}
+
+/// What comes due together while the load runs: more than a transfer moves in one call.
+async fn pile_up(plan: &Plan, url: &str, ledger: &Ledger) {
+    let client = connect(&plan.clients[0], url).await;
+    let ready = client.blocking_queue(QUEUE, codec::Long);
+    let numbers = ledger.begin(plan.backlog);
+    let mut random = Rng::with_seed(plan.seed);
+    let delays = numbers.iter().map(|number| (number, Duration::from_millis(random.u64(200..260))));
+    let offered = client.delayed_queue(&ready).offer_all(delays).await;
+    ledger.end(&numbers, outcome(&offered));
+    client.shutdown().await;
 }
 
 async fn connect(member: &Member, url: &str) -> Client {

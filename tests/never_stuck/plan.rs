@@ -10,6 +10,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Whether the server keeps an append-only file.
     pub(crate) is_durable: bool,
+    /// Entries that all come due at about the same time, not in the order in which they were offered.
+    pub(crate) backlog: i64,
     pub(crate) clients: Vec<Member>,
     pub(crate) steps: Vec<Step>,
 }
@@ -128,7 +130,9 @@ impl Plan {
         let mut random = Rng::with_seed(seed);
         let clients = members(&mut random);
         let steps = (0..random.usize(1..=4)).map(|number| step(&mut random, number)).collect();
-        Self { seed, is_durable: random.u8(0..4) > 0, clients, steps }
+        let is_durable = random.u8(0..4) > 0;
+        let backlog = if random.u8(0..4) == 0 { random.i64(100..1_500) } else { 0 };
+        Self { seed, is_durable, backlog, clients, steps }
     }
 
     /// Two clients that do everything, and nothing goes wrong: for a test that has a fault of its own.
@@ -144,7 +148,7 @@ impl Plan {
         };
         let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
         let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
-        Self { seed: 0, is_durable: true, clients: vec![first, second], steps: Vec::new() }
+        Self { seed: 0, is_durable: true, backlog: 0, clients: vec![first, second], steps: Vec::new() }
     }
 
     /// Whether the server may forget what it has acknowledged.
