@@ -4,6 +4,7 @@ use codec::Kryo5;
 use codec::java::Value;
 
 use super::hostile::{made_up, survives};
+use super::kinds::Moments;
 use super::zoo::*;
 use super::*;
 
@@ -14,6 +15,7 @@ fn survive(payload: &[u8]) {
     survives::<Envelope>(&Kryo5, payload);
     survives::<Ledger>(&Kryo5, payload);
     survives::<Times>(&Kryo5, payload);
+    survives::<Moments>(&Kryo5, payload);
     survives::<Nested>(&Kryo5, payload);
     survives::<Boxes>(&Kryo5, payload);
     survives::<Point>(&Kryo5, payload);

@@ -134,6 +134,9 @@ impl<'n, 'a> Reader<'n, 'a> {
 
     fn text(&self) -> Result<&'n str, Failure> {
         let class = match self.expected().kind {
+            Kind::Text(class) if value::is_time(class.name) => {
+                return Err(self.wrong(&format!("a {}", class.name)));
+            }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
             _ => "java.lang.String",

@@ -40,7 +40,7 @@ pub(super) fn key(value: &Value) -> Option<Key<'static>> {
         Value::Character(key) => char::from_u32((*key).into())?.to_string(),
         Value::Double(key) => java_text(*key),
         Value::Uuid(key) => key.to_string(),
-        Value::Text(text) => text.text.clone(),
+        Value::Text(text) if !is_time(&text.class) => text.text.clone(),
         Value::Enum(constant) => name(&constant.constant).ok()?.to_owned(),
         _ => return None,
     };
@@ -89,6 +89,9 @@ pub(super) fn write(value: Value, root: bool) -> Result<Node<'static>, Failure> 
             None => return write(*value, true),
         },
         Value::Object(object) => {
+            if is_of_kryo(&object) {
+                return Err(Failure::new(format!("the fields of a {} are those of Kryo only", object.class)));
+            }
             return self::object(
                 object.class,
                 object.fields.into_iter().map(|(name, value)| (Some(Key::Text(name.into())), value)),
@@ -114,9 +117,25 @@ pub(super) fn write(value: Value, root: bool) -> Result<Node<'static>, Failure> 
         | Value::LocalDateTime(_)
         | Value::Duration(_)
         | Value::Optional(_) => return Err(refused(value.class())),
+        Value::Text(text) if is_time(&text.class) => return Err(refused(&text.class)),
         value => return self::scalar(&value, root),
     };
     Ok(is.into())
+}
+
+/// Whether it is a text of `java.time`, for which Redisson's mapper has no module.
+pub(super) fn is_time(class: &str) -> bool {
+    class.starts_with("java.time.")
+}
+
+/// Whether an object has the fields that Kryo gives to a class of Java's library, and Jackson does not.
+fn is_of_kryo(object: &Object) -> bool {
+    match known(&object.class).map(|class| class.kind) {
+        Some(ClassKind::Fields(fields)) => {
+            object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
+        }
+        _ => false,
+    }
 }
 
 /// What has its class in front, unless it is the root and of a final class.
@@ -351,11 +370,11 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
                 Some(Class { kind: ClassKind::Scalar(kind), .. }) => {
                     scalar_of(*kind, node).ok_or_else(|| wrong(node, class))
                 }
-                Some(Class { kind: ClassKind::Text, .. }) => match as_text(node) {
-                    Some(text) => {
+                Some(Class { kind: ClassKind::Text(_), .. }) => match as_text(node) {
+                    Some(text) if !is_time(class) => {
                         Ok(Value::Text(Box::new(Text { class: owned(class), text: text.to_owned() })))
                     }
-                    None => Err(wrong(node, class)),
+                    _ => Err(wrong(node, class)),
                 },
                 _ => match as_text(node) {
                     Some(constant) => Ok(Value::Enum(Box::new(Enum {

@@ -198,6 +198,7 @@ impl Serializer for Writer {
     fn serialize_str(self, value: &str) -> Result<Done, Failure> {
         let text = Is::Text(value.to_owned().into());
         match &self.node().kind {
+            Kind::Text(class) if value::is_time(class.name) => Err(refused(class.name)),
             Kind::Text(class) if !class.is_final => Ok(Node::wrapped(class.name, text)),
             Kind::Text(class) => Ok(self.last(class.name, text)),
             Kind::Character => Err(self.other("text")),

@@ -251,6 +251,7 @@ impl Shape {
             Kind::Array(_) => return format!("[{}", self.array_class(element)),
             Kind::Collection(class, _) if class.name == "java.util.ArrayList" => "Ljava.util.List;",
             Kind::Map(class, ..) if class.name == "java.util.HashMap" => "Ljava.util.Map;",
+            Kind::Text(class) if class.name == "java.time.ZoneRegion" => "Ljava.time.ZoneId;",
             _ => return format!("[L{};", self.class_name(element)),
         };
         format!("[{element}")
@@ -380,7 +381,9 @@ impl Learner {
             (Seen::Map, Some(Marker::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
                 Kind::Map(class, self.at(Step::Key)?, self.at(Step::Value)?)
             }
-            (Seen::Str, Some(Marker::Class(class))) if class.kind == ClassKind::Text => Kind::Text(class),
+            (Seen::Str, Some(Marker::Class(class))) if matches!(class.kind, ClassKind::Text(_)) => {
+                Kind::Text(class)
+            }
             (_, Some(Marker::Class(class))) => return Err(format!("{seen} is not a {}", class.name)),
             (_, Some(_)) => return Err(format!("{seen} is not an array")),
             (Seen::Seq, None) => {

@@ -70,7 +70,7 @@ pub enum Value {
     Duration(Duration),
     /// `java.util.Optional`.
     Optional(Option<Box<Value>>),
-    /// A class that is written as its text, such as `java.net.URI`.
+    /// A class that is its text, such as `java.net.URI` or `java.time.OffsetDateTime`.
     Text(Box<Text>),
     /// A constant of an enum.
     Enum(Box<Enum>),
@@ -92,7 +92,25 @@ pub enum Value {
 /// The Java name of a class, such as `java.util.ArrayList`.
 pub type ClassName = Cow<'static, str>;
 
-/// In a [`Value`]: what is written as its text.
+/// In a [`Value`]: what is its text, which is the one that the class in Java reads and prints.
+///
+/// That of a `java.time.ZonedDateTime` has no offset when it comes from Kryo, which does not write it: it follows from the
+/// zone. A `Year` always has 4 digits, and a sign where it has more.
+///
+/// # Examples
+/// ```
+/// # #[cfg(feature = "kryo")] {
+/// use redelay::codec::java::{Text, Value};
+/// use redelay::codec::{Codec, Kryo5};
+///
+/// let payload = b"\x01\x00java.time.OffsetDateTim\xe5\xe8\x0f\x01\x02\x03\xfb\x08";
+/// let value: Value = Kryo5.decode(payload)?;
+/// let text = "2024-01-02T03:04+02:00".to_owned();
+/// assert_eq!(value, Value::Text(Box::new(Text { class: "java.time.OffsetDateTime".into(), text })));
+/// assert_eq!(Kryo5.encode(&value)?, payload);
+/// # }
+/// # Ok::<(), redelay::codec::CodecError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The class, such as `java.net.URI`.
@@ -110,7 +128,8 @@ pub struct Enum {
     pub constant: Constant,
 }
 
-/// Which constant of an enum: Kryo writes its number, Jackson its name.
+/// Which constant of an enum: Kryo writes its number, Jackson its name. Those of `java.time.DayOfWeek`, `Month`,
+/// `ChronoUnit`, `TimeUnit` and `RoundingMode` have names with Kryo, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Constant {
@@ -164,6 +183,9 @@ pub struct Array {
 }
 
 /// In a [`Value`]: an object with fields.
+///
+/// Kryo has the names of fields only in classes of Java's library: an `AtomicInteger` has a `value`, a
+/// `java.sql.Timestamp` a `time`, a `Pattern` a `pattern` and `flags`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// The class. Empty where a payload of Jackson's does not say it, as of a record.
@@ -406,7 +428,7 @@ impl fmt::Display for Value {
                 list(f, "[", &value.constants, "]", |f, constant| constant.fmt(f))
             }
             Value::Array(value) => {
-                f.write_str(&value.class)?;
+                array(f, &value.class)?;
                 list(f, "{", &value.elements, "}", |f, element| element.fmt(f))
             }
             Value::Map(value) => {
@@ -438,6 +460,23 @@ fn short(class: &str) -> &str {
 
 fn class(f: &mut fmt::Formatter<'_>, class: &str, usual: &[&str]) -> fmt::Result {
     if usual.contains(&class) { Ok(()) } else { f.write_str(short(class)) }
+}
+
+/// Like `int[]`, as Java's sources have it.
+fn array(f: &mut fmt::Formatter<'_>, class: &str) -> fmt::Result {
+    let element = class.trim_start_matches('[');
+    f.write_str(match element {
+        "B" => "byte",
+        "C" => "char",
+        "D" => "double",
+        "F" => "float",
+        "I" => "int",
+        "J" => "long",
+        "S" => "short",
+        "Z" => "boolean",
+        _ => short(element.strip_prefix('L').and_then(|name| name.strip_suffix(';')).unwrap_or(element)),
+    })?;
+    (0..class.len() - element.len()).try_for_each(|_| f.write_str("[]"))
 }
 
 fn list<T>(

@@ -6,7 +6,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
-use super::{scalar, values};
+use super::{scalar, texts, values};
 use crate::codec::java::class::{Class, ClassKind, Layout};
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, StructShape};
@@ -247,7 +247,11 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
 
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
         let (_, node) = self.present()?;
-        let (Kind::String | Kind::Text(_)) = node.kind else { return Err(changed()) };
+        match node.kind {
+            Kind::String => {}
+            Kind::Text(class) => return visitor.visit_string(texts::read(&mut self.reader.input, class)?),
+            _ => return Err(changed()),
+        }
         match self.reader.input.text()? {
             Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
             Some(Cow::Owned(text)) => visitor.visit_string(text),

@@ -2,9 +2,9 @@
 
 use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
 use super::output::Output;
-use super::scalar;
-use crate::codec::java::class::{Class, ClassKind, Layout, known};
-use crate::codec::java::{Array, ClassName, Collection, Constant, EnumSet, Map, Text, Value};
+use super::{fields, scalar, texts};
+use crate::codec::java::class::{Class, ClassKind, Layout, constants_of, known};
+use crate::codec::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Text, Value};
 
 /// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
 const COMPARATORS: [(&str, bool); 3] = [
@@ -31,7 +31,7 @@ pub(super) fn null_of(class: &str) -> Option<u8> {
 }
 
 /// A value with its class in front.
-fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
+pub(super) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
     match input.class()? {
         None => Ok(Value::Null),
         Some(class) => read(input, class),
@@ -82,14 +82,19 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
         let name = input.class_name(class).into_owned();
         return match name.starts_with('[') {
             true => read_array(input, name),
-            false => Err(Fault::new(format!(
-                "the fields of the class `{}` before offset {} are not known: read it as a struct of this name",
-                input.shown(class),
-                input.at
-            ))),
+            false => Err(unknown_fields(input, class)),
         };
     };
     read_known(input, known)
+}
+
+fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Fault {
+    let advice = match input.follows(b"\xac\xed\x00\x05") {
+        true => "Java's own serialization wrote them",
+        false => "read it as a struct of this name",
+    };
+    let (class, at) = (input.shown(class), input.at);
+    Fault::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
 }
 
 /// A value of a class that stands in the library.
@@ -97,26 +102,27 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
-        ClassKind::Text => {
-            let text = input.some_text()?.into_owned();
-            Value::Text(Box::new(Text { class, text }))
+        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: texts::read(input, known)? })),
+        ClassKind::Fields(fields) => fields::read(input, known.name, fields)?,
+        ClassKind::Enum(names) => {
+            let constant = constant(input, Some(names))?;
+            Value::Enum(Box::new(Enum { class, constant }))
         }
         ClassKind::Optional => Value::Optional(match read_any(input)? {
             Value::Null => None,
             value => Some(Box::new(value)),
         }),
         ClassKind::EnumSet => {
-            let element = match input.class()? {
+            let element: ClassName = match input.class()? {
                 Some(class) => input.class_name(class).into_owned().into(),
                 None => return Err(Fault::new(format!("a set of no enum before offset {}", input.at))),
             };
             let count = input.varint()?;
             let count = input.count(count.saturating_add(1))?;
+            let names = constants_of(&element);
             let mut constants = Vec::new();
             for _ in 0..count {
-                let number = input.varint()?;
-                let ordinal = number.checked_sub(1).ok_or_else(|| no_null(input))?;
-                constants.push(Constant::Ordinal(ordinal));
+                constants.push(constant(input, names)?);
             }
             Value::EnumSet(Box::new(EnumSet { class, element, constants }))
         }
@@ -131,8 +137,23 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     })
 }
 
-fn no_null(input: &Input<'_>) -> Fault {
-    Fault::new(format!("a null before offset {}, where none may be", input.at))
+/// The names of an enum's constants, if it is one of Java's library.
+type Names = Option<&'static [&'static str]>;
+
+/// Which constant of an enum.
+fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
+    let start = input.at;
+    let Some(ordinal) = input.varint()?.checked_sub(1) else {
+        return Err(Fault::new(format!("a null at offset {start}, where none may be")));
+    };
+    let Some(names) = names else { return Ok(Constant::Ordinal(ordinal)) };
+    match names.get(ordinal as usize) {
+        Some(name) => Ok(Constant::Name((*name).to_owned())),
+        None => Err(Fault::new(format!(
+            "expected one of the {} constants of an enum at offset {start}, found another",
+            names.len()
+        ))),
+    }
 }
 
 /// So many values, each read by the same function.
@@ -274,7 +295,7 @@ fn is_open(descriptor: &str) -> bool {
 }
 
 /// Classes and interfaces that fields and arrays are declared with, and that have others below them.
-const OPEN: [&str; 14] = [
+const OPEN: [&str; 18] = [
     "java.lang.Object",
     "java.lang.Number",
     "java.lang.Comparable",
@@ -289,6 +310,10 @@ const OPEN: [&str; 14] = [
     "java.util.Deque",
     "java.util.Map",
     "java.util.SortedMap",
+    "java.util.TimeZone",
+    "java.util.Calendar",
+    "java.nio.charset.Charset",
+    "java.time.ZoneId",
 ];
 
 /// A value of a final class that stands in the library, or null.
@@ -345,9 +370,9 @@ pub(super) fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
         Value::Float(value) => output.raw(&value.to_le_bytes()),
         Value::Double(value) => output.raw(&value.to_le_bytes()),
         Value::String(value) => output.text(value),
-        Value::Text(value) => match known(&value.class).map(|class| class.kind) {
-            Some(ClassKind::Text) => output.text(&value.text),
-            _ => return Err(unknown(&value.class, "text")),
+        Value::Text(value) => match known(&value.class) {
+            Some(class) => texts::write(output, class, &value.text)?,
+            None => return Err(unknown(&value.class, "text")),
         },
         Value::Bytes(value) => {
             output.varint(Output::length(value.len())?);
@@ -372,12 +397,13 @@ fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
         Value::Optional(None) => output.byte(0),
         Value::Optional(Some(value)) => write(output, value)?,
-        Value::Enum(value) => write_constant(output, &value.constant)?,
+        Value::Enum(value) => write_constant(output, constants_of(&value.class), &value.constant)?,
         Value::EnumSet(value) => {
             output.class(value.element.clone().into_owned());
             // Not one more than they are.
             output.varint(Output::length(value.constants.len())? - 1);
-            value.constants.iter().try_for_each(|constant| write_constant(output, constant))?;
+            let names = constants_of(&value.element);
+            value.constants.iter().try_for_each(|constant| write_constant(output, names, constant))?;
         }
         Value::Collection(value) => match known(&value.class).map(|class| class.kind) {
             Some(ClassKind::Collection(layout)) => write_collection(output, value, layout)?,
@@ -389,6 +415,11 @@ fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
         },
         Value::Array(value) => write_array(output, &value.class, &value.elements)?,
         value => {
+            if let Value::Object(object) = value
+                && let Some(ClassKind::Fields(fields)) = known(&object.class).map(|class| class.kind)
+            {
+                return fields::write(output, object, fields);
+            }
             return Err(Fault::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
                 value.class()
@@ -398,10 +429,16 @@ fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
     Ok(())
 }
 
-fn write_constant(output: &mut Output, constant: &Constant) -> Outcome<()> {
-    match constant {
-        Constant::Ordinal(ordinal) => output.varint(ordinal.saturating_add(1)),
-        Constant::Name(_) => return Err(Fault::new("Kryo writes the number of a constant, not its name")),
+fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Outcome<()> {
+    let ordinal = match constant {
+        Constant::Ordinal(ordinal) => Some(*ordinal),
+        Constant::Name(name) => {
+            names.and_then(|names| names.iter().position(|known| known == name)).map(|ordinal| ordinal as u32)
+        }
+    };
+    match ordinal {
+        Some(ordinal) => output.varint(ordinal.saturating_add(1)),
+        None => return Err(Fault::new("Kryo writes the number of a constant, not its name")),
     }
     Ok(())
 }
