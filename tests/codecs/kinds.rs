@@ -140,37 +140,37 @@ fn each_kind_of_field() {
 #[serde(rename = "lab.Moments")]
 pub(super) struct Moments {
     #[serde(with = "java::zoned_date_time")]
-    zoned: Option<String>,
+    pub(super) zoned: Option<String>,
     #[serde(with = "java::offset_date_time")]
-    at: Option<String>,
+    pub(super) at: Option<String>,
     #[serde(with = "java::offset_time")]
-    time: Option<String>,
+    pub(super) time: Option<String>,
     #[serde(with = "java::zone_offset")]
-    offset: Option<String>,
+    pub(super) offset: Option<String>,
     #[serde(with = "java::zone_id")]
-    zone: Option<String>,
+    pub(super) zone: Option<String>,
     #[serde(with = "java::year")]
-    year: Option<String>,
+    pub(super) year: Option<String>,
     #[serde(with = "java::year_month")]
-    month: Option<String>,
+    pub(super) month: Option<String>,
     #[serde(with = "java::month_day")]
-    day: Option<String>,
+    pub(super) day: Option<String>,
     #[serde(with = "java::period")]
-    period: Option<String>,
+    pub(super) period: Option<String>,
     #[serde(with = "java::locale")]
-    locale: Option<String>,
+    pub(super) locale: Option<String>,
     /// A `Class<?>`.
-    kind: Option<java::class_name::Of<String>>,
-    weekday: Option<DayOfWeek>,
-    all: Option<Vec<Option<java::offset_date_time::Of<String>>>>,
+    pub(super) kind: Option<java::class_name::Of<String>>,
+    pub(super) weekday: Option<DayOfWeek>,
+    pub(super) all: Option<Vec<Option<java::offset_date_time::Of<String>>>>,
     #[serde(with = "java::array")]
-    years: Option<Vec<Option<java::year::Of<String>>>>,
-    gaps: Option<Entries<java::year_month::Of<String>, java::period::Of<String>>>,
+    pub(super) years: Option<Vec<Option<java::year::Of<String>>>>,
+    pub(super) gaps: Option<Entries<java::year_month::Of<String>, java::period::Of<String>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "java.time.DayOfWeek", rename_all = "UPPERCASE")]
-enum DayOfWeek {
+pub(super) enum DayOfWeek {
     Monday,
     Tuesday,
     Wednesday,
