@@ -212,6 +212,20 @@ fn times_that_are_texts_in_a_struct() {
     let payload = Kryo5.encode(&Moments { zoned: some(text), ..Moments::default() }).unwrap();
     let read: Moments = Kryo5.decode(&payload).unwrap();
     assert_eq!(read.zoned.as_deref(), Some("2024-02-29T12:34:56.789[Europe/Berlin]"));
+    // A `ZoneId` may be a `ZoneOffset`: one that Java wrote, and the zone of this name that Java takes for it.
+    for payload in [
+        [
+            &b"\x01\x00lab.Moment\xf3\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"[..],
+            b"\x01\x01java.time.ZoneOffse\xf4\x08\x00",
+        ],
+        [
+            &b"\x01\x00lab.Moment\xf3\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"[..],
+            b"\x01\x01java.time.ZoneRegio\xee+02:0\xb0\x00",
+        ],
+    ] {
+        let read: Moments = Kryo5.decode(&payload.concat()).unwrap();
+        assert_eq!(read.zone.as_deref(), Some("+02:00"));
+    }
     let wrong = error(Kryo5.encode(&Moments { year: some("MMXXIV"), ..Moments::default() }));
     assert!(wrong.contains("expected the text of a `java.time.Year`, such as 2024"), "{wrong}");
 }
@@ -242,11 +256,31 @@ fn jackson_has_no_times_that_are_texts() {
 #[cfg(feature = "json-jackson")]
 #[test]
 fn fields_of_kryo_are_not_those_of_jackson() {
-    for name in ["atomicint", "pattern", "sqldate", "bitset", "simpleentry"] {
+    for name in ["atomicref", "optint", "pattern", "sqltime", "bitset", "simpleentry"] {
         let row = rows("kryo5-kinds").into_iter().find(|row| row.name == name).unwrap();
         let value: Value = Kryo5.decode(&row.payload).unwrap();
         let refused = error(codec::JsonJackson.encode(&value));
         assert!(refused.contains(&row.class) && refused.contains("those of Kryo only"), "{refused}");
+    }
+    // But these are a number or boolean behind the class.
+    for (name, json) in [
+        ("atomicint.neg", r#"["java.util.concurrent.atomic.AtomicInteger",-2]"#),
+        ("atomiclong.neg", r#"["java.util.concurrent.atomic.AtomicLong",-9223372036854775808]"#),
+        ("atomicbool", r#"["java.util.concurrent.atomic.AtomicBoolean",true]"#),
+        ("timestamp.now", r#"["java.sql.Timestamp",1700000000123]"#),
+        ("sqldate.day", r#"["java.sql.Date",1700000000000]"#),
+    ] {
+        let row = rows("kryo5-kinds").into_iter().find(|row| row.name == name).unwrap();
+        let value: Value = Kryo5.decode(&row.payload).unwrap();
+        assert_eq!(codec::JsonJackson.encode(&value).unwrap(), json.as_bytes());
+        assert_eq!(Codec::<Value>::decode(&codec::JsonJackson, json.as_bytes()).unwrap(), value);
+    }
+    for wrong in [
+        r#"["java.util.concurrent.atomic.AtomicInteger",3000000000]"#,
+        r#"["java.util.concurrent.atomic.AtomicLong",1.5]"#,
+    ] {
+        let refused = error(Codec::<Value>::decode(&codec::JsonJackson, wrong.as_bytes()));
+        assert!(refused.contains("expected a java.util.concurrent.atomic.Atomic"), "{refused}");
     }
 }
 

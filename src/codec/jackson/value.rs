@@ -10,6 +10,7 @@ pub(super) use read::{
 pub(super) use write::{key, unwrapped, write};
 
 use super::node::{Is, Node};
+use crate::codec::java::class::{ClassKind, Field, known};
 
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     match &node.is {
@@ -21,4 +22,16 @@ pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
 /// Whether it is a text of `java.time`, for which Redisson's mapper has no module.
 pub(super) fn is_time(class: &str) -> bool {
     class.starts_with("java.time.")
+}
+
+/// The only field of a class whose objects are that field to Jackson, behind the class: the `value` of an `AtomicInteger`.
+fn only_field(class: &str) -> Option<(&'static str, Field)> {
+    match known(class)?.kind {
+        // It is a text there.
+        _ if class == "java.sql.Time" => None,
+        ClassKind::Fields([(name, field @ (Field::Boolean | Field::Int | Field::Long | Field::Date))]) => {
+            Some((name, *field))
+        }
+        _ => None,
+    }
 }

@@ -100,14 +100,6 @@ pub(crate) fn known(name: &str) -> Option<&'static Class> {
     CLASSES.iter().find(|class| class.name == name)
 }
 
-/// The constants of this enum, if it is one of those below.
-pub(crate) fn constants_of(name: &str) -> Option<&'static [&'static str]> {
-    match known(name)?.kind {
-        ClassKind::Enum(constants) => Some(constants),
-        _ => None,
-    }
-}
-
 /// Like [`known`], for names that are in the list for sure.
 pub(crate) fn class(name: &'static str) -> &'static Class {
     known(name).unwrap_or_else(|| panic!("{name} is not in the list"))

@@ -152,8 +152,8 @@ markers! {
     offset_time "redelay::java::java.time.OffsetTime";
     /// `java.time.ZoneOffset`, of a text such as `+01:00` or `Z`.
     zone_offset "redelay::java::java.time.ZoneOffset";
-    /// `java.time.ZoneId`, of a text such as `Europe/Berlin`. One that may be an offset as well is a
-    /// [`Value`](super::Value).
+    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of this name, for
+    /// which Java reads the offset.
     zone_id "redelay::java::java.time.ZoneRegion";
     /// `java.time.Year`, of a text such as `2024`.
     year "redelay::java::java.time.Year";

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess,
 
 use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
 use super::{scalar, texts, values};
-use crate::codec::java::class::{Class, ClassKind, Layout};
+use crate::codec::java::class::{Class, ClassKind, Layout, Part};
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, StructShape};
 use crate::codec::java::{Value, handover};
@@ -135,6 +135,10 @@ impl<'a, 'de> Reader<'a, 'de> {
             Kind::Double => numbered(Numbered::Double),
             Kind::String => numbered(Numbered::String),
             Kind::Bytes => named("[B"),
+            // A `ZoneId` is one of two classes.
+            Kind::Text(declared) if declared.name == "java.time.ZoneRegion" => {
+                one_of(declared, |kind| kind == ClassKind::Text(&[Part::Offset]))
+            }
             Kind::Scalar(declared) | Kind::Text(declared) => named(declared.name),
             Kind::Optional(_) => named("java.util.Optional"),
             Kind::Value => Some(Found::Any(class)),
@@ -246,10 +250,12 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
-        let (_, node) = self.present()?;
-        match node.kind {
-            Kind::String => {}
-            Kind::Text(class) => return visitor.visit_string(texts::read(&mut self.reader.input, class)?),
+        let (found, node) = self.present()?;
+        match (&node.kind, found) {
+            (Kind::String, _) => {}
+            (Kind::Text(_), Found::Known(class)) | (&Kind::Text(class), _) => {
+                return visitor.visit_string(texts::read(&mut self.reader.input, class)?);
+            }
             _ => return Err(changed()),
         }
         match self.reader.input.text()? {

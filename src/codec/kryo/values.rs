@@ -8,7 +8,7 @@ pub(super) use write::write;
 
 use super::input::{ClassRef, Input, Numbered};
 use super::scalar;
-use crate::codec::java::class::{Class, known};
+use crate::codec::java::class::{Class, ClassKind, known};
 
 /// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
 const COMPARATORS: [(&str, bool); 3] = [
@@ -36,6 +36,14 @@ pub(super) fn null_of(class: &str) -> Option<u8> {
 
 /// The names of an enum's constants, if it is one of Java's library.
 type Names = Option<&'static [&'static str]>;
+
+/// The names of the constants of this class.
+fn constants_of(class: &str) -> Names {
+    match known(class)?.kind {
+        ClassKind::Enum(constants) => Some(constants),
+        _ => None,
+    }
+}
 
 /// The elements of an array whose class is final have no class of their own.
 enum Final {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{as_text, is_time};
+use super::{as_text, is_time, only_field};
 use crate::codec::jackson::base64;
 use crate::codec::jackson::failure::Failure;
 use crate::codec::jackson::node::{Is, Key, Node};
 use crate::codec::jackson::writer::CLASS;
-use crate::codec::java::class::{Class, ClassKind, Scalar, known};
+use crate::codec::java::class::{Class, ClassKind, Field, Scalar, known};
 use crate::codec::java::{
     Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
     Uuid, Value,
@@ -26,7 +26,8 @@ fn pair<'n, 'a>(elements: &'n [Node<'a>]) -> Option<(&'n str, &'n Node<'a>)> {
     let fits = match inside.is {
         Is::Array(_) | Is::Bare(_) => true,
         Is::Text(_) => !class.starts_with('[') || matches!(class, "[B" | "[C"),
-        Is::Object(_) | Is::Null | Is::Bool(_) => false,
+        Is::Bool(_) => class == "java.util.concurrent.atomic.AtomicBoolean",
+        Is::Object(_) | Is::Null => false,
         _ => true,
     };
     (named && fits).then_some((class, inside))
@@ -157,6 +158,16 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
     let elements = match &node.is {
         Is::Array(elements) | Is::Bare(elements) => elements,
         _ => {
+            if let Some((name, field)) = only_field(class) {
+                let value = match (field, &node.is) {
+                    (Field::Boolean, Is::Bool(value)) => Some(Value::Boolean(*value)),
+                    (Field::Int, _) => integer(node).map(Value::Integer),
+                    (Field::Date, _) => integer(node).map(|millis| Value::Date(Date::from_millis(millis))),
+                    _ => integer(node).map(Value::Long),
+                };
+                let fields = vec![(name.to_owned(), value.ok_or_else(|| wrong(node, class))?)];
+                return Ok(Value::Object(Box::new(Object { class: owned(class), fields })));
+            }
             return match known(class) {
                 Some(Class { kind: ClassKind::Scalar(kind), .. }) => {
                     scalar_of(*kind, node).ok_or_else(|| wrong(node, class))

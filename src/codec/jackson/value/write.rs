@@ -1,6 +1,6 @@
 //! A [`Value`] to nodes.
 
-use super::is_time;
+use super::{is_time, only_field};
 use crate::codec::jackson::failure::Failure;
 use crate::codec::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
 use crate::codec::jackson::writer::{CLASS, enum_set_class, refused};
@@ -77,8 +77,8 @@ pub(in crate::codec::jackson) fn write(value: Value, root: bool) -> Result<Node<
             None => return write(*value, true),
         },
         Value::Object(object) => {
-            if is_of_kryo(&object) {
-                return Err(Failure::new(format!("the fields of a {} are those of Kryo only", object.class)));
+            if has_known_fields(&object) {
+                return known_fields(*object);
             }
             return self::object(
                 object.class,
@@ -111,13 +111,21 @@ pub(in crate::codec::jackson) fn write(value: Value, root: bool) -> Result<Node<
     Ok(is.into())
 }
 
-/// Whether an object has the fields that Kryo gives to a class of Java's library, and Jackson does not.
-fn is_of_kryo(object: &Object) -> bool {
+/// Whether an object has the fields that a class of Java's library has in Kryo.
+fn has_known_fields(object: &Object) -> bool {
     match known(&object.class).map(|class| class.kind) {
         Some(ClassKind::Fields(fields)) => {
             object.fields.iter().map(|(name, _)| &name[..]).eq(fields.iter().map(|(name, _)| *name))
         }
         _ => false,
+    }
+}
+
+/// One with a single number or boolean is that.
+fn known_fields(object: Object) -> Result<Node<'static>, Failure> {
+    match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value))) {
+        (Some(_), Some(is)) => Ok(Node::wrapped(object.class, is)),
+        _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", object.class))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A [`Value`] from its bytes.
 
-use super::{COMPARATORS, Final, Names, final_element, is_open, null};
-use crate::codec::java::class::{Class, ClassKind, Layout, constants_of};
+use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
+use crate::codec::java::class::{Class, ClassKind, Layout};
 use crate::codec::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Text, Value};
 use crate::codec::kryo::input::{ClassRef, Fault, Input, Numbered, Outcome};
 use crate::codec::kryo::{fields, scalar, texts};

@@ -1,7 +1,7 @@
 //! A [`Value`] to its bytes.
 
-use super::{COMPARATORS, Final, Names, final_element, null_of};
-use crate::codec::java::class::{ClassKind, Layout, constants_of, known};
+use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
+use crate::codec::java::class::{ClassKind, Layout, known};
 use crate::codec::java::{ClassName, Collection, Constant, Map, Value};
 use crate::codec::kryo::input::{Fault, Numbered, Outcome};
 use crate::codec::kryo::output::Output;
