@@ -77,6 +77,8 @@ fn claims_are_checked() {
         &b"\x01\x005[B\xff\xff\xff\xff\x0f"[..],
         b"\x03\xff\xff\xff\xff\x7f",
         b"\x01\x00[\xc9\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\x02\x00\x00\x00\x00\x00\x00\x00\x00",
     ] {
         value(payload);
     }
@@ -94,6 +96,17 @@ fn deep_nesting_is_refused() {
     assert!(Codec::<Value>::decode(&Kryo5, &nested(127)).is_ok());
     for levels in [128, 100_000] {
         let error = error(Codec::<Value>::decode(&Kryo5, &nested(levels)));
+        assert!(error.contains("more than 127 levels at offset"), "{error}");
+    }
+    // An `AtomicReference` of an `AtomicReference`, two bytes a level.
+    let references = |levels: usize| {
+        let name = &b"\x01\x00java.util.concurrent.atomic.AtomicReferenc\xe5"[..];
+        [name, &b"\x01\x00".repeat(levels - 1), b"\x00"].concat()
+    };
+    let deep: Value = Kryo5.decode(&references(127)).unwrap();
+    assert_eq!(Kryo5.encode(&deep).unwrap(), references(127));
+    for levels in [128, 100_000] {
+        let error = error(Codec::<Value>::decode(&Kryo5, &references(levels)));
         assert!(error.contains("more than 127 levels at offset"), "{error}");
     }
     let mut value = Value::Null;

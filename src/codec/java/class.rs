@@ -96,7 +96,7 @@ pub(crate) enum Field {
 
 /// The class of this name, if it is one of those below.
 pub(crate) fn known(name: &str) -> Option<&'static Class> {
-    // Both lists are short; the length of the name and its last letters differ early.
+    // The list is short, begins with what is most frequent, and most names differ in their lengths.
     CLASSES.iter().find(|class| class.name == name)
 }
 
