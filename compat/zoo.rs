@@ -8,10 +8,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use base64::prelude::*;
 use redelay::codec::java::{
     self, BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, Uuid, Value,
 };
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
@@ -207,7 +208,7 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> Json {
     match kind {
         "Order" => of(&mut json, "blob", &|bytes| {
             let bytes: Vec<u8> = serde_json::from_value(bytes.clone()).expect("bytes");
-            base64(&bytes).into()
+            BASE64_STANDARD.encode(&bytes).into()
         }),
         "Ledger" => ["amount", "big"].iter().for_each(|field| {
             of(&mut json, field, &|number| {
@@ -231,7 +232,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(json: &Json) -> serde_json::Result<
     if let Some(blob) = json.get_mut("blob")
         && let Some(text) = blob.as_str()
     {
-        *blob = from_base64(text).into();
+        *blob = BASE64_STANDARD.decode(text).map_err(serde_json::Error::custom)?.into();
     }
     let kind = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
     if kind == "Times" {
@@ -321,34 +322,4 @@ pub(crate) fn long_numbers_as_texts(json: &str) -> String {
         rest = more;
     }
     text
-}
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let number =
-            three.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for digit in 0..4 {
-            let padding = digit > three.len();
-            let value = (number >> (18 - 6 * digit) & 63) as usize;
-            text.push(if padding { '=' } else { char::from(DIGITS[value]) });
-        }
-    }
-    text
-}
-
-pub(crate) fn from_base64(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text
-        .bytes()
-        .filter_map(|byte| DIGITS.iter().position(|digit| *digit == byte))
-        .map(|digit| digit as u32)
-        .collect();
-    let mut bytes = Vec::new();
-    for four in digits.chunks(4) {
-        let number = four.iter().fold(0, |number, digit| number << 6 | digit) << (6 * (4 - four.len()));
-        bytes.extend_from_slice(&number.to_be_bytes()[1..four.len()]);
-    }
-    bytes
 }

@@ -46,6 +46,14 @@ mod kryo_hostile;
 #[cfg(feature = "msgpack")]
 #[path = "codecs/msgpack.rs"]
 mod msgpack;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
+#[path = "codecs/objects.rs"]
+mod objects;
 #[cfg(any(feature = "json", feature = "msgpack"))]
 #[path = "codecs/structured.rs"]
 mod structured;

@@ -14,6 +14,7 @@
 //! | `HashMap<K, V>`, `BTreeMap<K, V>` | `HashMap`; with [`linked_hash_map`], [`tree_map`] another |
 //! | `Vec<u8>`, `serde_bytes` | `byte[]` |
 //! | `Vec<T>` with [`array`](mod@array) | `int[]`, `Integer[]`, `String[]`, `Line[]` … |
+//! | `String` with [`offset_date_time`], [`year`], [`uri`], [`locale`] or another of the text modules | `OffsetDateTime` … |
 //! | a struct, `Option` of a struct | an object of the class that is its serde name |
 //! | `#[serde(rename = "record com.acme.Point")]` on a struct | a record |
 //! | `#[serde(rename = "final com.acme.Point")]` | a class that is declared `final` |
@@ -54,8 +55,10 @@ mod value;
 
 pub use big::{BigDecimal, BigInteger};
 pub use marker::{
-    array, array_deque, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map, linked_hash_set,
-    linked_list, object, optional, set, string_builder, tree_map, tree_set, uri, url,
+    array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
+    linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time, optional, period,
+    set, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
+    zoned_date_time,
 };
 pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use uuid::Uuid;

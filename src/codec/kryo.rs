@@ -4,12 +4,15 @@
 //! |---|---|
 //! | `input`, `output` | numbers, texts and class names |
 //! | `read`, `write` | serde's way between a payload and a Rust type, by its [shape](super::java) |
-//! | `scalar`, `values` | the types of [`java`](super::java), and [`Value`] |
+//! | `scalar`, `texts`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
+//! | `values` | [`Value`] |
 
+mod fields;
 mod input;
 mod output;
 mod read;
 mod scalar;
+mod texts;
 mod values;
 mod write;
 

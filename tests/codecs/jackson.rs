@@ -447,7 +447,7 @@ fn deep_nesting_is_refused() {
     }
 }
 
-fn values() -> impl Strategy<Value = Value> {
+pub(super) fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

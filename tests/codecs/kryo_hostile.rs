@@ -4,6 +4,7 @@ use codec::Kryo5;
 use codec::java::Value;
 
 use super::hostile::{made_up, survives};
+use super::kinds::Moments;
 use super::zoo::*;
 use super::*;
 
@@ -14,6 +15,7 @@ fn survive(payload: &[u8]) {
     survives::<Envelope>(&Kryo5, payload);
     survives::<Ledger>(&Kryo5, payload);
     survives::<Times>(&Kryo5, payload);
+    survives::<Moments>(&Kryo5, payload);
     survives::<Nested>(&Kryo5, payload);
     survives::<Boxes>(&Kryo5, payload);
     survives::<Point>(&Kryo5, payload);
@@ -75,6 +77,8 @@ fn claims_are_checked() {
         &b"\x01\x005[B\xff\xff\xff\xff\x0f"[..],
         b"\x03\xff\xff\xff\xff\x7f",
         b"\x01\x00[\xc9\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\x02\x00\x00\x00\x00\x00\x00\x00\x00",
     ] {
         value(payload);
     }
@@ -92,6 +96,17 @@ fn deep_nesting_is_refused() {
     assert!(Codec::<Value>::decode(&Kryo5, &nested(127)).is_ok());
     for levels in [128, 100_000] {
         let error = error(Codec::<Value>::decode(&Kryo5, &nested(levels)));
+        assert!(error.contains("more than 127 levels at offset"), "{error}");
+    }
+    // An `AtomicReference` of an `AtomicReference`, two bytes a level.
+    let references = |levels: usize| {
+        let name = &b"\x01\x00java.util.concurrent.atomic.AtomicReferenc\xe5"[..];
+        [name, &b"\x01\x00".repeat(levels - 1), b"\x00"].concat()
+    };
+    let deep: Value = Kryo5.decode(&references(127)).unwrap();
+    assert_eq!(Kryo5.encode(&deep).unwrap(), references(127));
+    for levels in [128, 100_000] {
+        let error = error(Codec::<Value>::decode(&Kryo5, &references(levels)));
         assert!(error.contains("more than 127 levels at offset"), "{error}");
     }
     let mut value = Value::Null;

@@ -1,14 +1,18 @@
 //! From nodes through serde to a value, with or without the classes that Redisson's mapper writes.
 
-use std::slice;
+mod list;
+mod map;
+mod object;
 
-use serde::de::value::{StrDeserializer, UnitDeserializer};
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, Visitor,
-};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+
+use list::{Bytes, List};
+use map::Entries;
+use object::Fields;
 
 use super::failure::Failure;
-use super::node::{Is, Key, Node};
+use super::node::{Is, Node};
 use super::value::{self, as_text};
 use super::writer::enum_set_class;
 use crate::codec::java::class::ClassKind;
@@ -134,6 +138,9 @@ impl<'n, 'a> Reader<'n, 'a> {
 
     fn text(&self) -> Result<&'n str, Failure> {
         let class = match self.expected().kind {
+            Kind::Text(class) if value::is_time(class.name) => {
+                return Err(self.wrong(&format!("a {}", class.name)));
+            }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
             _ => "java.lang.String",
@@ -358,248 +365,5 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         visitor.visit_unit()
-    }
-}
-
-/// A list of bytes.
-struct Bytes(std::vec::IntoIter<u8>);
-
-impl<'de> de::SeqAccess<'de> for Bytes {
-    type Error = Failure;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
-        self.0.next().map(|byte| seed.deserialize(OneByte(byte))).transpose()
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
-    }
-}
-
-struct OneByte(u8);
-
-impl<'de> Deserializer<'de> for OneByte {
-    type Error = Failure;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        visitor.visit_u8(self.0)
-    }
-
-    fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        visitor.visit_i8(self.0 as i8)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Failure> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
-        tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-struct List<'n, 'a> {
-    reader: Reader<'n, 'a>,
-    left: slice::Iter<'n, Node<'a>>,
-}
-
-impl<'de> de::SeqAccess<'de> for List<'_, '_> {
-    type Error = Failure;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
-        let Some(node) = self.left.next() else { return Ok(None) };
-        let reader = Reader { node, ..self.reader };
-        reader.placed(seed.deserialize(reader)).map(Some)
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.left.len())
-    }
-}
-
-struct Entries<'n, 'a, I> {
-    reader: Reader<'n, 'a>,
-    left: I,
-    value: Option<&'n Node<'a>>,
-}
-
-impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de> for Entries<'n, 'a, I> {
-    type Error = Failure;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Failure> {
-        let Some((key, value)) = self.left.next() else { return Ok(None) };
-        self.value = Some(value);
-        seed.deserialize(OneKey(key)).map(Some).map_err(|failure| failure.at(value.at))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
-        let Some(node) = self.value.take() else { return Err(Failure::new("a value without a key")) };
-        let reader = Reader { node, ..self.reader };
-        reader.placed(seed.deserialize(reader))
-    }
-}
-
-/// The key of a map's entry, which is text whatever it was.
-struct OneKey<'n, 'a>(&'n Key<'a>);
-
-macro_rules! parsed {
-    ($($method:ident $visit:ident;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-            match self.0.text().parse() {
-                Ok(key) => visitor.$visit(key),
-                Err(_) => Err(Failure::new("expected another kind of key, found one")),
-            }
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for OneKey<'_, '_> {
-    type Error = Failure;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        visitor.visit_str(&self.0.text())
-    }
-
-    parsed! {
-        deserialize_bool visit_bool;
-        deserialize_i8 visit_i8;
-        deserialize_i16 visit_i16;
-        deserialize_i32 visit_i32;
-        deserialize_i64 visit_i64;
-        deserialize_f32 visit_f32;
-        deserialize_f64 visit_f64;
-        deserialize_char visit_char;
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        match value::unit(&self.0.text()) {
-            Some(key) => visitor.visit_u16(key),
-            None => Err(Failure::new("expected a key of one character")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Failure> {
-        let text = self.0.text();
-        match marker(name) {
-            Some(Marker::Value) => {
-                let key = match self.0 {
-                    Key::Text(key) => crate::codec::java::Value::from(&key[..]),
-                    Key::Long(key) => crate::codec::java::Value::Long(*key),
-                };
-                handover::give(key, visitor)
-            }
-            Some(Marker::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
-                let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
-                match value::scalar_of(kind, &Node::text(&text[..])) {
-                    Some(key) => handover::give(key, visitor),
-                    None => Err(Failure::new(format!("expected a key of the class {}", class.name))),
-                }
-            }
-            _ => visitor.visit_newtype_struct(self),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Failure> {
-        let text = self.0.text();
-        let name: StrDeserializer<'_, Failure> = (&*text).into_deserializer();
-        visitor.visit_enum(name)
-    }
-
-    serde::forward_to_deserialize_any! {
-        i128 u8 u32 u64 u128 str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier
-        ignored_any
-    }
-}
-
-/// What Java left out.
-static NULL: Node<'static> = Node { at: 0, is: Is::Null };
-
-struct Fields<'n, 'a, I> {
-    reader: Reader<'n, 'a>,
-    fields: &'static [shape::Field],
-    /// Java writes them in this order, so that the next one is most likely the next one here.
-    sorted: &'static [usize],
-    next: usize,
-    left: I,
-    /// The value of the field whose name was read; that of a field which is not known is skipped.
-    value: Option<(Option<NodeId>, &'n Node<'a>)>,
-    seen: Vec<bool>,
-    /// How many of the fields have been looked at for being left out.
-    missing: usize,
-}
-
-impl<I> Fields<'_, '_, I> {
-    fn find(&mut self, name: &str) -> Option<usize> {
-        let guess = self.sorted[self.next.min(self.sorted.len())..]
-            .iter()
-            .position(|&at| self.fields[at].name == name)
-            .map(|ahead| self.next + ahead);
-        let place = guess.or_else(|| self.sorted.iter().position(|&at| self.fields[at].name == name))?;
-        self.next = place + 1;
-        Some(self.sorted[place])
-    }
-
-    /// A field that Java left out because it is null, and which can be.
-    fn left_out(&mut self) -> Option<usize> {
-        while self.missing < self.fields.len() {
-            let at = self.missing;
-            self.missing += 1;
-            let node = &self.reader.shape.nodes[self.fields[at].node];
-            if !self.seen[at] && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
-                return Some(at);
-            }
-        }
-        None
-    }
-}
-
-impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de> for Fields<'n, 'a, I> {
-    type Error = Failure;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Failure> {
-        if let Some((key, value)) = self.left.next() {
-            let name = key.text();
-            let field = self.find(&name);
-            if let Some(at) = field {
-                self.seen[at] = true;
-            }
-            self.value = Some((field.map(|at| self.fields[at].node), value));
-            let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();
-            return seed.deserialize(name).map(Some).map_err(|failure| failure.at(value.at));
-        }
-        let Some(at) = self.left_out() else { return Ok(None) };
-        self.value = Some((Some(self.fields[at].node), &NULL));
-        let name: StrDeserializer<'_, Failure> = self.fields[at].name.into_deserializer();
-        seed.deserialize(name).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
-        match self.value.take() {
-            Some((Some(id), node)) => {
-                let reader = self.reader.inner(id, node);
-                // What was left out is at no offset.
-                let at = if std::ptr::eq(node, &NULL) { self.reader.node.at } else { node.at };
-                seed.deserialize(reader).map_err(|failure| failure.at(at))
-            }
-            _ => seed.deserialize(UnitDeserializer::new()),
-        }
     }
 }

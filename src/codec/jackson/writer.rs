@@ -4,7 +4,16 @@
 //! Whether it is written at all depends on what the field declares: nothing stands in front of what can be of one class
 //! only. `Long` is the exception, since Redisson wants to read it as one.
 
-use serde::ser::{self, Impossible, Serialize, Serializer};
+mod list;
+mod map;
+mod object;
+mod refuse;
+
+use serde::ser::{Impossible, Serialize, Serializer};
+
+use list::Elements;
+use map::Entries;
+use object::Fields;
 
 use super::failure::Failure;
 use super::node::{Is, Key, MAX_DEPTH, Node};
@@ -13,7 +22,6 @@ use crate::codec::java::class::ClassKind;
 use crate::codec::java::handover;
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{self, Form, Kind, NodeId, Shape};
-use crate::codec::number::java_text;
 
 type Done = Node<'static>;
 
@@ -198,6 +206,7 @@ impl Serializer for Writer {
     fn serialize_str(self, value: &str) -> Result<Done, Failure> {
         let text = Is::Text(value.to_owned().into());
         match &self.node().kind {
+            Kind::Text(class) if value::is_time(class.name) => Err(refused(class.name)),
             Kind::Text(class) if !class.is_final => Ok(Node::wrapped(class.name, text)),
             Kind::Text(class) => Ok(self.last(class.name, text)),
             Kind::Character => Err(self.other("text")),
@@ -340,307 +349,4 @@ pub(super) const CLASS: &str = "@class";
 
 pub(super) fn class_entry(class: &'static str) -> (Key<'static>, Done) {
     (Key::Text(CLASS.into()), Node::text(class))
-}
-
-struct Elements {
-    writer: Writer,
-    /// `None`: these are bytes.
-    element: Option<Writer>,
-    nodes: Vec<Done>,
-    bytes: Vec<u8>,
-}
-
-impl ser::SerializeSeq for Elements {
-    type Ok = Done;
-    type Error = Failure;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        match self.element {
-            Some(element) => self.nodes.push(value.serialize(element)?),
-            None => self.bytes.push(value.serialize(OneByte)?),
-        }
-        Ok(())
-    }
-
-    fn end(self) -> Result<Done, Failure> {
-        let Elements { writer, nodes, bytes, .. } = self;
-        let shape = writer.shape;
-        Ok(match writer.node().kind {
-            Kind::Collection(class, _) => Node::wrapped(class.name, Is::Array(nodes)),
-            Kind::EnumSet(_, element) => {
-                let Kind::Enum(at) = shape.nodes[element].kind else { return Err(writer.other("a set")) };
-                // The class of the set says that of its constants.
-                let constants = nodes.into_iter().map(value::unwrapped).collect();
-                Node::wrapped(enum_set_class(&shape.enums[at].class), Is::Array(constants))
-            }
-            Kind::Array(element) => {
-                let of = &shape.nodes[element];
-                // A `char[]` is one text.
-                let text = of.kind == Kind::Character && !of.nullable && !of.object;
-                let open = writer.open() || !is_final(shape, element);
-                let is = match (text, open) {
-                    (true, _) => Is::Text(nodes.iter().filter_map(value::as_text).collect::<String>().into()),
-                    (_, true) => Is::Array(nodes),
-                    (_, false) => Is::Bare(nodes),
-                };
-                if open { Node::wrapped(shape.array_class(writer.id), is) } else { is.into() }
-            }
-            _ => writer.last("[B", Is::Bytes(bytes.into())),
-        })
-    }
-}
-
-struct Entries {
-    value: Writer,
-    entries: Vec<(Key<'static>, Done)>,
-    key: Option<Key<'static>>,
-}
-
-impl ser::SerializeMap for Entries {
-    type Ok = Done;
-    type Error = Failure;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
-        self.key = Some(key.serialize(OneKey)?);
-        Ok(())
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        let value = value.serialize(self.value)?;
-        // Redisson leaves them out.
-        if let Some(key) = self.key.take()
-            && value.is != Is::Null
-        {
-            self.entries.push((key, value));
-        }
-        Ok(())
-    }
-
-    fn end(self) -> Result<Done, Failure> {
-        Ok(Is::Object(self.entries).into())
-    }
-}
-
-struct Fields {
-    writer: Writer,
-    open: bool,
-    at: usize,
-    /// The field that most likely is the next one.
-    next: usize,
-    fields: Vec<Option<Done>>,
-}
-
-impl ser::SerializeStruct for Fields {
-    type Ok = Done;
-    type Error = Failure;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Failure> {
-        let fields = &self.writer.shape.structs[self.at].fields;
-        let expected = fields.get(self.next).filter(|field| field.name == name).map(|_| self.next);
-        let Some(at) = expected.or_else(|| fields.iter().position(|field| field.name == name)) else {
-            return Err(Failure::new(format!("the type writes the field `{name}`, and does not read it")));
-        };
-        self.next = at + 1;
-        let field = value.serialize(Writer { id: fields[at].node, place: Place::Field, ..self.writer })?;
-        self.fields[at] = Some(field);
-        Ok(())
-    }
-
-    fn end(mut self) -> Result<Done, Failure> {
-        let shape = &self.writer.shape.structs[self.at];
-        let mut entries = Vec::with_capacity(shape.fields.len() + 1);
-        if self.open || shape.form == Form::Plain {
-            entries.push(class_entry(&shape.class));
-        }
-        for &at in &shape.sorted {
-            if let Some(value) = self.fields[at].take()
-                && value.is != Is::Null
-            {
-                entries.push((Key::Text(shape.fields[at].name.into()), value));
-            }
-        }
-        Ok(Is::Object(entries).into())
-    }
-}
-
-macro_rules! refuse {
-    ($self:ident $why:expr; $($method:ident($($kind:ty),*) -> $ok:ty;)*) => {$(
-        fn $method($self, $(_: $kind),*) -> Result<$ok, Failure> {
-            Err($why)
-        }
-    )*};
-}
-
-macro_rules! refuse_compounds {
-    ($ok:ty, $why:expr) => {
-        type Ok = $ok;
-        type Error = Failure;
-        type SerializeSeq = Impossible<$ok, Failure>;
-        type SerializeTuple = Impossible<$ok, Failure>;
-        type SerializeTupleStruct = Impossible<$ok, Failure>;
-        type SerializeTupleVariant = Impossible<$ok, Failure>;
-        type SerializeMap = Impossible<$ok, Failure>;
-        type SerializeStruct = Impossible<$ok, Failure>;
-        type SerializeStructVariant = Impossible<$ok, Failure>;
-
-        refuse! { self $why;
-            serialize_u32(u32) -> $ok;
-            serialize_u64(u64) -> $ok;
-            serialize_bytes(&[u8]) -> $ok;
-            serialize_none() -> $ok;
-            serialize_unit() -> $ok;
-            serialize_unit_struct(&'static str) -> $ok;
-            serialize_seq(Option<usize>) -> Self::SerializeSeq;
-            serialize_tuple(usize) -> Self::SerializeTuple;
-            serialize_tuple_struct(&'static str, usize) -> Self::SerializeTupleStruct;
-            serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Self::SerializeTupleVariant;
-            serialize_map(Option<usize>) -> Self::SerializeMap;
-            serialize_struct(&'static str, usize) -> Self::SerializeStruct;
-            serialize_struct_variant(&'static str, u32, &'static str, usize) -> Self::SerializeStructVariant;
-        }
-
-        fn serialize_newtype_variant<T: Serialize + ?Sized>(
-            self,
-            _: &'static str,
-            _: u32,
-            _: &'static str,
-            _: &T,
-        ) -> Result<$ok, Failure> {
-            Err($why)
-        }
-    };
-}
-
-/// An element of a list of bytes.
-struct OneByte;
-
-fn no_byte() -> Failure {
-    Failure::new("the type writes something else where it reads a byte")
-}
-
-impl Serializer for OneByte {
-    refuse_compounds!(u8, no_byte());
-
-    refuse! { self no_byte();
-        serialize_bool(bool) -> u8;
-        serialize_i16(i16) -> u8;
-        serialize_i32(i32) -> u8;
-        serialize_i64(i64) -> u8;
-        serialize_u16(u16) -> u8;
-        serialize_f32(f32) -> u8;
-        serialize_f64(f64) -> u8;
-        serialize_char(char) -> u8;
-        serialize_str(&str) -> u8;
-        serialize_unit_variant(&'static str, u32, &'static str) -> u8;
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<u8, Failure> {
-        Ok(value)
-    }
-
-    fn serialize_i8(self, value: i8) -> Result<u8, Failure> {
-        Ok(value as u8)
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<u8, Failure> {
-        Err(no_byte())
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        inside: &T,
-    ) -> Result<u8, Failure> {
-        inside.serialize(self)
-    }
-}
-
-/// The key of a map's entry.
-struct OneKey;
-
-fn no_key() -> Failure {
-    Failure::new("a map's key is text, a number, a boolean, an enum or a UUID")
-}
-
-fn key<T: ToString>(value: T) -> Result<Key<'static>, Failure> {
-    Ok(Key::Text(value.to_string().into()))
-}
-
-impl Serializer for OneKey {
-    refuse_compounds!(Key<'static>, no_key());
-
-    refuse! { self no_key();
-        serialize_u8(u8) -> Key<'static>;
-    }
-
-    fn serialize_bool(self, value: bool) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_i8(self, value: i8) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<Key<'static>, Failure> {
-        Ok(Key::Long(value))
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<Key<'static>, Failure> {
-        char::from_u32(value.into()).ok_or_else(no_key).and_then(key)
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<Key<'static>, Failure> {
-        key(crate::codec::number::java_float(value))
-    }
-
-    fn serialize_f64(self, value: f64) -> Result<Key<'static>, Failure> {
-        key(java_text(value))
-    }
-
-    fn serialize_char(self, value: char) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_str(self, value: &str) -> Result<Key<'static>, Failure> {
-        key(value)
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Key<'static>, Failure> {
-        value.serialize(self)
-    }
-
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<Key<'static>, Failure> {
-        Ok(Key::Text(variant.into()))
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        name: &'static str,
-        inside: &T,
-    ) -> Result<Key<'static>, Failure> {
-        match marker(name) {
-            Some(Marker::Value | Marker::Class(_)) => match handover::ask(inside) {
-                Some(value) => value::key(&value).ok_or_else(no_key),
-                None => inside.serialize(self),
-            },
-            _ => inside.serialize(self),
-        }
-    }
 }

@@ -14,8 +14,12 @@ pub(crate) enum ClassKind {
     Collection(Layout),
     Map(Layout),
     Scalar(Scalar),
-    /// What is written as its text.
-    Text,
+    /// What is its text, which Kryo writes in these parts.
+    Text(&'static [Part]),
+    /// An object of which Kryo writes these fields.
+    Fields(&'static [(&'static str, Field)]),
+    /// An enum of these constants.
+    Enum(&'static [&'static str]),
     Optional,
     EnumSet,
 }
@@ -48,9 +52,51 @@ pub(crate) enum Scalar {
     Duration,
 }
 
+/// A part of a text that Kryo has its own form for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What is left of the text, as it is.
+    Rest,
+    DateTime,
+    Time,
+    Offset,
+    /// In brackets, unless it is an offset.
+    Zone,
+    Year,
+    YearMonth,
+    MonthDay,
+    Period,
+    Locale,
+    /// The name of a class.
+    Class,
+}
+
+/// A field of an object of Java's library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Boolean,
+    /// An `Integer` in 4 bytes.
+    Int,
+    /// An `Integer` of which small ones are shorter.
+    Short,
+    Long,
+    /// A `Long` of which small ones are shorter.
+    ShortLong,
+    Double,
+    Text,
+    /// As in `java.util.Date`.
+    Date,
+    /// A `long[]`.
+    Longs,
+    /// Anything, with its class.
+    Any,
+    /// One of these, or null.
+    Maybe(&'static Field),
+}
+
 /// The class of this name, if it is one of those below.
 pub(crate) fn known(name: &str) -> Option<&'static Class> {
-    // Both lists are short; the length of the name and its last letters differ early.
+    // The list is short, begins with what is most frequent, and most names differ in their lengths.
     CLASSES.iter().find(|class| class.name == name)
 }
 
@@ -72,12 +118,70 @@ const fn scalar(name: &'static str, scalar: Scalar, is_final: bool) -> Class {
 }
 
 const fn text(name: &'static str, is_final: bool) -> Class {
-    Class { name, kind: ClassKind::Text, is_final }
+    Class { name, kind: ClassKind::Text(&[Part::Rest]), is_final }
+}
+
+/// Of a final class.
+const fn parts(name: &'static str, parts: &'static [Part]) -> Class {
+    Class { name, kind: ClassKind::Text(parts), is_final: true }
+}
+
+const fn fields(name: &'static str, fields: &'static [(&'static str, Field)]) -> Class {
+    Class { name, kind: ClassKind::Fields(fields), is_final: false }
+}
+
+const fn final_fields(name: &'static str, fields: &'static [(&'static str, Field)]) -> Class {
+    Class { name, kind: ClassKind::Fields(fields), is_final: true }
+}
+
+const fn constants(name: &'static str, constants: &'static [&'static str]) -> Class {
+    Class { name, kind: ClassKind::Enum(constants), is_final: true }
 }
 
 use Layout::{Empty, Immutable, Plain, Singleton, Sorted};
 
-static CLASSES: [Class; 72] = [
+const ENTRY: &[(&str, Field)] = &[("key", Field::Any), ("value", Field::Any)];
+const TIME: &[(&str, Field)] = &[("time", Field::Date)];
+
+const DAYS: &[&str] = &["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
+const MONTHS: &[&str] = &[
+    "JANUARY",
+    "FEBRUARY",
+    "MARCH",
+    "APRIL",
+    "MAY",
+    "JUNE",
+    "JULY",
+    "AUGUST",
+    "SEPTEMBER",
+    "OCTOBER",
+    "NOVEMBER",
+    "DECEMBER",
+];
+const CHRONO_UNITS: &[&str] = &[
+    "NANOS",
+    "MICROS",
+    "MILLIS",
+    "SECONDS",
+    "MINUTES",
+    "HOURS",
+    "HALF_DAYS",
+    "DAYS",
+    "WEEKS",
+    "MONTHS",
+    "YEARS",
+    "DECADES",
+    "CENTURIES",
+    "MILLENNIA",
+    "ERAS",
+    "FOREVER",
+];
+const TIME_UNITS: &[&str] =
+    &["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
+const ROUNDING_MODES: &[&str] =
+    &["UP", "DOWN", "CEILING", "FLOOR", "HALF_UP", "HALF_DOWN", "HALF_EVEN", "UNNECESSARY"];
+
+static CLASSES: &[Class] = &[
     collection("java.util.ArrayList", Plain),
     map("java.util.HashMap", Plain),
     map("java.util.LinkedHashMap", Plain),
@@ -142,14 +246,64 @@ static CLASSES: [Class; 72] = [
     text("java.util.Currency", true),
     text("java.lang.StringBuilder", true),
     text("java.lang.StringBuffer", true),
-    text("java.time.ZoneRegion", true),
+    // What a `ZoneId` is that is no offset; fields declare that, which has others below it.
+    text("java.time.ZoneRegion", false),
     text("sun.util.calendar.ZoneInfo", false),
     text("java.util.SimpleTimeZone", false),
     text("sun.nio.cs.UTF_8", true),
     text("sun.nio.cs.US_ASCII", false),
     text("sun.nio.cs.ISO_8859_1", false),
     text("sun.nio.cs.UTF_16", false),
+    text("sun.nio.cs.UTF_16BE", false),
     text("sun.nio.cs.UTF_16LE", false),
+    text("sun.nio.cs.MS1252", false),
+    parts("java.time.ZonedDateTime", &[Part::DateTime, Part::Zone]),
+    parts("java.time.OffsetDateTime", &[Part::DateTime, Part::Offset]),
+    parts("java.time.OffsetTime", &[Part::Time, Part::Offset]),
+    parts("java.time.ZoneOffset", &[Part::Offset]),
+    parts("java.time.Year", &[Part::Year]),
+    parts("java.time.YearMonth", &[Part::YearMonth]),
+    parts("java.time.MonthDay", &[Part::MonthDay]),
+    parts("java.time.Period", &[Part::Period]),
+    parts("java.util.Locale", &[Part::Locale]),
+    parts("java.lang.Class", &[Part::Class]),
+    constants("java.time.DayOfWeek", DAYS),
+    constants("java.time.Month", MONTHS),
+    constants("java.time.temporal.ChronoUnit", CHRONO_UNITS),
+    constants("java.util.concurrent.TimeUnit", TIME_UNITS),
+    constants("java.math.RoundingMode", ROUNDING_MODES),
+    final_fields("java.util.OptionalInt", &[("value", Field::Maybe(&Field::Int))]),
+    final_fields("java.util.OptionalLong", &[("value", Field::Maybe(&Field::Long))]),
+    final_fields("java.util.OptionalDouble", &[("value", Field::Maybe(&Field::Double))]),
+    fields("java.util.concurrent.atomic.AtomicBoolean", &[("value", Field::Boolean)]),
+    fields("java.util.concurrent.atomic.AtomicInteger", &[("value", Field::Int)]),
+    fields("java.util.concurrent.atomic.AtomicLong", &[("value", Field::Long)]),
+    fields("java.util.concurrent.atomic.AtomicReference", &[("value", Field::Any)]),
+    fields("java.sql.Timestamp", TIME),
+    fields("java.sql.Date", TIME),
+    fields("java.sql.Time", TIME),
+    fields("java.util.BitSet", &[("words", Field::Longs)]),
+    final_fields("java.util.regex.Pattern", &[("pattern", Field::Text), ("flags", Field::Short)]),
+    fields("java.util.AbstractMap$SimpleEntry", ENTRY),
+    fields("java.util.AbstractMap$SimpleImmutableEntry", ENTRY),
+    // What `Map.entry` makes.
+    final_fields("java.util.KeyValueHolder", ENTRY),
+    // What `ConcurrentHashMap.newKeySet` makes.
+    fields(
+        "java.util.concurrent.ConcurrentHashMap$KeySetView",
+        &[("map", Field::Any), ("value", Field::Any)],
+    ),
+    fields(
+        "java.util.GregorianCalendar",
+        &[
+            ("zone", Field::Text),
+            ("time", Field::Date),
+            ("lenient", Field::Boolean),
+            ("firstDayOfWeek", Field::Short),
+            ("minimalDaysInFirstWeek", Field::Short),
+            ("gregorianChange", Field::ShortLong),
+        ],
+    ),
 ];
 
 #[cfg(test)]

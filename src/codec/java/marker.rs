@@ -139,6 +139,30 @@ markers! {
     url "redelay::java::java.net.URL";
     /// `java.util.Currency`, of a text such as `EUR`.
     currency "redelay::java::java.util.Currency";
+    /// `java.lang.Class`, of its name: `java.lang.String`, `int`, `[I`.
+    class_name "redelay::java::java.lang.Class";
+    /// `java.util.Locale`, of a text such as `de_DE`.
+    locale "redelay::java::java.util.Locale";
+    /// `java.time.ZonedDateTime`, of a text such as `2024-02-29T12:34:56+01:00[Europe/Berlin]`. The offset is no part of
+    /// the payload: it need not be there, and is not when the text is read.
+    zoned_date_time "redelay::java::java.time.ZonedDateTime";
+    /// `java.time.OffsetDateTime`, of a text such as `2024-02-29T12:34:56+01:00`.
+    offset_date_time "redelay::java::java.time.OffsetDateTime";
+    /// `java.time.OffsetTime`, of a text such as `12:34:56+01:00`.
+    offset_time "redelay::java::java.time.OffsetTime";
+    /// `java.time.ZoneOffset`, of a text such as `+01:00` or `Z`.
+    zone_offset "redelay::java::java.time.ZoneOffset";
+    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of this name, for
+    /// which Java reads the offset.
+    zone_id "redelay::java::java.time.ZoneRegion";
+    /// `java.time.Year`, of a text such as `2024`.
+    year "redelay::java::java.time.Year";
+    /// `java.time.YearMonth`, of a text such as `2024-02`.
+    year_month "redelay::java::java.time.YearMonth";
+    /// `java.time.MonthDay`, of a text such as `--02-29`.
+    month_day "redelay::java::java.time.MonthDay";
+    /// `java.time.Period`, of a text such as `P1Y2M3D`.
+    period "redelay::java::java.time.Period";
     /// `java.lang.StringBuilder`, of a text.
     string_builder "redelay::java::java.lang.StringBuilder";
 }

@@ -178,6 +178,10 @@ impl<'de> Input<'de> {
         self.bytes.get(self.at).copied().ok_or_else(|| self.ends())
     }
 
+    pub(super) fn follows(&self, bytes: &[u8]) -> bool {
+        self.bytes[self.at..].starts_with(bytes)
+    }
+
     #[inline]
     pub(super) fn byte(&mut self) -> Outcome<u8> {
         let byte = self.peek()?;

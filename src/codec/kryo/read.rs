@@ -6,8 +6,8 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
-use super::{scalar, values};
-use crate::codec::java::class::{Class, ClassKind, Layout};
+use super::{scalar, texts, values};
+use crate::codec::java::class::{Class, ClassKind, Layout, Part};
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape, StructShape};
 use crate::codec::java::{Value, handover};
@@ -135,6 +135,10 @@ impl<'a, 'de> Reader<'a, 'de> {
             Kind::Double => numbered(Numbered::Double),
             Kind::String => numbered(Numbered::String),
             Kind::Bytes => named("[B"),
+            // A `ZoneId` is one of two classes.
+            Kind::Text(declared) if declared.name == "java.time.ZoneRegion" => {
+                one_of(declared, |kind| kind == ClassKind::Text(&[Part::Offset]))
+            }
             Kind::Scalar(declared) | Kind::Text(declared) => named(declared.name),
             Kind::Optional(_) => named("java.util.Optional"),
             Kind::Value => Some(Found::Any(class)),
@@ -246,8 +250,14 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
-        let (_, node) = self.present()?;
-        let (Kind::String | Kind::Text(_)) = node.kind else { return Err(changed()) };
+        let (found, node) = self.present()?;
+        match (&node.kind, found) {
+            (Kind::String, _) => {}
+            (Kind::Text(_), Found::Known(class)) | (&Kind::Text(class), _) => {
+                return visitor.visit_string(texts::read(&mut self.reader.input, class)?);
+            }
+            _ => return Err(changed()),
+        }
         match self.reader.input.text()? {
             Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
             Some(Cow::Owned(text)) => visitor.visit_string(text),

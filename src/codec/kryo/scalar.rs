@@ -2,7 +2,7 @@
 
 use super::input::{Fault, Input, Outcome};
 use super::output::Output;
-use crate::codec::java::class::{Class, ClassKind, Layout, Scalar};
+use crate::codec::java::class::{Class, ClassKind, Layout, Part, Scalar};
 use crate::codec::java::{
     BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid, Value,
 };
@@ -13,7 +13,8 @@ pub(super) fn null(class: &Class) -> Option<u8> {
         ClassKind::Collection(Layout::Plain | Layout::Sorted | Layout::Immutable)
         | ClassKind::Map(Layout::Plain | Layout::Sorted | Layout::Immutable)
         | ClassKind::Scalar(Scalar::BigInteger | Scalar::BigDecimal) => Some(0),
-        ClassKind::Text if class.name.starts_with("java.lang.") || class.name == "java.util.Currency" => {
+        ClassKind::Enum(_) | ClassKind::Text([Part::Class]) => Some(0),
+        ClassKind::Text(_) if class.name.starts_with("java.lang.") || class.name == "java.util.Currency" => {
             Some(0x80)
         }
         _ => None,
@@ -63,14 +64,14 @@ fn big(input: &mut Input<'_>) -> Outcome<BigInteger> {
     Ok(BigInteger::from_be_bytes(input.take(count)?))
 }
 
-fn date(input: &mut Input<'_>) -> Outcome<Option<LocalDate>> {
+pub(super) fn date(input: &mut Input<'_>) -> Outcome<Option<LocalDate>> {
     let year = input.varint()? as i32;
     let [month, day] = input.array()?;
     Ok(LocalDate::new(year, month, day))
 }
 
 /// The last part that is not 0 has its bits flipped, so that those behind it are left out. Nanoseconds need no mark.
-fn time(input: &mut Input<'_>) -> Outcome<Option<LocalTime>> {
+pub(super) fn time(input: &mut Input<'_>) -> Outcome<Option<LocalTime>> {
     let mut parts = [0; 3];
     for part in &mut parts {
         let byte = input.byte()?;
@@ -123,12 +124,12 @@ fn write_big(output: &mut Output, value: &BigInteger) -> Outcome<()> {
     Ok(())
 }
 
-fn write_date(output: &mut Output, date: LocalDate) {
+pub(super) fn write_date(output: &mut Output, date: LocalDate) {
     output.varint(date.year() as u32);
     output.raw(&[date.month(), date.day()]);
 }
 
-fn write_time(output: &mut Output, time: LocalTime) {
+pub(super) fn write_time(output: &mut Output, time: LocalTime) {
     match (time.hour(), time.minute(), time.second(), time.nano()) {
         (hour, 0, 0, 0) => output.byte(!hour),
         (hour, minute, 0, 0) => output.raw(&[hour, !minute]),

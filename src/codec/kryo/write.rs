@@ -4,7 +4,7 @@ use serde::ser::{Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStr
 
 use super::input::{Fault, Numbered, Outcome};
 use super::output::{Output, Part, Written};
-use super::{scalar, values};
+use super::{scalar, texts, values};
 use crate::codec::java::class::{Class, ClassKind, Layout};
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::shape::{Form, Kind, Node, NodeId, Shape, StructShape};
@@ -167,10 +167,18 @@ impl<'w> Serializer for Place<'w> {
     }
 
     fn serialize_str(mut self, value: &str) -> Outcome<()> {
-        let (Kind::String | Kind::Text(_)) = self.node().kind else { return Err(changed()) };
-        self.present();
-        self.writer.output.text(value);
-        Ok(())
+        match self.node().kind {
+            Kind::String => {
+                self.present();
+                self.writer.output.text(value);
+                Ok(())
+            }
+            Kind::Text(class) => {
+                self.present();
+                texts::write(&mut self.writer.output, class, value)
+            }
+            _ => Err(changed()),
+        }
     }
 
     fn serialize_bytes(mut self, value: &[u8]) -> Outcome<()> {
