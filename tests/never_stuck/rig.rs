@@ -73,7 +73,9 @@ pub(crate) async fn finish(
         until_empty(server).await;
     };
     if timeout(BOUND.saturating_sub(begun.elapsed()), delivered).await.is_err() {
-        return Err(format!("not all was delivered within {BOUND:?}: {}", left(server, &load.ledger)));
+        let stats: Vec<_> = load.members.iter().map(|(client, _)| client.stats()).collect();
+        let left = left(server, &load.ledger);
+        return Err(format!("not all was delivered within {BOUND:?}: {left}; {stats:#?}"));
     }
     let recovery = begun.elapsed();
     load.shut_down().await;
