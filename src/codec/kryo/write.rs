@@ -13,6 +13,7 @@ use super::output::Output;
 use super::{scalar, values};
 use crate::codec::java::class::ClassKind;
 use crate::codec::java::marker::{Marker, marker};
+use crate::codec::java::refuse::refuse;
 use crate::codec::java::{Value, handover};
 
 use elements::Elements;
@@ -66,15 +67,6 @@ macro_rules! primitives {
         }
     )*};
 }
-
-macro_rules! refuse {
-    ($($method:ident($($kind:ty),*) -> $ok:ty;)*) => {$(
-        fn $method(self, $(_: $kind),*) -> Outcome<$ok> {
-            Err(changed())
-        }
-    )*};
-}
-use refuse;
 
 type No = Impossible<(), Fault>;
 
@@ -226,24 +218,7 @@ impl<'w> Serializer for Place<'w> {
     }
 
     refuse! {
-        serialize_u8(u8) -> ();
-        serialize_u32(u32) -> ();
-        serialize_u64(u64) -> ();
-        serialize_unit() -> ();
-        serialize_tuple(usize) -> No;
-        serialize_tuple_struct(&'static str, usize) -> No;
-        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> No;
-        serialize_struct_variant(&'static str, u32, &'static str, usize) -> No;
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Outcome<()> {
-        Err(changed())
+        changed() => u8 u32 u64 unit newtype_variant tuple tuple_struct tuple_variant struct_variant
     }
 }
 
