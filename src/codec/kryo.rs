@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 
 use input::{Fault, Input};
 use output::Output;
+use write::Plan;
 
 use super::java::shape::Shape;
 use super::text::without_values;
@@ -137,15 +138,17 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass {
 }
 
 fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let mut output = Output::take();
-    let written = match (value as &dyn Any).downcast_ref::<Value>() {
+    let (output, written) = match (value as &dyn Any).downcast_ref::<Value>() {
         // On its own there is no need to hand over a copy.
-        Some(value) => values::write(&mut output, value),
+        Some(value) => {
+            let mut output = Output::take();
+            let written = values::write(&mut output, value);
+            (output, written)
+        }
         None => {
-            let mut writer = write::Writer { output, shape: Shape::of::<T>()? };
-            let written = value.serialize(write::Place::whole(&mut writer));
-            output = writer.output;
-            written
+            let mut output = Output::of(Plan::of::<T>()?);
+            let written = value.serialize(write::Place::whole(&mut output));
+            (output, written)
         }
     };
     match written {

@@ -227,7 +227,8 @@ impl Task {
                             }
                         });
                     }
-                    Parked::NotSent => {}
+                    // One that was not sent had a connection all the same. Where takers do not wait for long, none may be
+                    // sent for ever, for each of them is told of the failure and leaves before the pause is over.
                     _ => {
                         if station.failing.take().is_some() {
                             events::pops_recovered();

@@ -108,6 +108,73 @@ fn values_of_redisson() {
     }
 }
 
+/// Long lists are put into order on another way than short ones.
+#[test]
+fn long_lists_of_structs() {
+    let line = |at: i32| Line { sku: Some(format!("sku-{at}")), quantity: at, price: at.into() };
+    let address = |at: i32| Address { street: None, zip: at, city: Some("x".repeat(at as usize % 100)) };
+    let lines: Vec<Line> = (0..2000).map(line).collect();
+    let payload = Kryo5.encode(&lines).unwrap();
+    assert_eq!(lines, Codec::<Vec<Line>>::decode(&Kryo5, &payload).unwrap());
+    let last = Kryo5.encode(&lines[1999]).unwrap();
+    let name = b"\x01\x00com.acme.Zoo$Lin\xe5";
+    assert!(payload.ends_with(last.strip_prefix(name).unwrap()));
+    // With classes in them, and between them.
+    let both: Vec<(String, Vec<Address>)> =
+        (0..500).map(|at| (at.to_string(), vec![address(at), address(at + 1)])).collect();
+    let payload = Kryo5.encode(&Entries(both.clone())).unwrap();
+    assert_eq!(Entries(both), Kryo5.decode(&payload).unwrap());
+}
+
+/// A struct without fields has no bytes, and yet is no null.
+#[test]
+fn structs_without_fields_among_nulls() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "lab.Empty")]
+    struct Empty;
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "lab.Braces")]
+    struct Braces {}
+    let list = vec![Some(Empty), None, Some(Empty)];
+    let payload = Kryo5.encode(&list).unwrap();
+    assert_eq!(payload, b"\x01\x00java.util.ArrayLis\xf4\x84\x01\x01lab.Empt\xf9\x01\x01\x00\x01");
+    assert_eq!(list, Codec::<Vec<Option<Empty>>>::decode(&Kryo5, &payload).unwrap());
+    let list = vec![None, Some(Braces {})];
+    let payload = Kryo5.encode(&list).unwrap();
+    assert_eq!(list, Codec::<Vec<Option<Braces>>>::decode(&Kryo5, &payload).unwrap());
+}
+
+/// A type whose `Serialize` is written by hand, and gives fields in another order, twice or not at all.
+#[test]
+fn fields_in_any_order() {
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(rename = "lab.Odd")]
+    struct Odd {
+        c: Option<String>,
+        a: i32,
+        b: Option<i64>,
+    }
+    impl Serialize for Odd {
+        fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct;
+            let mut fields = output.serialize_struct("lab.Odd", 3)?;
+            fields.serialize_field("b", &Some(7i64))?;
+            fields.serialize_field("a", &self.a)?;
+            fields.serialize_field("b", &self.b)?;
+            if self.c.is_some() {
+                fields.serialize_field("c", &self.c)?;
+            }
+            fields.end()
+        }
+    }
+    let odd = |c: Option<&str>| Odd { c: c.map(str::to_owned), a: 1, b: Some(-1) };
+    assert_eq!(Kryo5.encode(&odd(None)).unwrap(), b"\x01\x00lab.Od\xe4\x02\x01\x01\x80");
+    let list = vec![odd(Some("a")), odd(None)];
+    let payload = Kryo5.encode(&list).unwrap();
+    assert!(payload.ends_with(b"\x00\x02\x01\x01\x82a\x02\x01\x01\x80"));
+    assert_eq!(list, Codec::<Vec<Odd>>::decode(&Kryo5, &payload).unwrap());
+}
+
 /// How long Kryo takes for the orders of Redisson, as a part of what `serde_json` takes: `cargo test --release --test
 /// codecs speed -- --ignored --nocapture`.
 #[test]

@@ -12,6 +12,7 @@ use serde::de::value::UnitDeserializer;
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::Value;
+use super::refuse::refuse;
 
 enum Slot {
     Empty,
@@ -94,14 +95,6 @@ impl serde::de::Error for Refused {
     }
 }
 
-macro_rules! refuse {
-    ($($method:ident($($kind:ty),*) -> $ok:ty;)*) => {$(
-        fn $method(self, $(_: $kind),*) -> Result<$ok, Refused> {
-            Err(Refused)
-        }
-    )*};
-}
-
 type No = Impossible<(), Refused>;
 
 impl Serializer for OnlyUnit {
@@ -120,48 +113,8 @@ impl Serializer for OnlyUnit {
     }
 
     refuse! {
-        serialize_bool(bool) -> ();
-        serialize_i8(i8) -> ();
-        serialize_i16(i16) -> ();
-        serialize_i32(i32) -> ();
-        serialize_i64(i64) -> ();
-        serialize_u8(u8) -> ();
-        serialize_u16(u16) -> ();
-        serialize_u32(u32) -> ();
-        serialize_u64(u64) -> ();
-        serialize_f32(f32) -> ();
-        serialize_f64(f64) -> ();
-        serialize_char(char) -> ();
-        serialize_str(&str) -> ();
-        serialize_bytes(&[u8]) -> ();
-        serialize_none() -> ();
-        serialize_unit_struct(&'static str) -> ();
-        serialize_unit_variant(&'static str, u32, &'static str) -> ();
-        serialize_seq(Option<usize>) -> No;
-        serialize_tuple(usize) -> No;
-        serialize_tuple_struct(&'static str, usize) -> No;
-        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> No;
-        serialize_map(Option<usize>) -> No;
-        serialize_struct(&'static str, usize) -> No;
-        serialize_struct_variant(&'static str, u32, &'static str, usize) -> No;
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<(), Refused> {
-        Err(Refused)
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, _: &T) -> Result<(), Refused> {
-        Err(Refused)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<(), Refused> {
-        Err(Refused)
+        Refused => bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str bytes none some unit_struct unit_variant
+            newtype_struct newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
     }
 }
 

@@ -1,0 +1,54 @@
+//! Why a payload is refused, or a value cannot be written.
+
+use std::fmt;
+
+/// Why a payload is refused, or a value cannot be written.
+///
+/// In a box, so that what is passed on where nothing is wrong stays small.
+#[derive(Debug)]
+pub(in super::super) struct Fault(Box<Why>);
+
+#[derive(Debug)]
+struct Why {
+    text: String,
+    foreign: bool,
+}
+
+impl Fault {
+    #[cold]
+    pub(in super::super) fn new(why: impl Into<String>) -> Self {
+        Self(Box::new(Why { text: why.into(), foreign: false }))
+    }
+
+    #[cold]
+    fn foreign(message: impl fmt::Display) -> Self {
+        Self(Box::new(Why { text: message.to_string(), foreign: true }))
+    }
+
+    /// Whether it is in serde's words, which have no offset and may quote a value.
+    pub(in super::super) fn is_foreign(&self) -> bool {
+        self.0.foreign
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl serde::de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Fault::foreign(message)
+    }
+}
+
+impl serde::ser::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Fault::foreign(message)
+    }
+}
+
+pub(in super::super) type Outcome<T> = Result<T, Fault>;
