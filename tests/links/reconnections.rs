@@ -1,13 +1,14 @@
 //! When a connection is given up, how often, and what is left of it.
 
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{join_all, poll_immediate};
 use redelay::Client;
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use tokio::time::sleep;
 
-use crate::{MINUTE, behind, connected, each_version, ms, soon};
+use crate::{MINUTE, Queues, behind, connected, each_version, ms, soon};
 
 #[tokio::test]
 async fn many_callers_on_a_silent_connection_cause_one_reconnection() {
@@ -178,4 +179,31 @@ async fn without_the_right_to_end_connections_reconnecting_works() {
             assert_eq!(soon(queues.ready.len()).await.unwrap(), n as usize + 1);
         }
     }
+}
+
+/// Nobody waits for as long as the pause between two tries.
+#[tokio::test]
+async fn takers_that_never_wait_for_long_go_on_after_an_outage() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let Queues { ready, .. } = behind(&proxy).await;
+    assert_eq!(ready.poll_timeout(ms(2)).await.unwrap(), None);
+    proxy.refuse(true);
+    proxy.cut();
+    let begun = Instant::now();
+    while begun.elapsed() < ms(3000) {
+        let _ = ready.poll_timeout(ms(2)).await;
+        sleep(ms(1)).await;
+    }
+    proxy.refuse(false);
+    server.cmd(["RPUSH", "q", "7"]);
+    let taken = async {
+        loop {
+            if let Ok(Some(taken)) = ready.poll_timeout(ms(2)).await {
+                break taken;
+            }
+            sleep(ms(1)).await;
+        }
+    };
+    assert_eq!(soon(taken).await, 7);
 }
