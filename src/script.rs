@@ -28,22 +28,22 @@ macro_rules! script {
 
 pub(crate) static OFFER: Script = script!("3ee8f408fa0214e5803f4a2aac17ea82c18bdb4b", 3, "offer");
 pub(crate) static TRANSFER: Script =
-    script!("b4fa430be06ee44ee8e0f5d6b9ea73d5e8b9e25f", 5, "entry", "lists", "transfer");
+    script!("79c287fd4ffd6771d59c01aa77558a436f8e6da5", 5, "entry", "lists", "transfer");
 pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
 pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
-pub(crate) static POLL: Script = script!("9232b20671cb2b6d1d61a279e98f910bd7a66d73", 4, "entry", "poll");
+pub(crate) static POLL: Script = script!("4953a4f1e2e04c655db1943d5a9108607b9110be", 4, "entry", "poll");
 pub(crate) static RESTORE: Script = script!("95566423df258e2c1f5240ad27bd0d32fd49ed64", 4, "restore");
 pub(crate) static CONTAINS: Script =
-    script!("e9542c5e834e275e394808fe0c4c386dfcd8ec7a", 1, "entry", "lists", "contains");
+    script!("2724481a07c36cbdddff81554954c863d4de128f", 1, "entry", "lists", "contains");
 pub(crate) static CONTAINS_READY: Script =
     script!("45f410939927b2b59c38e8ee747bf8b8206ab78f", 1, "plain", "lists", "contains");
 pub(crate) static REMOVE_READY: Script =
     script!("9457628a90d095b78221ebe79fdc045426e9db6d", 1, "lists", "remove_ready");
 pub(crate) static RANGE: Script = script!("91a220d8b3eb682e2be8f9cd69fa13793e6d76d0", 1, "counted", "range");
 pub(crate) static REMOVE: Script =
-    script!("6beed62ad8f77a3a321806984c781d209832ff25", 2, "entry", "lists", "remove");
+    script!("eba6df0ac2e145964f78263fe1503b76454e3d14", 2, "entry", "lists", "remove");
 pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
-    script!("bac7d83c543c11bde4077ad57bdcf1a391af4e61", 4, "entry", "poll_last_and_offer_first_to");
+    script!("71bf06172db5cd075f97921946cae849fb81b1f6", 4, "entry", "poll_last_and_offer_first_to");
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
 pub(crate) static TAKE: Script = script!("3b526044698c74bd9aa895df0f5074de4fb72a09", 3, "counted", "take");
 pub(crate) static STATS: Script = script!("915703d570a420f1460a9f4f2e4fb8bde6453e82", 4, "stats");

@@ -23,7 +23,7 @@ fn script() -> String {
         ("CHUNK = 1000", "CHUNK = 5"),
         ("SLICE = 100", "SLICE = 3"),
         ("FEW = 32", "FEW = 2"),
-        ("PART = 4, 50", "PART = 4, 3"),
+        ("PART, WIDE, LONG = 50", "PART, WIDE, LONG = 3"),
     ];
     constants.iter().fold(text.to_owned(), |text, (constant, small)| {
         assert!(text.contains(constant), "{constant}");
@@ -233,6 +233,11 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
                 interfere(&server, random, &mut next);
                 continue;
             }
+            let mover = random.choice(&mut movers).unwrap();
+            if random.u8(..20) == 0 {
+                // Of another time, or of nobody.
+                mover.cursor = *random.choice(&[-1_000_000, -7, 0, 1, 20, i64::MAX / 1024]).unwrap();
+            }
             let before = state(&server);
             let all_due = before.pending.iter().filter(|(_, score)| is_due(*score));
             let all_due: BTreeSet<Entry> = all_due.map(|(entry, _)| entry.clone()).collect();
@@ -243,7 +248,6 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
                 list
             };
             let others_before = the_others();
-            let mover = random.choice(&mut movers).unwrap();
             let moved = mover.call(&server, &script);
             assert!(moved <= due.min(mover.batch), "seed {seed}, step {step}: {moved} of {due} moved");
             assert_eq!(state(&server), after(before, moved), "seed {seed}, step {step}: {moved} moved");
@@ -258,5 +262,53 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
                 break;
             }
         }
+    }
+}
+
+/// A script that is as it is used, and a queue whose entries are due in the order of the list, or not.
+fn real(entries: impl IntoIterator<Item = (u64, Entry)>) -> (Server, String) {
+    let server = Server::start();
+    for (score, entry) in entries {
+        server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.to_string().into(), entry.clone()]);
+        server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry]);
+    }
+    let text = concat!(
+        include_str!("../src/scripts/entry.lua"),
+        include_str!("../src/scripts/lists.lua"),
+        include_str!("../src/scripts/transfer.lua")
+    );
+    (server, text.to_owned())
+}
+
+/// A list that is empty in between is another one afterwards.
+#[test]
+fn an_expiry_is_kept() {
+    let later = 400_000_000_000_000;
+    let entries = (0..400).map(|n| (if n % 2 == 0 { n } else { later }, entry(n, b"payload")));
+    let (server, script) = real(entries);
+    server.cmd(["PEXPIRE", TIMEOUT_SET, "600000"]);
+    server.cmd(["PEXPIRE", ORDERED_LIST, "600000"]);
+    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script);
+    assert_eq!(moved, 200);
+    assert!(server.get::<i64, _>(["PTTL", TIMEOUT_SET]) > 0);
+    assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
+}
+
+/// What is read but not moved is read again, so a call must not read much more than it moves.
+#[test]
+fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
+    for (number, length, budget) in [(2_000, 20_000, 40_000), (20_000, 10, 1_000)] {
+        let payload = vec![b'x'; length];
+        let (server, script) = real((0..number).map(|n| (n, entry(n, &payload))));
+        let mut mover = Mover { batch: 5_000, budget, cursor: 0 };
+        let mut calls = 0;
+        while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
+            assert!(
+                mover.call(&server, &script) > 0,
+                "{length} bytes, {budget} µs: in order, and nothing was moved"
+            );
+            calls += 1;
+        }
+        println!("{number} entries of {length} bytes, {budget} µs: {calls} calls");
     }
 }

@@ -186,14 +186,14 @@ impl Builder {
     }
 
     /// The most due entries that one transfer call moves. As many are looked for together, in a list of more than fifty
-    /// times as many up to four times as many. Defaults to 5,000: with fewer the list is read more often, more have to be
-    /// held in each call. From 1 to 100,000.
+    /// times as many up to four times as many, but no more than 2.5 MB of them, about. Defaults to 5,000: with fewer the
+    /// list is read more often, more have to be held in each call. From 1 to 100,000.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // Payloads of a megabyte: no call moves more than 50 of them, or holds more than 200.
+    /// // No call moves more than 50.
     /// let client = Client::builder().transfer_batch(50).connect().await?;
     /// # Ok(())
     /// # }
@@ -204,9 +204,9 @@ impl Builder {
     }
 
     /// The time after which a transfer call ends, so that others get at the server; the next one follows at once, and
-    /// goes on where this one ended. Defaults to 40 ms: with up to 100,000 entries pending, in any order, a call then
-    /// holds the server for 35 to 40 ms at most. With a million it may be three times as long, to take what it has found
-    /// out of the list. Above zero, and a second at most.
+    /// goes on where this one ended. Defaults to 40 ms: with up to 100,000 entries of 100 bytes pending, in any
+    /// order, a call then holds the server for 35 to 45 ms at most. With more than 250,000 it may be three times as long,
+    /// since there is more to read through for each entry. Above zero, and a second at most.
     ///
     /// # Examples
     /// ```no_run

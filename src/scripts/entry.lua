@@ -18,8 +18,12 @@ local function payload_of(entry)
 end
 
 local find, byte = string.find, string.byte
--- Whether the entry may have this payload, which a look at its end mostly tells, without a string for every payload.
+-- Whether the entry may have this payload, which its lengths and its end mostly tell, without a string for every payload.
 local function may_have(entry, payload)
-    local before = #entry - #payload
-    return find(entry, payload, before + 1, true) or before > 9 + (byte(entry, 1) or 0)
+    local before, to_payload = #entry - #payload, 9 + (byte(entry, 1) or 0)
+    if before <= to_payload then
+        return find(entry, payload, before + 1, true)
+    end
+    -- There may be bytes behind the payload; or the entry is of the older format.
+    return struct.unpack('<L', entry, to_payload - 7) == #payload or before == 16
 end

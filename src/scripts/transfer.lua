@@ -7,13 +7,14 @@
 -- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
 -- It looks for the due entries in the list, takes out of it what it finds, moves as much of that as there is time for, and
 -- brings what is left to the list's front, in the order of the due times: there a later call finds it at once.
--- A pass that takes too long for one call is shared by several. The cursor says how much of the list was looked through, or,
--- if negative, how many entries they have brought to the front. It is not relied on: with a wrong one it only takes longer.
+-- A pass that takes too long for one call is shared by several. The cursor says how much of the list was looked through; or,
+-- if negative, that all of it was, and for how many entries. It is not relied on: a wrong one only costs time.
 -- Everything is read and checked before the first write: Redis keeps what was written before an error.
 local SLICE = 100 -- entries that are moved before the clock is looked at again
 local FEW = 32 -- up to this many entries are cheaper to remove by LREM than by a pass over the list
-local DENSE = 4 -- to set one element in the middle takes as long as to push so many
-local WIDE, PART = 4, 50 -- a pass over a long list looks for this part of it, up to so many times the most to move
+local DENSE = 4 -- the list's front is written anew where no more than so many others are there for each due entry
+local READ, HELD = 2 ^ 20, 2.5 * 2 ^ 20 -- bytes of the list that are read at a time, and of the entries looked for; about
+local PART, WIDE, LONG = 50, 4, 3 -- a pass over a long list: see `wide`
 
 local function micros()
     local time = redis.call('TIME')
@@ -27,70 +28,108 @@ local function stopwatch()
 end
 
 local now, started = micros(), stopwatch()
-local most, budget, cursor = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
-local length = redis.call('LLEN', KEYS[2])
+local function spent()
+    return stopwatch() - started
+end
+
+local budget = tonumber(ARGV[2])
+-- To move one takes two microseconds at least.
+local most = math.min(tonumber(ARGV[1]), math.max(SLICE, math.floor(budget / 2)))
+local length, ttl = redis.call('LLEN', KEYS[2]), redis.call('PTTL', KEYS[2])
+local cursor = math.max(-length, math.min(tonumber(ARGV[4]), length))
+-- A pass over a long list looks for a PARTth of it, up to WIDE times as much as is moved at once, and its calls take up to
+-- LONG times the budget: most of the time would else go into many short looks.
 local wide = math.max(most, math.min(most * WIDE, math.floor(length / PART)))
+local limit = wide > most and budget * LONG or budget
 
--- What is looked for: the first due entries, and the number of each.
-local due, number
--- What was found: where each of them is in the list, counted from 0; their numbers, in the list's order; and what else
--- is at the list's front, unless that is too much.
-local place, found, others
+local due_count = redis.call('ZCOUNT', KEYS[1], '-inf', string.format('%.3f', now / 1000))
+-- What is looked for: the first due entries, the number of each, about how long they are, and how many elements of that
+-- length are read at a time.
+local due, number, size, chunk_size = {}, {}, nil, nil
 
-local function look_for(count)
-    due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.3f', now / 1000), 'LIMIT', 0, count)
-    number = {}
-    for n, entry in ipairs(due) do
-        number[entry] = n
+local function read_due(count)
+    local function read(to)
+        for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], #due, to - 1)) do
+            due[#due + 1] = entry
+            number[entry] = #due
+        end
+    end
+    count = math.min(count, due_count)
+    if not size then
+        read(math.min(count, SLICE))
+        size = 0
+        for _, entry in ipairs(due) do
+            size = size + #entry / #due
+        end
+        chunk_size = math.max(1, math.min(CHUNK, math.floor(READ / size)))
+    end
+    count = math.min(count, math.floor(HELD / size))
+    if #due < count then
+        read(count)
     end
 end
 
--- Looks from `at` on: up to `stop`, as long as much is found there, or for half of the time. The other half is for what is to
--- be done; in a list so long that this would be very many looks, it takes the whole time. Returns the place that was reached,
--- and what ended it: that 'all' was found, that 'few' are left, the 'end' of the list, or the 'limit'.
-local function look(at, stop)
-    place, found, others = {}, {}, at == 0 and {} or nil
-    local share = wide > most and budget or budget / 4
-    local deadline = stop == math.huge and math.max(started + budget / 2, stopwatch() + share) or math.huge
-    while at < stop do
-        -- Entries offered in the order of their due times are the list's first.
-        local in_order = others and #others == 0
-        local size = in_order and math.min(#due - #found, CHUNK) or CHUNK
-        local chunk = redis.call('LRANGE', KEYS[2], at, math.min(at + size, stop) - 1)
-        for i = 1, #chunk do
-            local n = number[chunk[i]]
-            if n and not place[n] then
-                place[n] = at + i - 1
-                found[#found + 1] = n
-            elseif others then
-                others[#others + 1] = chunk[i]
-            end
+-- Where those that were found are in the list, counted from 0, by their numbers; these, in the list's order; and what else
+-- is at the list's front, if that is known.
+local place, found, others = {}, {}, nil
+
+-- Looks for them in the next elements; returns the place behind these, or nil at the list's end.
+local function look_through(at, count)
+    local chunk = redis.call('LRANGE', KEYS[2], at, at + count - 1)
+    for i = 1, #chunk do
+        local n = number[chunk[i]]
+        if n and not place[n] then
+            place[n] = at + i - 1
+            found[#found + 1] = n
+        elseif others then
+            others[#others + 1] = chunk[i]
         end
-        at = at + #chunk
+    end
+    return #chunk > 0 and at + #chunk or nil
+end
+
+-- Looks at the front, as long as due entries are dense there. Returns where that ended, and why: 'all' were found, or all but
+-- a 'few'; the 'end' of the list; they became 'sparse'; or the 'time'.
+local function look_at_front(time)
+    place, found, others = {}, {}, {}
+    local at = 0
+    while true do
+        -- Entries offered in the order of their due times are the list's first.
+        local in_order = #others == 0
+        local behind = look_through(at, in_order and math.min(chunk_size, #due - #found) or chunk_size)
+        at = behind or at
+        local is_sparse = #others > #found * DENSE + CHUNK
         if #found == #due then
             return at, 'all'
-        elseif #chunk == 0 then
+        elseif not behind then
             return at, 'end'
-        elseif in_order and #others > 0 and #due - #found <= FEW then
+        elseif (in_order and #others > 0 or is_sparse) and #due - #found <= FEW then
             return at, 'few'
-        elseif stopwatch() >= deadline then
-            return at, 'limit'
-        elseif others and #others > #found * DENSE + CHUNK then
-            others = nil
-            stop = stop == math.huge and stop or at
+        elseif is_sparse then
+            return at, 'sparse'
+        elseif spent() + #others / 2 >= time then
+            return at, 'time'
         end
     end
-    return at, 'limit'
 end
 
--- Whether the first ones are.
-local function are_found(count)
-    for n = 1, count do
-        if not place[n] then
-            return false
+-- Looks at what comes then. Returns where that ended, and why: 'all', 'end' or 'time'.
+local function look_on(at)
+    place, found, others = {}, {}, nil
+    while true do
+        local behind = look_through(at, chunk_size)
+        at = behind or at
+        -- To set an element, and to remove what is equal, the server walks from the nearer end, 8 KB at a step.
+        local distance = math.min(at, length - at)
+        local to_take_out = #found * (2 + distance * math.min(1, size / 8192) / 200) + distance / 50
+        if #found == #due then
+            return at, 'all'
+        elseif not behind then
+            return at, 'end'
+        elseif spent() + to_take_out >= limit * 0.8 then
+            return at, 'time'
         end
     end
-    return true
 end
 
 local function push_all(elements)
@@ -126,8 +165,8 @@ end
 
 local moved, quarantined = 0, 0
 
--- Moves entries until time is up, or as far as they were found. Those that were not are `absent` from the list, or are
--- `searched` for one by one. Returns how many are gone.
+-- Moves entries until time is up. Those that were not found are `absent` from the list, or `searched` for one by one, or
+-- else it ends there. Returns how many are gone.
 local function move(missing)
     local last, count = 0, math.min(#due, most)
     while last < count and (missing or place[last + 1]) do
@@ -136,7 +175,7 @@ local function move(missing)
         repeat
             last = last + 1
             local goes_on = missing == 'absent' or place[last] and place[last + 1]
-        until last == count or last == first + SLICE - 1 or not goes_on
+        until last == count or last == first + math.min(SLICE, chunk_size) - 1 or not goes_on
         for n = first, last do
             local payload = payload_of(due[n])
             if payload then
@@ -157,14 +196,14 @@ local function move(missing)
             redis.call('LREM', KEYS[2], 1, due[first])
         end
         moved, quarantined = moved + #payloads, quarantined + #malformed / 2
-        if stopwatch() >= started + budget then
+        if spent() >= budget then
             break
         end
     end
     return last
 end
 
--- Brings what was found to the list's front, but for the first ones, which are gone.
+-- Brings what was found and is not gone to the list's front.
 local function bring_to_front(gone)
     local left = {}
     for n = #due, gone + 1, -1 do
@@ -173,50 +212,70 @@ local function bring_to_front(gone)
         end
     end
     push_all(left)
+    if ttl > 0 then
+        -- The list may have been empty in between.
+        redis.call('PEXPIRE', KEYS[2], ttl)
+    end
 end
 
-look_for(cursor == 0 and most or cursor > 0 and wide or math.min(-cursor, wide))
-local next_cursor = 0
-if #due > 0 then
-    redis.call('LLEN', KEYS[3]) -- the types; those of the others are known by now
-    redis.call('LLEN', KEYS[4])
-    local at, ended, is_front, missing
-    if cursor < 0 then
-        at, ended = look(0, #due)
-        if #found * 2 < #due then
-            -- Others have moved what was at the front, or it is not in the list at all: a few, and then anew.
-            look_for(FEW)
-            at, ended = look(0, FEW)
-        end
-        missing = 'searched'
-    else
-        if cursor == 0 and #due == most and most < wide then
-            at, ended = look(0, most)
-            is_front = ended ~= 'limit' or are_found(FEW)
-            if not is_front then
-                look_for(wide)
-            end
-        end
-        if not is_front then
-            at, ended = look(cursor, math.huge)
-        end
-        missing = ended == 'few' and 'searched' or cursor == 0 and ended == 'end' and 'absent' or nil
-    end
+local function move_what_was_found(at, missing)
     take_out(at)
     local gone = move(missing)
     bring_to_front(gone)
-    if cursor < 0 then
-        next_cursor = ended == 'all' and 0 or math.max(gone - #due, -most)
-    elseif ended == 'limit' and not is_front then
-        next_cursor = at - gone
-    elseif ended == 'end' and cursor > 0 then
-        next_cursor = gone - #due
+    return gone
+end
+
+-- Goes on with a pass. This and the next two return the cursor.
+local function go_on(from)
+    read_due(wide)
+    local at, ended = look_on(from)
+    local gone = move_what_was_found(at, from == 0 and ended == 'end' and 'absent' or nil)
+    if ended == 'time' then
+        return at - gone
     end
+    return ended == 'end' and from > 0 and gone - #due or 0
+end
+
+local function begin()
+    read_due(most)
+    local at, ended = look_at_front(budget / 2)
+    if ended == 'sparse' then
+        return go_on(0)
+    end
+    local ahead = 0
+    while place[ahead + 1] do
+        ahead = ahead + 1
+    end
+    local gone = move_what_was_found(at, ended == 'few' and 'searched' or ended == 'end' and 'absent' or nil)
+    -- Unless most of what was found are the first ones, these are farther behind.
+    return ended == 'time' and (gone == 0 or ahead * 2 < #found) and at - gone or 0
+end
+
+-- Moves what a pass has brought to the front. What is not there it has not found.
+local function fetch()
+    read_due(most)
+    local at, ended = look_at_front(limit)
+    if ended ~= 'all' and #found * 2 < #due then
+        -- Others have moved it, or it is not in the list at all: a few, and then anew.
+        for n = #due, FEW + 1, -1 do
+            due[n] = nil
+        end
+        place, found = {}, {}
+        move('searched')
+        return 0
+    end
+    return math.min(0, cursor + move_what_was_found(at, 'searched'))
+end
+
+if due_count > 0 then
+    redis.call('LLEN', KEYS[3]) -- the types; those of the others are known by now
+    redis.call('LLEN', KEYS[4])
+    cursor = cursor < 0 and fetch() or cursor > 0 and go_on(cursor) or begin()
 end
 
 local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-if #due > 0 then
+if due_count > 0 then
     -- So that the others need not look. A user without the right to publish has moved all the same.
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
-return {moved, quarantined, head or false, now, next_cursor}
+return {moved, quarantined, head or false, now, due_count > 0 and cursor or 0}
