@@ -134,9 +134,22 @@ fn decimal(value: &BigDecimal, out: &mut Encoder<&mut Vec<u8>>) -> Written {
     begin(out.array(2))?;
     begin(out.i64(-i64::from(value.scale())))?;
     match value.unscaled().to_i128().map(i64::try_from) {
-        Some(Ok(unscaled)) => begin(out.i64(unscaled)),
+        Some(Ok(unscaled)) => match i32::try_from(unscaled) {
+            Ok(unscaled) => begin(out.i32(unscaled)),
+            Err(_) => {
+                long(unscaled, out.writer_mut());
+                Ok(())
+            }
+        },
         _ => big(value.unscaled(), out),
     }
+}
+
+/// In 8 bytes, as Jackson writes the digits of a decimal even where 4 would do.
+fn long(value: i64, out: &mut Vec<u8>) {
+    let (head, argument) = if value < 0 { (0x3b, !value) } else { (0x1b, value) };
+    out.push(head);
+    out.extend(argument.to_be_bytes());
 }
 
 struct Input<'a>(Decoder<'a>);

@@ -6,6 +6,7 @@ use super::cbor::Cbor;
 use super::json::Json;
 use super::msgpack::MsgPack;
 use super::node::{Format, Is, Node};
+use crate::codec::java::BigDecimal;
 
 fn payloads(file: &str) -> Vec<(String, Vec<u8>)> {
     let path = format!("{}/tests/vectors/{file}-jackson.tsv", env!("CARGO_MANIFEST_DIR"));
@@ -137,6 +138,19 @@ fn numbers_of_redisson() {
         ("-0.5", "-0.5", "c4822024", Some("cbbfe0000000000000")),
         ("0", "0", "c4820000", Some("00")),
         ("0.1", "0.1", "c4822001", Some("cb3fb999999999999a")),
+        ("2147483647", "2147483647", "c482001a7fffffff", Some("ce7fffffff")),
+        ("2147483648", "2147483648", "c482001b0000000080000000", Some("ce80000000")),
+        ("-2147483648", "-2147483648", "c482003a7fffffff", Some("d280000000")),
+        ("-21474836.49", "-21474836.49", "c482213b0000000080000000", Some("cbc1747ae147d70a3d")),
+        // Beyond 64 bits it is a double, if one prints the same digits.
+        ("1E+25", "10000000000000000000000000", "c482181901", Some("cb45208b2a2c280291")),
+        (
+            "-100000000000000000000",
+            "-100000000000000000000",
+            "c48200c349056bc75e2d63100000",
+            Some("cbc415af1d78b58c40"),
+        ),
+        ("100000000000000000001", "100000000000000000001", "c48200c249056bc75e2d63100001", None),
         ("-12345678901234567890.1", "-12345678901234567890.1", "c48220c34906b14e9f812f366c35", None),
         (
             "123456789012345678901234567890.5",
@@ -170,6 +184,8 @@ fn numbers_of_redisson() {
     let zeros = format!("0.{}1", "0".repeat(399));
     assert_eq!(written::<Json>(&decimal("1E-400")), zeros.as_bytes());
     assert!(Json::write(&decimal("1E+12000"), &mut Vec::new()).is_err());
+    let last = Node::from(Is::Decimal(Box::new(BigDecimal::new(5, i32::MIN))));
+    assert!(MsgPack::write(&last, &mut Vec::new()).is_err());
 }
 
 /// Jackson cuts long text into pieces, and never a surrogate pair.
