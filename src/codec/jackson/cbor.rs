@@ -154,24 +154,31 @@ fn long(value: i64, out: &mut Vec<u8>) {
 
 struct Input<'a>(Decoder<'a>);
 
-/// What minicbor says, where it says it.
-fn broken(error: Error) -> CodecError {
-    CodecError::new(format!("expected CBOR: {error}"))
-}
-
 impl<'a> Input<'a> {
+    /// What minicbor says, and where; it leaves out where the end is.
+    fn broken(&self) -> impl Fn(Error) -> CodecError + use<> {
+        let (at, end) = (self.0.position(), self.0.input().len());
+        move |error| match error.is_end_of_input() {
+            true => wrong(end, "more CBOR", "the end"),
+            false => CodecError::new(format!(
+                "expected CBOR at offset {}: {error}",
+                error.position().unwrap_or(at)
+            )),
+        }
+    }
+
     fn peek(&self) -> Result<Type, CodecError> {
-        self.0.datatype().map_err(broken)
+        self.0.datatype().map_err(self.broken())
     }
 
     fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
         let start = self.0.position();
         let is = match self.peek()? {
-            Type::Null => self.0.null().map(|()| Is::Null).map_err(broken)?,
-            Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(broken)?,
-            Type::Bool => Is::Bool(self.0.bool().map_err(broken)?),
-            Type::F32 => Is::Float(self.0.f32().map_err(broken)?),
-            Type::F64 => Is::Double(self.0.f64().map_err(broken)?),
+            Type::Null => self.0.null().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Bool => Is::Bool(self.0.bool().map_err(self.broken())?),
+            Type::F32 => Is::Float(self.0.f32().map_err(self.broken())?),
+            Type::F64 => Is::Double(self.0.f64().map_err(self.broken())?),
             Type::Bytes | Type::BytesIndef => Is::Bytes(self.bytes()?),
             Type::String | Type::StringIndef => Is::Text(self.text()?),
             Type::Array | Type::ArrayIndef => self.array(depth)?,
@@ -182,7 +189,7 @@ impl<'a> Input<'a> {
                 return Err(wrong(start, "a value", "a kind that Jackson does not write"));
             }
             _ => {
-                let number = i128::from(self.0.int().map_err(broken)?);
+                let number = i128::from(self.0.int().map_err(self.broken())?);
                 i64::try_from(number).map_or_else(|_| Is::Big(number.into()), Is::Int)
             }
         };
@@ -191,22 +198,24 @@ impl<'a> Input<'a> {
 
     fn bytes(&mut self) -> Result<Cow<'a, [u8]>, CodecError> {
         if self.peek()? == Type::Bytes {
-            return self.0.bytes().map(Cow::Borrowed).map_err(broken);
+            return self.0.bytes().map(Cow::Borrowed).map_err(self.broken());
         }
         let mut all = Vec::new();
-        for piece in self.0.bytes_iter().map_err(broken)? {
-            all.extend_from_slice(piece.map_err(broken)?);
+        let broken = self.broken();
+        for piece in self.0.bytes_iter().map_err(&broken)? {
+            all.extend_from_slice(piece.map_err(&broken)?);
         }
         Ok(Cow::Owned(all))
     }
 
     fn text(&mut self) -> Result<Cow<'a, str>, CodecError> {
         if self.peek()? == Type::String {
-            return self.0.str().map(Cow::Borrowed).map_err(broken);
+            return self.0.str().map(Cow::Borrowed).map_err(self.broken());
         }
         let mut all = String::new();
-        for piece in self.0.str_iter().map_err(broken)? {
-            all.push_str(piece.map_err(broken)?);
+        let broken = self.broken();
+        for piece in self.0.str_iter().map_err(&broken)? {
+            all.push_str(piece.map_err(&broken)?);
         }
         Ok(Cow::Owned(all))
     }
@@ -232,7 +241,7 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(self.0.position()));
         }
-        let announced = self.0.array().map_err(broken)?;
+        let announced = self.0.array().map_err(self.broken())?;
         let (mut left, mut values) = (announced, Vec::new());
         while self.more(&mut left)? {
             values.push(self.value(depth + 1)?);
@@ -244,7 +253,7 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(self.0.position()));
         }
-        let mut left = self.0.map().map_err(broken)?;
+        let mut left = self.0.map().map_err(self.broken())?;
         let mut entries = Vec::new();
         while self.more(&mut left)? {
             let start = self.0.position();
@@ -262,7 +271,7 @@ impl<'a> Input<'a> {
 
     fn tagged(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
         let start = self.0.position();
-        let tag = self.0.tag().map_err(broken)?;
+        let tag = self.0.tag().map_err(self.broken())?;
         let inside = self.0.position();
         match IanaTag::try_from(tag) {
             Ok(tag @ (IanaTag::PosBignum | IanaTag::NegBignum)) if self.bytes_follow()? => {
@@ -279,7 +288,8 @@ impl<'a> Input<'a> {
             }
             Ok(IanaTag::Decimal) => {
                 // Of values that hold none, so that this goes no deeper.
-                let pair = if self.peek()? == Type::Array { self.0.array().map_err(broken)? } else { None };
+                let pair =
+                    if self.peek()? == Type::Array { self.0.array().map_err(self.broken())? } else { None };
                 let scale = match pair {
                     Some(2) => self.0.i32().ok().and_then(i32::checked_neg),
                     _ => None,
@@ -288,7 +298,7 @@ impl<'a> Input<'a> {
                 let scale = scale.ok_or_else(wrong)?;
                 let unscaled = match self.peek()? {
                     Type::Tag if depth < MAX_DEPTH => self.tagged(MAX_DEPTH)?,
-                    _ => Is::Int(self.0.i64().map_err(broken)?),
+                    _ => Is::Int(self.0.i64().map_err(self.broken())?),
                 };
                 match unscaled {
                     Is::Int(unscaled) => Ok(Is::Decimal(Box::new(BigDecimal::new(unscaled, scale)))),

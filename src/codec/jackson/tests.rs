@@ -6,6 +6,7 @@ use super::cbor::Cbor;
 use super::json::Json;
 use super::msgpack::MsgPack;
 use super::node::{Format, Is, Node};
+use crate::codec::CodecError;
 use crate::codec::java::BigDecimal;
 
 fn payloads(file: &str) -> Vec<(String, Vec<u8>)> {
@@ -25,6 +26,12 @@ fn written<F: Format>(node: &Node<'_>) -> Vec<u8> {
     out
 }
 
+#[track_caller]
+fn says_where(error: &CodecError) {
+    let error = error.to_string();
+    assert!(error.contains("expected ") && error.contains(" at offset "), "{error}");
+}
+
 fn check<F: Format>(file: &str) {
     let rows = payloads(file);
     assert!(rows.len() > 200);
@@ -33,13 +40,17 @@ fn check<F: Format>(file: &str) {
         assert_eq!(written::<F>(&node), payload, "{file} {name}");
         // A value that is cut is none, but for a number of JSON.
         for end in 0..payload.len() {
-            let cut = F::read(&payload[..end]);
-            assert!(cut.is_err() || matches!(cut.unwrap().is, Is::Int(_) | Is::Number(_)), "{name} {end}");
+            match F::read(&payload[..end]) {
+                Ok(cut) => assert!(matches!(cut.is, Is::Int(_) | Is::Number(_)), "{name} {end}"),
+                Err(error) => says_where(&error),
+            }
         }
         for bit in 0..payload.len().min(200) * 8 {
             let mut payload = payload.clone();
             payload[bit / 8] ^= 1 << (bit % 8);
-            let _ = F::read(&payload);
+            if let Err(error) = F::read(&payload) {
+                says_where(&error);
+            }
         }
     }
 }
@@ -98,7 +109,7 @@ fn deep_nesting_is_refused() {
     refused::<Json>(&b"{\"a\":".repeat(100_000), "expected at most 127 levels, found more at offset 635");
     refused::<Cbor>(&b"\x9f".repeat(100_000), "expected at most 127 levels, found more at offset 127");
     refused::<Cbor>(&b"\xbf\x60".repeat(100_000), "expected at most 127 levels, found more at offset 254");
-    refused::<Cbor>(&b"\xc4\x82\x00".repeat(100_000), "expected CBOR: ");
+    refused::<Cbor>(&b"\xc4\x82\x00".repeat(100_000), "expected CBOR at offset 6: ");
     refused::<MsgPack>(&b"\x91".repeat(100_000), "expected at most 127 levels, found more at offset 127");
     refused::<MsgPack>(&b"\x81\xa0".repeat(100_000), "expected at most 127 levels, found more at offset 254");
 }
@@ -112,7 +123,7 @@ fn lengths_that_nothing_is_behind() {
         b"\x5b\x00\x00\x00\xff\xff\xff\xff\xffa",
         b"\x7f\x7b\xff\xff\xff\xff\xff\xff\xff\xffa",
     ] {
-        refused::<Cbor>(payload, "");
+        refused::<Cbor>(payload, &format!("expected more CBOR at offset {}, found the end", payload.len()));
     }
     for payload in [
         &b"\xdd\xff\xff\xff\xff\x01"[..],
