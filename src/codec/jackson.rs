@@ -30,26 +30,7 @@ use serde::de::DeserializeOwned;
 
 use self::node::Format;
 use super::java::shape::Shape;
-use super::{Codec, CodecError};
-
-/// A codec that reads a payload whatever the classes in it are called: what `with_any_class` returns.
-///
-/// # Examples
-/// ```
-/// use redelay::codec::{self, Codec};
-///
-/// # #[cfg(feature = "json-jackson")]
-/// # {
-/// let list = br#"["com.acme.MyList",["a"]]"#;
-/// let error = Codec::<Vec<String>>::decode(&codec::JsonJackson, list).unwrap_err();
-/// assert!(error.to_string().ends_with("expected the class `java.util.ArrayList`, found `com.acme.MyList` at offset 1"));
-/// let texts: Vec<String> = codec::JsonJackson.with_any_class().decode(list)?;
-/// assert_eq!(texts, ["a"]);
-/// # }
-/// # Ok::<(), codec::CodecError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AnyClass<C>(C);
+use super::{AnyClass, Codec, CodecError};
 
 macro_rules! codec {
     ($(#[$doc:meta])* $name:ident $feature:literal $format:path) => {
