@@ -123,7 +123,7 @@ codec! {
     /// CBOR with Java's classes in it, as Redisson's `CborJacksonCodec` reads and writes it, to the byte.
     ///
     /// All that is said of [`JsonJackson`](crate::codec#codecs) holds: the values are the same, only that bytes are bytes
-    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Long` are numbers.
+    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Integer` or `Long` are numbers.
     ///
     /// # Errors
     /// As for `JsonJackson`. Half floats, simple values and other tags than those of numbers are refused.

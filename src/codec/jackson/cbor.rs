@@ -64,7 +64,7 @@ fn write(node: &Node<'_>, out: &mut Encoder<&mut Vec<u8>>) -> Written {
             for (key, value) in entries {
                 match key {
                     Key::Text(key) => text(key, out)?,
-                    Key::Long(key) => begin(out.i64(*key))?,
+                    Key::Number(key) => begin(out.i64(*key))?,
                 }
                 write(value, out)?;
             }
@@ -260,7 +260,7 @@ impl<'a> Input<'a> {
             let key = match self.peek()? {
                 Type::String | Type::StringIndef => Key::Text(self.text()?),
                 _ => match self.0.int().map(i128::from).map(i64::try_from) {
-                    Ok(Ok(key)) => Key::Long(key),
+                    Ok(Ok(key)) => Key::Number(key),
                     _ => return Err(wrong(start, "the name of a property", "something else")),
                 },
             };

@@ -77,11 +77,11 @@ impl Serializer for OneKey {
     }
 
     fn serialize_i32(self, value: i32) -> Result<Key<'static>, Failure> {
-        key(value)
+        self.serialize_i64(value.into())
     }
 
     fn serialize_i64(self, value: i64) -> Result<Key<'static>, Failure> {
-        Ok(Key::Long(value))
+        Ok(Key::Number(value))
     }
 
     fn serialize_u16(self, value: u16) -> Result<Key<'static>, Failure> {
