@@ -20,6 +20,8 @@ const CLASS: &str = "@class";
 trait Java:
     Codec<Value>
     + Codec<Order>
+    + Codec<Address>
+    + Codec<Line>
     + Codec<RefundEvent>
     + Codec<Envelope>
     + Codec<Ledger>
@@ -34,6 +36,8 @@ trait Java:
 impl<C> Java for C where
     C: Codec<Value>
         + Codec<Order>
+        + Codec<Address>
+        + Codec<Line>
         + Codec<RefundEvent>
         + Codec<Envelope>
         + Codec<Ledger>
@@ -50,6 +54,8 @@ macro_rules! by_class {
     ($class:expr, $function:ident($($argument:expr),*)) => {
         match $class {
             "com.acme.Zoo$Order" => Some($function::<Order, C>($($argument),*)),
+            "com.acme.Zoo$Address" => Some($function::<Address, C>($($argument),*)),
+            "com.acme.Zoo$Line" => Some($function::<Line, C>($($argument),*)),
             "com.acme.Zoo$RefundEvent" => Some($function::<RefundEvent, C>($($argument),*)),
             "com.acme.Zoo$Envelope" => Some($function::<Envelope, C>($($argument),*)),
             "com.acme.Zoo$Ledger" => Some($function::<Ledger, C>($($argument),*)),
@@ -63,8 +69,10 @@ macro_rules! by_class {
     };
 }
 
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 11] = [
     "com.acme.Zoo$Order",
+    "com.acme.Zoo$Address",
+    "com.acme.Zoo$Line",
     "com.acme.Zoo$RefundEvent",
     "com.acme.Zoo$Envelope",
     "com.acme.Zoo$Ledger",

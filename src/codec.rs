@@ -16,6 +16,13 @@
 //!
 //! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
 
+#[cfg(any(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
+mod any_class;
 #[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
 mod compressed;
 #[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
@@ -36,6 +43,13 @@ mod msgpack;
 mod number;
 mod text;
 
+#[cfg(any(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson"
+))]
+pub use any_class::AnyClass;
 #[cfg(any(feature = "lz4", feature = "snappy", feature = "zstd"))]
 pub use compressed::Limited;
 #[cfg(feature = "lz4")]
@@ -44,8 +58,6 @@ pub use compressed::Lz4V2;
 pub use compressed::SnappyV2;
 #[cfg(feature = "zstd")]
 pub use compressed::ZStd;
-#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
-pub use jackson::AnyClass;
 #[cfg(feature = "cbor-jackson")]
 pub use jackson::CborJackson;
 #[cfg(feature = "json-jackson")]

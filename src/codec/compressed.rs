@@ -72,7 +72,9 @@ fn over_limit(format: &str, limit: usize, found: impl std::fmt::Display) -> Code
 fn split_length<'a>(format: &str, payload: &'a [u8], limit: usize) -> Result<(usize, &'a [u8]), CodecError> {
     let Some((length, rest)) = payload.split_first_chunk() else {
         let found = payload.len();
-        return Err(CodecError::new(format!("expected 4 bytes of length and {format}, found {found} bytes")));
+        return Err(CodecError::new(format!(
+            "expected 4 bytes of length at offset 0 and {format}, found {found} bytes"
+        )));
     };
     let length = i32::from_be_bytes(*length);
     match usize::try_from(length) {

@@ -30,26 +30,7 @@ use serde::de::DeserializeOwned;
 
 use self::node::Format;
 use super::java::shape::Shape;
-use super::{Codec, CodecError};
-
-/// A codec that reads a payload whatever the classes in it are called: what `with_any_class` returns.
-///
-/// # Examples
-/// ```
-/// use redelay::codec::{self, Codec};
-///
-/// # #[cfg(feature = "json-jackson")]
-/// # {
-/// let list = br#"["com.acme.MyList",["a"]]"#;
-/// let error = Codec::<Vec<String>>::decode(&codec::JsonJackson, list).unwrap_err();
-/// assert!(error.to_string().ends_with("expected the class `java.util.ArrayList`, found `com.acme.MyList` at offset 1"));
-/// let texts: Vec<String> = codec::JsonJackson.with_any_class().decode(list)?;
-/// assert_eq!(texts, ["a"]);
-/// # }
-/// # Ok::<(), codec::CodecError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AnyClass<C>(C);
+use super::{AnyClass, Codec, CodecError};
 
 macro_rules! codec {
     ($(#[$doc:meta])* $name:ident $feature:literal $format:path) => {
@@ -142,7 +123,7 @@ codec! {
     /// CBOR with Java's classes in it, as Redisson's `CborJacksonCodec` reads and writes it, to the byte.
     ///
     /// All that is said of [`JsonJackson`](crate::codec#codecs) holds: the values are the same, only that bytes are bytes
-    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Long` are numbers.
+    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Integer` or `Long` are numbers.
     ///
     /// # Errors
     /// As for `JsonJackson`. Half floats, simple values and other tags than those of numbers are refused.

@@ -27,7 +27,7 @@ use write::Plan;
 
 use super::java::shape::Shape;
 use super::text::without_values;
-use super::{Codec, CodecError};
+use super::{AnyClass, Codec, CodecError};
 
 pub use super::java::Value;
 
@@ -108,14 +108,10 @@ impl Kryo5 {
     /// # Ok::<(), codec::CodecError>(())
     /// ```
     #[must_use]
-    pub fn with_any_class(self) -> AnyClass {
-        AnyClass(())
+    pub fn with_any_class(self) -> AnyClass<Self> {
+        AnyClass(self)
     }
 }
-
-/// [`Kryo5`] without its check of class names: [`Kryo5::with_any_class`].
-#[derive(Clone, Copy, Debug)]
-pub struct AnyClass(());
 
 impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Kryo5 {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
@@ -127,9 +123,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for Kryo5 {
     }
 }
 
-impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass {
+impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass<Kryo5> {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        encode(value)
+        self.0.encode(value)
     }
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {

@@ -44,7 +44,11 @@ fn every_truncation_and_bit_flip() {
         let rows = [rows(&format!("{file}-string")), rows(&format!("{file}-kryo5"))].concat();
         for Row { payload, name, .. } in rows.into_iter().filter(|row| row.payload.len() < 500) {
             for end in 0..payload.len() {
-                assert!(blobs.decode(&payload[..end]).is_err(), "{file} {name} cut to {end}");
+                let error = error(blobs.decode(&payload[..end]));
+                assert!(
+                    error.contains("expected") && error.contains("offset"),
+                    "{file} {name} to {end}: {error}"
+                );
             }
             for bit in 0..payload.len() * 8 {
                 let mut payload = payload.clone();
@@ -59,21 +63,21 @@ fn every_truncation_and_bit_flip() {
 #[test]
 fn lengths_that_nothing_is_behind() {
     let lz4 = |payload: &[u8]| error(Lz4V2(codec::Bytes).decode(payload) as Result<Vec<u8>, _>);
-    assert_eq!(lz4(b"\0\0"), "expected 4 bytes of length and LZ4, found 2 bytes");
+    assert_eq!(lz4(b"\0\0"), "expected 4 bytes of length at offset 0 and LZ4, found 2 bytes");
     assert_eq!(
         lz4(b"\x80\0\0\0\x10a"),
         "expected at most 67108864 bytes behind LZ4, found -2147483648 announced at offset 0"
     );
     assert_eq!(
         lz4(b"\x03\0\0\0\x10a"),
-        "expected an LZ4 block of 50331648 bytes, found 2 bytes, which cannot hold as many"
+        "expected an LZ4 block of 50331648 bytes at offset 4, found 2 bytes, which cannot hold as many"
     );
     assert_eq!(lz4(b"\0\0\0\x02\x10a"), "expected 2 bytes behind LZ4, as announced at offset 0, found 1");
     let snappy = |payload: &[u8]| error(SnappyV2(codec::Bytes).decode(payload) as Result<Vec<u8>, _>);
-    assert_eq!(snappy(b""), "expected one Snappy block, found 0 bytes");
+    assert_eq!(snappy(b""), "expected one Snappy block at offset 0, found 0 bytes");
     assert_eq!(
         snappy(b"\x80\x80\x80\x10\0a"),
-        "expected a Snappy block of 33554432 bytes, found 6 bytes, which cannot hold as many"
+        "expected a Snappy block of 33554432 bytes at offset 0, found 6 bytes, which cannot hold as many"
     );
     let zstd = |payload: &[u8]| error(ZStd(codec::Bytes).decode(payload) as Result<Vec<u8>, _>);
     assert!(zstd(b"\x03\0\0\0\x28\xb5\x2f\xfd").starts_with("expected one Zstandard frame at offset 4: "));

@@ -424,6 +424,41 @@ fn what_is_not_written() {
     assert!(said(JsonJackson.encode(&0xd83du16)).contains("half of a surrogate pair"));
 }
 
+/// As Redisson 4.7.0 writes a `LinkedHashMap` with one key: those of `Integer` and `Long` are numbers in CBOR.
+#[test]
+fn keys_of_maps() {
+    use java::{BigDecimal, BigInteger};
+    let one = |key: Value| {
+        let Value::Map(mut map) = Value::map([("", Value::Integer(1))]) else { unreachable!("a map") };
+        map.entries[0].0 = key;
+        Value::Map(map)
+    };
+    for (key, text, number) in [
+        (Value::Float(1.5), "1.5", None),
+        (Value::Float(f32::NAN), "NaN", None),
+        (Value::Double(1.0), "1.0", None),
+        (Value::BigInteger(BigInteger::from(5)), "5", None),
+        (Value::BigDecimal(BigDecimal::new(150, 2)), "1.50", None),
+        (Value::BigDecimal(BigDecimal::new(1, -3)), "1E+3", None),
+        (Value::Short(3), "3", None),
+        (Value::Character(65), "A", None),
+        (Value::Integer(5), "5", Some(5)),
+        (Value::Long(7), "7", Some(7)),
+    ] {
+        let map = one(key);
+        let json = format!("{{\"@class\":\"java.util.LinkedHashMap\",\"{text}\":1}}");
+        assert_eq!(String::from_utf8(JsonJackson.encode(&map).unwrap()).unwrap(), json);
+        let key =
+            number.map_or([&[0x60 + text.len() as u8], text.as_bytes()].concat(), |number| vec![number]);
+        let cbor = [&b"\xbff@classwjava.util.LinkedHashMap"[..], &key, b"\x01\xff"].concat();
+        assert_eq!(CborJackson.encode(&map).unwrap(), cbor, "{map}");
+    }
+    let map = BTreeMap::from([(-1, 5i64)]);
+    let cbor = b"\xbff@classqjava.util.HashMap\x20\x9fnjava.lang.Long\x05\xff\xff";
+    assert_eq!(CborJackson.encode(&map).unwrap(), cbor);
+    assert_eq!(Codec::<BTreeMap<i32, i64>>::decode(&CborJackson, cbor).unwrap(), map);
+}
+
 /// A type that nests as deep as one likes.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Chain")]

@@ -78,7 +78,7 @@ fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     // No byte of a block stands for more than 255, so that nothing is allocated which the block cannot fill.
     if length / 255 > block.len() {
         return Err(CodecError::new(format!(
-            "expected an LZ4 block of {length} bytes, found {} bytes, which cannot hold as many",
+            "expected an LZ4 block of {length} bytes at offset 4, found {} bytes, which cannot hold as many",
             block.len()
         )));
     }

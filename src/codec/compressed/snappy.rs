@@ -71,10 +71,10 @@ fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
 }
 
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
-    let wrong = |error| CodecError::new(format!("expected one Snappy block: {error}"));
+    let wrong = |error| CodecError::new(format!("expected one Snappy block at offset 0: {error}"));
     // It takes the empty payload for an empty block, which has a length of 0 in front.
     if payload.is_empty() {
-        return Err(CodecError::new("expected one Snappy block, found 0 bytes"));
+        return Err(CodecError::new("expected one Snappy block at offset 0, found 0 bytes"));
     }
     let length = snap::raw::decompress_len(payload).map_err(wrong)?;
     if length > limit {
@@ -83,7 +83,7 @@ fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     // Three bytes stand for 64 at most, so that nothing is allocated which the block cannot fill.
     if length / 22 > payload.len() {
         return Err(CodecError::new(format!(
-            "expected a Snappy block of {length} bytes, found {} bytes, which cannot hold as many",
+            "expected a Snappy block of {length} bytes at offset 0, found {} bytes, which cannot hold as many",
             payload.len()
         )));
     }

@@ -64,7 +64,7 @@ fn write(node: &Node<'_>, out: &mut Encoder<&mut Vec<u8>>) -> Written {
             for (key, value) in entries {
                 match key {
                     Key::Text(key) => text(key, out)?,
-                    Key::Long(key) => begin(out.i64(*key))?,
+                    Key::Number(key) => begin(out.i64(*key))?,
                 }
                 write(value, out)?;
             }
@@ -134,31 +134,51 @@ fn decimal(value: &BigDecimal, out: &mut Encoder<&mut Vec<u8>>) -> Written {
     begin(out.array(2))?;
     begin(out.i64(-i64::from(value.scale())))?;
     match value.unscaled().to_i128().map(i64::try_from) {
-        Some(Ok(unscaled)) => begin(out.i64(unscaled)),
+        Some(Ok(unscaled)) => match i32::try_from(unscaled) {
+            Ok(unscaled) => begin(out.i32(unscaled)),
+            Err(_) => {
+                long(unscaled, out.writer_mut());
+                Ok(())
+            }
+        },
         _ => big(value.unscaled(), out),
     }
 }
 
-struct Input<'a>(Decoder<'a>);
-
-/// What minicbor says, where it says it.
-fn broken(error: Error) -> CodecError {
-    CodecError::new(format!("expected CBOR: {error}"))
+/// In 8 bytes, as Jackson writes the digits of a decimal even where 4 would do.
+fn long(value: i64, out: &mut Vec<u8>) {
+    let (head, argument) = if value < 0 { (0x3b, !value) } else { (0x1b, value) };
+    out.push(head);
+    out.extend(argument.to_be_bytes());
 }
 
+struct Input<'a>(Decoder<'a>);
+
 impl<'a> Input<'a> {
+    /// What minicbor says, and where; it leaves out where the end is.
+    fn broken(&self) -> impl Fn(Error) -> CodecError + use<> {
+        let (at, end) = (self.0.position(), self.0.input().len());
+        move |error| match error.is_end_of_input() {
+            true => wrong(end, "more CBOR", "the end"),
+            false => CodecError::new(format!(
+                "expected CBOR at offset {}: {error}",
+                error.position().unwrap_or(at)
+            )),
+        }
+    }
+
     fn peek(&self) -> Result<Type, CodecError> {
-        self.0.datatype().map_err(broken)
+        self.0.datatype().map_err(self.broken())
     }
 
     fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
         let start = self.0.position();
         let is = match self.peek()? {
-            Type::Null => self.0.null().map(|()| Is::Null).map_err(broken)?,
-            Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(broken)?,
-            Type::Bool => Is::Bool(self.0.bool().map_err(broken)?),
-            Type::F32 => Is::Float(self.0.f32().map_err(broken)?),
-            Type::F64 => Is::Double(self.0.f64().map_err(broken)?),
+            Type::Null => self.0.null().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Bool => Is::Bool(self.0.bool().map_err(self.broken())?),
+            Type::F32 => Is::Float(self.0.f32().map_err(self.broken())?),
+            Type::F64 => Is::Double(self.0.f64().map_err(self.broken())?),
             Type::Bytes | Type::BytesIndef => Is::Bytes(self.bytes()?),
             Type::String | Type::StringIndef => Is::Text(self.text()?),
             Type::Array | Type::ArrayIndef => self.array(depth)?,
@@ -169,7 +189,7 @@ impl<'a> Input<'a> {
                 return Err(wrong(start, "a value", "a kind that Jackson does not write"));
             }
             _ => {
-                let number = i128::from(self.0.int().map_err(broken)?);
+                let number = i128::from(self.0.int().map_err(self.broken())?);
                 i64::try_from(number).map_or_else(|_| Is::Big(number.into()), Is::Int)
             }
         };
@@ -178,22 +198,24 @@ impl<'a> Input<'a> {
 
     fn bytes(&mut self) -> Result<Cow<'a, [u8]>, CodecError> {
         if self.peek()? == Type::Bytes {
-            return self.0.bytes().map(Cow::Borrowed).map_err(broken);
+            return self.0.bytes().map(Cow::Borrowed).map_err(self.broken());
         }
         let mut all = Vec::new();
-        for piece in self.0.bytes_iter().map_err(broken)? {
-            all.extend_from_slice(piece.map_err(broken)?);
+        let broken = self.broken();
+        for piece in self.0.bytes_iter().map_err(&broken)? {
+            all.extend_from_slice(piece.map_err(&broken)?);
         }
         Ok(Cow::Owned(all))
     }
 
     fn text(&mut self) -> Result<Cow<'a, str>, CodecError> {
         if self.peek()? == Type::String {
-            return self.0.str().map(Cow::Borrowed).map_err(broken);
+            return self.0.str().map(Cow::Borrowed).map_err(self.broken());
         }
         let mut all = String::new();
-        for piece in self.0.str_iter().map_err(broken)? {
-            all.push_str(piece.map_err(broken)?);
+        let broken = self.broken();
+        for piece in self.0.str_iter().map_err(&broken)? {
+            all.push_str(piece.map_err(&broken)?);
         }
         Ok(Cow::Owned(all))
     }
@@ -219,7 +241,7 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(self.0.position()));
         }
-        let announced = self.0.array().map_err(broken)?;
+        let announced = self.0.array().map_err(self.broken())?;
         let (mut left, mut values) = (announced, Vec::new());
         while self.more(&mut left)? {
             values.push(self.value(depth + 1)?);
@@ -231,14 +253,14 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(self.0.position()));
         }
-        let mut left = self.0.map().map_err(broken)?;
+        let mut left = self.0.map().map_err(self.broken())?;
         let mut entries = Vec::new();
         while self.more(&mut left)? {
             let start = self.0.position();
             let key = match self.peek()? {
                 Type::String | Type::StringIndef => Key::Text(self.text()?),
                 _ => match self.0.int().map(i128::from).map(i64::try_from) {
-                    Ok(Ok(key)) => Key::Long(key),
+                    Ok(Ok(key)) => Key::Number(key),
                     _ => return Err(wrong(start, "the name of a property", "something else")),
                 },
             };
@@ -249,7 +271,7 @@ impl<'a> Input<'a> {
 
     fn tagged(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
         let start = self.0.position();
-        let tag = self.0.tag().map_err(broken)?;
+        let tag = self.0.tag().map_err(self.broken())?;
         let inside = self.0.position();
         match IanaTag::try_from(tag) {
             Ok(tag @ (IanaTag::PosBignum | IanaTag::NegBignum)) if self.bytes_follow()? => {
@@ -266,7 +288,8 @@ impl<'a> Input<'a> {
             }
             Ok(IanaTag::Decimal) => {
                 // Of values that hold none, so that this goes no deeper.
-                let pair = if self.peek()? == Type::Array { self.0.array().map_err(broken)? } else { None };
+                let pair =
+                    if self.peek()? == Type::Array { self.0.array().map_err(self.broken())? } else { None };
                 let scale = match pair {
                     Some(2) => self.0.i32().ok().and_then(i32::checked_neg),
                     _ => None,
@@ -275,7 +298,7 @@ impl<'a> Input<'a> {
                 let scale = scale.ok_or_else(wrong)?;
                 let unscaled = match self.peek()? {
                     Type::Tag if depth < MAX_DEPTH => self.tagged(MAX_DEPTH)?,
-                    _ => Is::Int(self.0.i64().map_err(broken)?),
+                    _ => Is::Int(self.0.i64().map_err(self.broken())?),
                 };
                 match unscaled {
                     Is::Int(unscaled) => Ok(Is::Decimal(Box::new(BigDecimal::new(unscaled, scale)))),

@@ -36,10 +36,11 @@ fn write(node: &Node<'_>, out: &mut ByteBuf) -> Result<(), CodecError> {
         Is::Null => sure(encode::write_nil(out)),
         Is::Bool(value) => sure(encode::write_bool(out, *value)),
         Is::Int(value) => sure(encode::write_sint(out, *value)),
-        Is::Big(value) => match value.to_i128() {
-            Some(value) => integer(value, out)?,
-            None => return Err(too_large()),
-        },
+        Is::Big(value) => {
+            if !value.to_i128().is_some_and(|value| integer(value, out)) {
+                return Err(too_large());
+            }
+        }
         // Only JSON is read into these; a double is what Jackson takes it for.
         Is::Number(value) => sure(encode::write_f64(out, value.parse().unwrap_or(f64::NAN))),
         Is::Decimal(value) => decimal(value, out)?,
@@ -83,13 +84,14 @@ fn too_large() -> CodecError {
     CodecError::new("a BigInteger beyond 64 bits has no MessagePack form")
 }
 
-fn integer(value: i128, out: &mut ByteBuf) -> Result<(), CodecError> {
+/// Whether it was written: there are integers of 64 bits only.
+fn integer(value: i128, out: &mut ByteBuf) -> bool {
     match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => sure(encode::write_sint(out, value)),
         (_, Ok(value)) => sure(encode::write_uint(out, value)),
-        _ => return Err(too_large()),
+        _ => return false,
     }
-    Ok(())
+    true
 }
 
 /// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
@@ -97,8 +99,8 @@ fn decimal(value: &BigDecimal, out: &mut ByteBuf) -> Result<(), CodecError> {
     let lost =
         || CodecError::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
     let text = value.to_string();
-    if let Some(whole) = whole(value) {
-        return integer(whole, out);
+    if whole(value).is_some_and(|whole| integer(whole, out)) {
+        return Ok(());
     }
     let double: f64 = text.parse().map_err(|_| lost())?;
     if !double.is_finite() || !same(value, double) {
@@ -120,7 +122,7 @@ fn whole(value: &BigDecimal) -> Option<i128> {
         }
         unscaled /= 10;
     }
-    let zeros = u32::try_from(-value.scale().min(0)).ok()?;
+    let zeros = value.scale().min(0).unsigned_abs();
     unscaled.checked_mul(10i128.checked_pow(zeros)?)
 }
 

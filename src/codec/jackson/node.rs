@@ -48,15 +48,15 @@ pub(super) enum Is<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Key<'a> {
     Text(Cow<'a, str>),
-    /// A `Long`, which CBOR writes as a number.
-    Long(i64),
+    /// An `Integer` or `Long`, which CBOR writes as a number.
+    Number(i64),
 }
 
 impl Key<'_> {
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Key::Text(text) => Cow::Borrowed(text),
-            Key::Long(number) => Cow::Owned(number.to_string()),
+            Key::Number(number) => Cow::Owned(number.to_string()),
         }
     }
 }

@@ -6,6 +6,8 @@ use super::cbor::Cbor;
 use super::json::Json;
 use super::msgpack::MsgPack;
 use super::node::{Format, Is, Node};
+use crate::codec::CodecError;
+use crate::codec::java::BigDecimal;
 
 fn payloads(file: &str) -> Vec<(String, Vec<u8>)> {
     let path = format!("{}/tests/vectors/{file}-jackson.tsv", env!("CARGO_MANIFEST_DIR"));
@@ -24,6 +26,12 @@ fn written<F: Format>(node: &Node<'_>) -> Vec<u8> {
     out
 }
 
+#[track_caller]
+fn says_where(error: &CodecError) {
+    let error = error.to_string();
+    assert!(error.contains("expected ") && error.contains(" at offset "), "{error}");
+}
+
 fn check<F: Format>(file: &str) {
     let rows = payloads(file);
     assert!(rows.len() > 200);
@@ -32,13 +40,17 @@ fn check<F: Format>(file: &str) {
         assert_eq!(written::<F>(&node), payload, "{file} {name}");
         // A value that is cut is none, but for a number of JSON.
         for end in 0..payload.len() {
-            let cut = F::read(&payload[..end]);
-            assert!(cut.is_err() || matches!(cut.unwrap().is, Is::Int(_) | Is::Number(_)), "{name} {end}");
+            match F::read(&payload[..end]) {
+                Ok(cut) => assert!(matches!(cut.is, Is::Int(_) | Is::Number(_)), "{name} {end}"),
+                Err(error) => says_where(&error),
+            }
         }
         for bit in 0..payload.len().min(200) * 8 {
             let mut payload = payload.clone();
             payload[bit / 8] ^= 1 << (bit % 8);
-            let _ = F::read(&payload);
+            if let Err(error) = F::read(&payload) {
+                says_where(&error);
+            }
         }
     }
 }
@@ -97,7 +109,7 @@ fn deep_nesting_is_refused() {
     refused::<Json>(&b"{\"a\":".repeat(100_000), "expected at most 127 levels, found more at offset 635");
     refused::<Cbor>(&b"\x9f".repeat(100_000), "expected at most 127 levels, found more at offset 127");
     refused::<Cbor>(&b"\xbf\x60".repeat(100_000), "expected at most 127 levels, found more at offset 254");
-    refused::<Cbor>(&b"\xc4\x82\x00".repeat(100_000), "expected CBOR: ");
+    refused::<Cbor>(&b"\xc4\x82\x00".repeat(100_000), "expected CBOR at offset 6: ");
     refused::<MsgPack>(&b"\x91".repeat(100_000), "expected at most 127 levels, found more at offset 127");
     refused::<MsgPack>(&b"\x81\xa0".repeat(100_000), "expected at most 127 levels, found more at offset 254");
 }
@@ -111,7 +123,7 @@ fn lengths_that_nothing_is_behind() {
         b"\x5b\x00\x00\x00\xff\xff\xff\xff\xffa",
         b"\x7f\x7b\xff\xff\xff\xff\xff\xff\xff\xffa",
     ] {
-        refused::<Cbor>(payload, "");
+        refused::<Cbor>(payload, &format!("expected more CBOR at offset {}, found the end", payload.len()));
     }
     for payload in [
         &b"\xdd\xff\xff\xff\xff\x01"[..],
@@ -137,6 +149,19 @@ fn numbers_of_redisson() {
         ("-0.5", "-0.5", "c4822024", Some("cbbfe0000000000000")),
         ("0", "0", "c4820000", Some("00")),
         ("0.1", "0.1", "c4822001", Some("cb3fb999999999999a")),
+        ("2147483647", "2147483647", "c482001a7fffffff", Some("ce7fffffff")),
+        ("2147483648", "2147483648", "c482001b0000000080000000", Some("ce80000000")),
+        ("-2147483648", "-2147483648", "c482003a7fffffff", Some("d280000000")),
+        ("-21474836.49", "-21474836.49", "c482213b0000000080000000", Some("cbc1747ae147d70a3d")),
+        // Beyond 64 bits it is a double, if one prints the same digits.
+        ("1E+25", "10000000000000000000000000", "c482181901", Some("cb45208b2a2c280291")),
+        (
+            "-100000000000000000000",
+            "-100000000000000000000",
+            "c48200c349056bc75e2d63100000",
+            Some("cbc415af1d78b58c40"),
+        ),
+        ("100000000000000000001", "100000000000000000001", "c48200c249056bc75e2d63100001", None),
         ("-12345678901234567890.1", "-12345678901234567890.1", "c48220c34906b14e9f812f366c35", None),
         (
             "123456789012345678901234567890.5",
@@ -170,6 +195,8 @@ fn numbers_of_redisson() {
     let zeros = format!("0.{}1", "0".repeat(399));
     assert_eq!(written::<Json>(&decimal("1E-400")), zeros.as_bytes());
     assert!(Json::write(&decimal("1E+12000"), &mut Vec::new()).is_err());
+    let last = Node::from(Is::Decimal(Box::new(BigDecimal::new(5, i32::MIN))));
+    assert!(MsgPack::write(&last, &mut Vec::new()).is_err());
 }
 
 /// Jackson cuts long text into pieces, and never a surrogate pair.

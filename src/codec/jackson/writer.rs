@@ -7,7 +7,6 @@
 mod list;
 mod map;
 mod object;
-mod refuse;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 

@@ -86,7 +86,7 @@ impl<'de> Deserializer<'de> for OneKey<'_, '_> {
             Some(Marker::Value) => {
                 let key = match self.0 {
                     Key::Text(key) => crate::codec::java::Value::from(&key[..]),
-                    Key::Long(key) => crate::codec::java::Value::Long(*key),
+                    Key::Number(key) => crate::codec::java::Value::Long(*key),
                 };
                 handover::give(key, visitor)
             }

@@ -112,7 +112,7 @@ fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Result<Value, Failure> {
         let entries = entries.map(|(key, value)| {
             let key = match key {
                 Key::Text(key) => Value::String(key.to_string()),
-                Key::Long(key) => Value::Long(*key),
+                Key::Number(key) => Value::Long(*key),
             };
             Ok((key, read(value, false)?))
         });

@@ -6,7 +6,7 @@ use crate::codec::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
 use crate::codec::jackson::writer::{CLASS, enum_set_class, refused};
 use crate::codec::java::class::{ClassKind, known};
 use crate::codec::java::{Array, ClassName, Constant, Object, Value};
-use crate::codec::number::java_text;
+use crate::codec::number::{java_float, java_text};
 
 /// The inside of what has its class in front.
 pub(in crate::codec::jackson) fn unwrapped(node: Node<'_>) -> Node<'_> {
@@ -19,14 +19,17 @@ pub(in crate::codec::jackson) fn unwrapped(node: Node<'_>) -> Node<'_> {
 /// A map's key, as Jackson prints it.
 pub(in crate::codec::jackson) fn key(value: &Value) -> Option<Key<'static>> {
     let text = match value {
-        Value::Long(key) => return Some(Key::Long(*key)),
+        Value::Long(key) => return Some(Key::Number(*key)),
+        Value::Integer(key) => return Some(Key::Number((*key).into())),
         Value::String(text) => text.clone(),
         Value::Boolean(key) => key.to_string(),
         Value::Byte(key) => key.to_string(),
         Value::Short(key) => key.to_string(),
-        Value::Integer(key) => key.to_string(),
         Value::Character(key) => char::from_u32((*key).into())?.to_string(),
+        Value::Float(key) => java_float(*key),
         Value::Double(key) => java_text(*key),
+        Value::BigInteger(key) => key.to_string(),
+        Value::BigDecimal(key) => key.to_string(),
         Value::Uuid(key) => key.to_string(),
         Value::Text(text) if !is_time(&text.class) => text.text.clone(),
         Value::Enum(constant) => name(&constant.constant).ok()?.to_owned(),

@@ -2,11 +2,11 @@
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::refuse::{refuse, refuse_compounds};
 use super::{Done, Writer, enum_set_class, is_final};
 use crate::codec::jackson::failure::Failure;
 use crate::codec::jackson::node::{Is, Node};
 use crate::codec::jackson::value;
+use crate::codec::java::refuse::refuse;
 use crate::codec::java::shape::Kind;
 
 pub(super) struct Elements {
@@ -65,20 +65,15 @@ fn no_byte() -> Failure {
 }
 
 impl Serializer for OneByte {
-    refuse_compounds!(u8, no_byte());
-
-    refuse! { self no_byte();
-        serialize_bool(bool) -> u8;
-        serialize_i16(i16) -> u8;
-        serialize_i32(i32) -> u8;
-        serialize_i64(i64) -> u8;
-        serialize_u16(u16) -> u8;
-        serialize_f32(f32) -> u8;
-        serialize_f64(f64) -> u8;
-        serialize_char(char) -> u8;
-        serialize_str(&str) -> u8;
-        serialize_unit_variant(&'static str, u32, &'static str) -> u8;
-    }
+    type Ok = u8;
+    type Error = Failure;
+    type SerializeSeq = Impossible<u8, Failure>;
+    type SerializeTuple = Impossible<u8, Failure>;
+    type SerializeTupleStruct = Impossible<u8, Failure>;
+    type SerializeTupleVariant = Impossible<u8, Failure>;
+    type SerializeMap = Impossible<u8, Failure>;
+    type SerializeStruct = Impossible<u8, Failure>;
+    type SerializeStructVariant = Impossible<u8, Failure>;
 
     fn serialize_u8(self, value: u8) -> Result<u8, Failure> {
         Ok(value)
@@ -88,15 +83,16 @@ impl Serializer for OneByte {
         Ok(value as u8)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<u8, Failure> {
-        Err(no_byte())
-    }
-
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
         inside: &T,
     ) -> Result<u8, Failure> {
         inside.serialize(self)
+    }
+
+    refuse! {
+        no_byte() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
+            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
     }
 }

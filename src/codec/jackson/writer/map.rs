@@ -2,13 +2,13 @@
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::refuse::{refuse, refuse_compounds};
 use super::{Done, Writer};
 use crate::codec::jackson::failure::Failure;
 use crate::codec::jackson::node::{Is, Key};
 use crate::codec::jackson::value;
 use crate::codec::java::handover;
 use crate::codec::java::marker::{Marker, marker};
+use crate::codec::java::refuse::refuse;
 use crate::codec::number::java_text;
 
 pub(super) struct Entries {
@@ -54,11 +54,15 @@ fn key<T: ToString>(value: T) -> Result<Key<'static>, Failure> {
 }
 
 impl Serializer for OneKey {
-    refuse_compounds!(Key<'static>, no_key());
-
-    refuse! { self no_key();
-        serialize_u8(u8) -> Key<'static>;
-    }
+    type Ok = Key<'static>;
+    type Error = Failure;
+    type SerializeSeq = Impossible<Key<'static>, Failure>;
+    type SerializeTuple = Impossible<Key<'static>, Failure>;
+    type SerializeTupleStruct = Impossible<Key<'static>, Failure>;
+    type SerializeTupleVariant = Impossible<Key<'static>, Failure>;
+    type SerializeMap = Impossible<Key<'static>, Failure>;
+    type SerializeStruct = Impossible<Key<'static>, Failure>;
+    type SerializeStructVariant = Impossible<Key<'static>, Failure>;
 
     fn serialize_bool(self, value: bool) -> Result<Key<'static>, Failure> {
         key(value)
@@ -73,11 +77,11 @@ impl Serializer for OneKey {
     }
 
     fn serialize_i32(self, value: i32) -> Result<Key<'static>, Failure> {
-        key(value)
+        self.serialize_i64(value.into())
     }
 
     fn serialize_i64(self, value: i64) -> Result<Key<'static>, Failure> {
-        Ok(Key::Long(value))
+        Ok(Key::Number(value))
     }
 
     fn serialize_u16(self, value: u16) -> Result<Key<'static>, Failure> {
@@ -125,5 +129,10 @@ impl Serializer for OneKey {
             },
             _ => inside.serialize(self),
         }
+    }
+
+    refuse! {
+        no_key() => u8 u32 u64 bytes none unit unit_struct newtype_variant seq tuple tuple_struct tuple_variant map
+            struct struct_variant
     }
 }

@@ -69,7 +69,9 @@ impl<'de> Input<'de> {
             end += match rest.get(end)? {
                 0..0x80 => 1,
                 0x80..0xe0 => 2,
-                _ => 3,
+                0xe0..0xf0 => 3,
+                // Two units, each of which has three bytes.
+                _ => return None,
             };
         }
         let text = str::from_utf8(rest.get(..end)?).ok()?;
@@ -153,6 +155,7 @@ mod tests {
             (b"\x83\xed\xa0\xbda", "half of a surrogate pair before offset 4"),
             (b"\x82\xed\xba\x80", "half of a surrogate pair before offset 1"),
             (b"\x82\xf0", "expected a character at offset 1, found 0xf0"),
+            (b"\x83\xf0\x9f\x9a\x80a", "expected a character at offset 1, found 0xf0"),
             (b"\x82\xe0\x80", "ends at offset 3"),
         ] {
             let found = text(bytes).unwrap_err();
