@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use redelay::codec::java::Value;
+use base64::prelude::*;
+use redelay::codec::java::{Constant, Value};
 use redelay::codec::{Codec, CodecError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +30,8 @@ trait Java:
     + Codec<Nested>
     + Codec<Boxes>
     + Codec<Point>
+    + Codec<Status>
+    + Codec<Level>
     + Codec<Small>
 {
 }
@@ -45,6 +48,8 @@ impl<C> Java for C where
         + Codec<Nested>
         + Codec<Boxes>
         + Codec<Point>
+        + Codec<Status>
+        + Codec<Level>
         + Codec<Small>
 {
 }
@@ -63,13 +68,18 @@ macro_rules! by_class {
             "com.acme.Zoo$Nested" => Some($function::<Nested, C>($($argument),*)),
             "com.acme.Zoo$Boxes" => Some($function::<Boxes, C>($($argument),*)),
             "com.acme.Zoo$Point" => Some($function::<Point, C>($($argument),*)),
+            "com.acme.Zoo$Status" => Some($function::<Status, C>($($argument),*)),
+            // Each constant has a class of its own.
+            "com.acme.Zoo$Level" | "com.acme.Zoo$Level$1" | "com.acme.Zoo$Level$2" => {
+                Some($function::<Level, C>($($argument),*))
+            }
             "lab.Small" => Some($function::<Small, C>($($argument),*)),
             _ => None,
         }
     };
 }
 
-const CLASSES: [&str; 11] = [
+const CLASSES: [&str; 13] = [
     "com.acme.Zoo$Order",
     "com.acme.Zoo$Address",
     "com.acme.Zoo$Line",
@@ -80,6 +90,8 @@ const CLASSES: [&str; 11] = [
     "com.acme.Zoo$Nested",
     "com.acme.Zoo$Boxes",
     "com.acme.Zoo$Point",
+    "com.acme.Zoo$Status",
+    "com.acme.Zoo$Level",
     "lab.Small",
 ];
 
@@ -96,7 +108,7 @@ impl<C: Java + Debug> Codec<Json> for JavaValues<C> {
         match Codec::<Value>::decode(&self.0, payload) {
             Ok(value) => match by_class!(value.class(), decode(value.class(), &self.0, payload)) {
                 Some(read) => read,
-                None => serde_json::to_value(&value).map_err(CodecError::new),
+                None => Ok(told(&value)),
             },
             // The fields of a class are in no payload of Kryo's, so that it must be known.
             Err(error) => {
@@ -115,9 +127,45 @@ fn encode<T: DeserializeOwned, C: Codec<T>>(codec: &C, json: &Json) -> Result<Ve
 
 fn decode<T: Serialize, C: Codec<T>>(class: &str, codec: &C, payload: &[u8]) -> Result<Json, CodecError> {
     let mut json = zoo::to_json(&codec.decode(payload)?);
-    json[CLASS] = class.into();
+    if json.is_object() {
+        json[CLASS] = class.into();
+    }
     Ok(json)
 }
+
+/// As plain JSON, which is what Jackson makes of it when nothing is said about classes.
+fn told(value: &Value) -> Json {
+    match value {
+        Value::Bytes(bytes) => BASE64_STANDARD.encode(bytes).into(),
+        Value::BigInteger(number) => number.to_string().parse().map_or(Json::Null, Json::Number),
+        Value::BigDecimal(number) => number.to_string().parse().map_or(Json::Null, Json::Number),
+        Value::Collection(list) => list.elements.iter().map(told).collect(),
+        Value::Array(array) => array.elements.iter().map(told).collect(),
+        Value::Map(map) => {
+            let entry = |(key, value): &(Value, Value)| {
+                let key = told(key);
+                (key.as_str().map_or_else(|| key.to_string(), str::to_owned), told(value))
+            };
+            map.entries.iter().map(entry).collect()
+        }
+        Value::EnumSet(set) => {
+            let name = |constant: &Constant| match constant {
+                Constant::Ordinal(at) => match STATUS.get(*at as usize) {
+                    Some(name) if &*set.element == "com.acme.Zoo$Status" => (*name).into(),
+                    _ => (*at).into(),
+                },
+                Constant::Name(name) => name.as_str().into(),
+                _ => Json::Null,
+            };
+            set.constants.iter().map(name).collect()
+        }
+        Value::Optional(Some(inside)) => told(inside),
+        _ => serde_json::to_value(value).unwrap_or(Json::Null),
+    }
+}
+
+/// In a set, Kryo tells only the numbers of constants.
+const STATUS: [&str; 4] = ["NEW", "PAID", "SHIPPED", "CLOSED"];
 
 fn plain(json: &Json) -> Value {
     match json {
