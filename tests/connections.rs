@@ -70,6 +70,7 @@ async fn as_a_user_with_few_rights() {
         "+set",
         "+del",
         "+pexpire",
+        "+pttl",
         "+type",
         "+exists",
     ]);
