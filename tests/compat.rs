@@ -94,7 +94,7 @@ impl Cast {
     fn play(&mut self, queue: &str, [offer, transfer, take]: [Lang; 3], count: usize) {
         let roles = format!("{offer:?} offers, {transfer:?} moves, {take:?} takes on {queue:?}");
         let mover = &mut self.movers[transfer as usize];
-        mover.tell(&["open", queue]);
+        mover.open(queue);
         // Something far behind, so that later offers are announced only when they are the new head.
         let offerer = &mut self.offerers[offer as usize];
         offerer.tell(&["offer", queue, "\"far\"", HOUR]);
@@ -331,7 +331,7 @@ fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     let url = server.url();
     let setup = Setup::new(&url);
     let mut java = setup.java();
-    java.tell(&["open", "q"]);
+    java.open("q");
     until("Redisson listens", || server.subscribers(CHANNEL) == 1);
     // Something due in 2 s, and then the announcement of a later time.
     let offer_and_mislead = |java: &mut Peer, value: &str, later: f64| {
@@ -347,7 +347,7 @@ fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     assert!(now(&server) >= announced, "Redisson alone waits for what was announced");
 
     let mut rust = setup.rust();
-    rust.tell(&["open", "q"]);
+    rust.open("q");
     until("both listen", || server.subscribers(CHANNEL) == 2);
     let announced = offer_and_mislead(&mut java, "\"in time\"", 3_600_000.0);
     assert_eq!(java.ask(&["take", "q"]), "\"in time\"");
@@ -374,7 +374,7 @@ mod legacy {
         assert_eq!(rust.ask(&["remove", "q", "\"b\""]), "true");
         assert_eq!(rust.ask(&["dpoll", "q"]), "\"a\"");
         assert_eq!(old.ask(&["readall", "q"]), r#"["c","d"]"#);
-        rust.tell(&["open", "q"]);
+        rust.open("q");
         old.tell(&["offerall", "q", "50", "100", "v"]);
         let taken: Vec<String> = serde_json::from_str(&rust.ask(&["drain", "q", "50"])).unwrap();
         assert_eq!(taken.len(), 50);
@@ -394,7 +394,7 @@ mod legacy {
         assert_eq!(old.ask(&["contains", "q", "\"b\""]), "true");
         assert_eq!(old.ask(&["remove", "q", "\"b\""]), "true");
         assert_eq!(old.ask(&["dpoll", "q"]), "\"a\"");
-        old.tell(&["open", "q"]);
+        old.open("q");
         rust.tell(&["offerall", "q", "50", "100", "v"]);
         let taken: Vec<String> = serde_json::from_str(&old.ask(&["drain", "q", "50"])).unwrap();
         assert_eq!(taken.len(), 50);
@@ -410,11 +410,11 @@ mod legacy {
             let mut other = Setup { redisson: writer, ..Setup::new(&url) }.java();
             other.tell(&["offer", "q", "\"foreign\"", "50"]);
             mover.tell(&["offer", "q", "\"own\"", "100"]);
-            mover.tell(&["open", "q"]);
+            mover.open("q");
             until_within(Duration::from_secs(20), "both long due", || overdue(&server, 2000.0));
             assert_eq!(mover.ask(&["len", "q"]), "0", "{reader} cannot read the head, and stands still");
             let mut rust = Setup::new(&url).rust();
-            rust.tell(&["open", "q"]);
+            rust.open("q");
             assert_eq!(mover.ask(&["drain", "q", "2"]), r#"["foreign","own"]"#);
         }
     }
@@ -426,7 +426,7 @@ mod legacy {
         let mut new = Setup::new(&url).java();
         let mut old = Setup { redisson: "3.21.0", ..Setup::new(&url) }.java();
         for peer in [&mut new, &mut old] {
-            peer.tell(&["open", "q"]);
+            peer.open("q");
         }
         for n in 0..10 {
             new.tell(&["offer", "q", &format!("\"new{n}\""), "500"]);
@@ -434,7 +434,7 @@ mod legacy {
         }
         until_within(Duration::from_secs(20), "all long due", || overdue(&server, 1000.0));
         let mut rust = Setup::new(&url).rust();
-        rust.tell(&["open", "q"]);
+        rust.open("q");
         until("nothing is left pending", || server.zset("redisson_delay_queue_timeout:{q}").is_empty());
         // Redisson's script appends before it fails, and again every time: doubles are its own.
         let mut taken = server.list("q");

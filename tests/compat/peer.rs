@@ -99,6 +99,18 @@ impl Peer {
         assert_eq!(answer, "ok", "{} answers {fields:?}", self.who);
     }
 
+    /// Opens a delayed queue. Among as many virtual machines as there are in these tests, a Redisson may not manage to
+    /// subscribe within its own 7.5 s.
+    pub(crate) fn open(&mut self, queue: &str) {
+        let tries = 4;
+        let opened = (0..tries).any(|_| {
+            let answer = self.ask(&["open", queue]);
+            assert!(answer == "ok" || answer.starts_with("!timeout"), "{} answers {answer}", self.who);
+            answer == "ok"
+        });
+        assert!(opened, "{} does not open {queue}, in {tries} tries", self.who);
+    }
+
     /// Sends a command; [`Peer::answer`] reads its answer later.
     pub(crate) fn send(&mut self, fields: &[&str]) {
         let stdin = self.stdin.as_mut().expect("still open");
