@@ -11,21 +11,24 @@ const TARGET: &str = "q";
 const QUARANTINE: &str = "redelay:quarantine:{q}";
 const MOVED: &str = "redelay:moved:{q}";
 
+/// As it is used.
+const SCRIPT: &str = concat!(
+    include_str!("../src/scripts/entry.lua"),
+    include_str!("../src/scripts/lists.lua"),
+    include_str!("../src/scripts/transfer.lua")
+);
+
 type Entry = Vec<u8>;
 
+/// With small constants.
 fn script() -> String {
-    let text = concat!(
-        include_str!("../src/scripts/entry.lua"),
-        include_str!("../src/scripts/lists.lua"),
-        include_str!("../src/scripts/transfer.lua")
-    );
     let constants = [
         ("CHUNK = 1000", "CHUNK = 5"),
         ("SLICE = 100", "SLICE = 3"),
         ("FEW = 32", "FEW = 2"),
         ("PART, WIDE, LONG = 50", "PART, WIDE, LONG = 3"),
     ];
-    constants.iter().fold(text.to_owned(), |text, (constant, small)| {
+    constants.iter().fold(SCRIPT.to_owned(), |text, (constant, small)| {
         assert!(text.contains(constant), "{constant}");
         text.replace(constant, small)
     })
@@ -265,19 +268,14 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     }
 }
 
-/// A script that is as it is used, and a queue whose entries are due in the order of the list, or not.
-fn real(entries: impl IntoIterator<Item = (u64, Entry)>) -> (Server, String) {
+/// A queue with these entries and due times, in the order of the list.
+fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Server {
     let server = Server::start();
     for (score, entry) in entries {
         server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.to_string().into(), entry.clone()]);
         server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry]);
     }
-    let text = concat!(
-        include_str!("../src/scripts/entry.lua"),
-        include_str!("../src/scripts/lists.lua"),
-        include_str!("../src/scripts/transfer.lua")
-    );
-    (server, text.to_owned())
+    server
 }
 
 /// A list that is empty in between is another one afterwards.
@@ -285,10 +283,10 @@ fn real(entries: impl IntoIterator<Item = (u64, Entry)>) -> (Server, String) {
 fn an_expiry_is_kept() {
     let later = 400_000_000_000_000;
     let entries = (0..400).map(|n| (if n % 2 == 0 { n } else { later }, entry(n, b"payload")));
-    let (server, script) = real(entries);
+    let server = queue(entries);
     server.cmd(["PEXPIRE", TIMEOUT_SET, "600000"]);
     server.cmd(["PEXPIRE", ORDERED_LIST, "600000"]);
-    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script);
+    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, SCRIPT);
     assert_eq!(moved, 200);
     assert!(server.get::<i64, _>(["PTTL", TIMEOUT_SET]) > 0);
     assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
@@ -299,12 +297,12 @@ fn an_expiry_is_kept() {
 fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
     for (number, length, budget) in [(2_000, 20_000, 40_000), (20_000, 10, 1_000)] {
         let payload = vec![b'x'; length];
-        let (server, script) = real((0..number).map(|n| (n, entry(n, &payload))));
+        let server = queue((0..number).map(|n| (n, entry(n, &payload))));
         let mut mover = Mover { batch: 5_000, budget, cursor: 0 };
         let mut calls = 0;
         while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
             assert!(
-                mover.call(&server, &script) > 0,
+                mover.call(&server, SCRIPT) > 0,
                 "{length} bytes, {budget} µs: in order, and nothing was moved"
             );
             calls += 1;

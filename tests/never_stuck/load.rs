@@ -96,7 +96,9 @@ impl Load {
     pub(crate) async fn start_at(first: i64, plan: &Plan, url: &str) -> Self {
         let ledger = Ledger { next: Arc::new(first.into()), ..Ledger::default() };
         let stop = CancellationToken::new();
-        pile_up(plan, url, &ledger).await;
+        if plan.backlog > 0 {
+            pile_up(plan, url, &ledger).await;
+        }
         let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
         let mut random = Rng::with_seed(plan.seed);
         for member in &plan.clients {
