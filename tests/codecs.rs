@@ -57,6 +57,8 @@ mod objects;
 #[cfg(any(feature = "json", feature = "msgpack"))]
 #[path = "codecs/structured.rs"]
 mod structured;
+#[path = "vectors/rows.rs"]
+mod vectors;
 #[cfg(any(
     feature = "kryo",
     all(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson")
@@ -70,36 +72,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use redelay::codec::{self, Codec, CodecError};
 use serde_json::Value;
-
-/// A row of `tests/vectors`: what a Java value is, and what its codec made of it.
-#[derive(Clone)]
-struct Row {
-    name: String,
-    class: String,
-    json: Value,
-    payload: Vec<u8>,
-}
-
-fn rows(file: &str) -> Vec<Row> {
-    let path = format!("{}/tests/vectors/{file}.tsv", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let rows: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).map(row).collect();
-    assert!(!rows.is_empty(), "{path} has no rows");
-    rows
-}
-
-fn row(line: &str) -> Row {
-    let columns: Vec<_> = line.split('\t').collect();
-    let [name, class, json, hex] = columns[..] else { panic!("not 4 columns: {line}") };
-    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-    Row {
-        name: name.into(),
-        class: class.into(),
-        // What Jackson cannot write is told without quotes: the name of its exception.
-        json: serde_json::from_str(json).unwrap_or_else(|_| json.into()),
-        payload: (0..hex.len()).step_by(2).map(byte).collect(),
-    }
-}
+use vectors::{Row, rows};
 
 /// Decodes to the value and encodes to the same bytes.
 #[track_caller]

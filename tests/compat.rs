@@ -46,6 +46,17 @@ mod random;
     feature = "snappy",
     feature = "zstd"
 ))]
+#[path = "vectors/rows.rs"]
+mod vectors;
+#[cfg(all(
+    feature = "kryo",
+    feature = "json-jackson",
+    feature = "cbor-jackson",
+    feature = "msgpack-jackson",
+    feature = "lz4",
+    feature = "snappy",
+    feature = "zstd"
+))]
 #[path = "../compat/zoo.rs"]
 mod zoo;
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::java_values::JavaValues;
 use super::peer::Setup;
+use super::vectors::{Row, rows};
 use super::{random, report};
 
 /// Fewer than the bytes of answers that a pipe holds, so that nobody waits for the other.
@@ -46,26 +47,18 @@ fn the_peer_tells_each_vector() {
         ("msgpack-jackson", &JavaValues(MsgPackJackson)),
     ];
     for (name, codec) in codecs {
-        let path = format!("{}/tests/vectors/{name}.tsv", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(&path).expect(&path);
         let mut told = 0;
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let [row, class, json, hex] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            // A class of its own that the peer does not have; and what is no JSON.
-            let Ok(wanted) = serde_json::from_str::<Value>(json) else { continue };
-            if class.starts_with("lab.Order") {
-                continue;
-            }
-            let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
-            let payload: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
-            let mut found = codec.decode(&payload).unwrap_or_else(|error| panic!("{name} {row}: {error}"));
+        // Without a class of its own that the peer does not have.
+        for row in rows(name).iter().filter(|row| row.has_json() && !row.class.starts_with("lab.Order")) {
+            let Row { name: case, class, json, payload } = row;
+            let mut found = codec.decode(payload).unwrap_or_else(|error| panic!("{name} {case}: {error}"));
             if let Some(object) = found.as_object_mut() {
                 object.remove("@class");
             }
             if name == "kryo5" {
-                assert_eq!(found, wanted, "{name} {row} {class}");
+                assert_eq!(found, *json, "{name} {case} {class}");
             } else {
-                assert_eq!(without_nulls(found), without_nulls(wanted), "{name} {row} {class}");
+                assert_eq!(without_nulls(found), without_nulls(json.clone()), "{name} {case} {class}");
             }
             told += 1;
         }
