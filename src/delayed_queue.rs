@@ -26,7 +26,7 @@ use crate::events::Span;
 use crate::queue::Queue;
 use crate::script;
 use crate::transfer::Watch;
-use offer::When;
+use offer::{Gathering, When};
 
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`. Made by
 /// [`Client::delayed_queue`](crate::Client::delayed_queue); cloning is cheap.
@@ -42,11 +42,17 @@ pub struct DelayedQueue<T> {
     queue: Queue<T>,
     format: EntryFormat,
     watch: Arc<Mutex<Option<Watch>>>,
+    gathering: Gathering,
 }
 
 impl<T> Clone for DelayedQueue<T> {
     fn clone(&self) -> Self {
-        Self { queue: self.queue.clone(), format: self.format, watch: self.watch.clone() }
+        Self {
+            queue: self.queue.clone(),
+            format: self.format,
+            watch: self.watch.clone(),
+            gathering: self.gathering.clone(),
+        }
     }
 }
 
@@ -59,7 +65,8 @@ impl<T> fmt::Debug for DelayedQueue<T> {
 impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn new(queue: Queue<T>, format: EntryFormat) -> Self {
         let watch = queue.engine.watch(&queue.keys);
-        Self { queue: queue.delayed(), format, watch: Arc::new(Mutex::new(watch)) }
+        let gathering = Gathering::new(queue.engine.conn.clone(), queue.keys.clone());
+        Self { queue: queue.delayed(), format, watch: Arc::new(Mutex::new(watch)), gathering }
     }
 
     /// Writes entries in another layout. Both are always read; the older is for a fleet that still runs
@@ -102,6 +109,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// Offers a payload that becomes ready after this delay. Whole milliseconds; what is left is rounded up,
     /// so that it is never ready early. Zero is now. (Redisson refuses negative delays; a [`Duration`] has
     /// none.)
+    ///
+    /// Offers that are made at the same time, from many tasks with clones of one handle, share a call, up to
+    /// 256 of them; each fails or succeeds on its own.
     ///
     /// # Errors
     /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or
@@ -215,10 +225,8 @@ impl<T: 'static> DelayedQueue<T> {
             return Ok(Vec::new());
         }
         let span = Span::offer(&self.queue.keys, entries.len());
-        let dues = span
-            .run(offer::store(&self.queue.engine.conn, &self.queue.keys, when, &entries))
-            .await
-            .map_err(self.queue.failed(verb))?;
+        let dues =
+            span.run(offer::store(&self.gathering, when, &entries)).await.map_err(self.queue.failed(verb))?;
         let tickets = entries.into_iter().zip(dues);
         Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
     }

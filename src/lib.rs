@@ -28,7 +28,7 @@
 //!
 //! | step | who runs it | room | on the server |
 //! |---|---|---|---|
-//! | offer | the caller | `delayed_queue/offer.rs` | `scripts/offer.lua` |
+//! | offer | the caller, with others | `delayed_queue/offer.rs` | `scripts/offer.lua` |
 //! | transfer | one task per client | `transfer.rs` | `scripts/transfer.lua` |
 //! | take | the task that owns every pop | `pops.rs` | `BLPOP`, `LPOP` |
 //!

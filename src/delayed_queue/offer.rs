@@ -7,49 +7,44 @@
 //!
 //! One gap is left: somebody may poll, cancel or remove the entry before it is due, and before the second try arrives.
 
+mod call;
+mod gathering;
+
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
+pub(super) use call::When;
+pub(super) use gathering::Gathering;
+
 use crate::conn::{Conn, OpError, Reply};
-use crate::keys::Keys;
-use crate::script;
+use gathering::Answer;
 
-/// What a time means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// A delay, ms.
-    After,
-    /// A due time, epoch ms.
-    At,
-}
-
-impl When {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::After => "after",
-            Self::At => "at",
-        }
-    }
-}
-
-/// Stores the entries with their times; returns their due times, epoch ms.
+/// Stores the entries with their times; returns their due times, epoch ms. One that is alone may go with others.
 pub(super) async fn store(
-    conn: &Conn,
-    keys: &Keys,
+    gathering: &Gathering,
     when: When,
     entries: &[(u64, Bytes)],
 ) -> Result<Vec<u64>, OpError> {
+    let Gathering { conn, keys, .. } = gathering;
     let sent = Instant::now();
     let deadline = sent + conn.command_timeout();
     let mut pause = Duration::from_millis(2);
+    let mut first = match entries {
+        [(time, entry)] => Some(gathering.store(when, *time, entry.clone())),
+        _ => None,
+    };
     // From here on, tries that may have been executed need care; the others may just be repeated.
     let lost = loop {
-        match call(conn, keys, when.word().into(), 0, entries).await {
-            Ok(reply) => {
-                let base = if when == When::After { clock(reply)? } else { 0 };
+        let Answer { clock, shared } = match first.take() {
+            Some(together) => together.await,
+            None => Answer { clock: call::first_try(conn, keys, when, entries).await, shared: false },
+        };
+        match clock {
+            Ok(clock) => {
+                let base = if when == When::After { clock } else { 0 };
                 return Ok(entries.iter().map(|(time, _)| base + time).collect());
             }
             Err(OpError::NotExecuted(_)) if Instant::now() + pause < deadline => {
@@ -57,6 +52,8 @@ pub(super) async fn store(
                 pause *= 2;
             }
             Err(OpError::Unknown(why)) => break why,
+            // It may be for the sake of another one.
+            Err(OpError::Server(_)) if shared => {}
             Err(error) => return Err(error),
         }
     };
@@ -67,7 +64,7 @@ pub(super) async fn store(
     };
     let (base, earlier) = (*bases.end(), bases.end() - bases.start());
     loop {
-        match call(conn, keys, earlier.to_string().into(), base, entries).await {
+        match call::send(conn, keys, earlier.to_string().into(), base, entries).await {
             Ok(Reply::Nil) => {
                 return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
             }
@@ -80,27 +77,6 @@ pub(super) async fn store(
             Err(error) => return Err(OpError::Unknown(error.to_string())),
         }
     }
-}
-
-async fn call(
-    conn: &Conn,
-    keys: &Keys,
-    mode: Bytes,
-    base: u64,
-    entries: &[(u64, Bytes)],
-) -> Result<Reply, OpError> {
-    let args =
-        entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
-    script::OFFER
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel()])
-        .arg(mode)
-        .args(args)
-        .run(conn)
-        .await
-}
-
-fn clock(reply: Reply) -> Result<u64, OpError> {
-    Ok(u64::try_from(reply.into_int()?).unwrap_or(0))
 }
 
 /// What the server's clock showed at that instant of ours, at the earliest and at the latest; epoch ms.
