@@ -70,8 +70,7 @@ impl<T: 'static> Queue<T> {
     }
 
     pub(crate) fn failed(&self, verb: &str) -> impl FnOnce(OpError) -> Error {
-        let attempt = self.attempt(verb);
-        move |error| Error::operation(attempt, error)
+        move |error| Error::operation(self.attempt(verb), error)
     }
 
     pub(crate) fn encode(&self, verb: &str, value: &T) -> Result<Bytes> {
