@@ -201,9 +201,9 @@ pub(super) async fn ask(
     Ok(Taken { payloads: taken, claim: earlier })
 }
 
-/// Lets the server forget what a pop took, now that its reply has arrived. If this is lost, it forgets by itself.
-pub(super) async fn forget(conn: &Conn, claim: Bytes) {
-    let _ = conn.call(Command::new("DEL").arg(claim)).await;
+/// Lets the server forget what pops took, now that their replies have arrived. If this is lost, it forgets by itself.
+pub(super) async fn forget(conn: &Conn, claims: Vec<Bytes>) {
+    let _ = conn.call(Command::new("DEL").args(claims)).await;
 }
 
 /// Payloads on their way back to where they came from.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::list::{Demand, Known, List, Place};
+use super::list::{Demand, Known, List, Place, Question};
 use super::popped::{Batch, End, Popped};
 use crate::conn::OpError;
 use crate::keys::Keys;
@@ -58,8 +58,8 @@ pub(crate) enum Action {
     Park { place: Place, keys: Vec<Keys>, hurry: bool },
     /// Interrupt a parked pop.
     Interrupt(Place),
-    /// Pop up to so many payloads without blocking.
-    Ask { keys: Keys, count: usize },
+    /// Pop without blocking.
+    Ask { keys: Keys, question: Question },
     /// Put payloads back where they came from.
     GiveBack { keys: Keys, payloads: Vec<Bytes> },
     /// The server refused a pop from these lists; find out which of them it was for.
@@ -248,10 +248,18 @@ impl Lane {
         }
     }
 
+    /// Whether a list is being asked.
+    pub(crate) fn is_asking(&self, keys: &Keys) -> bool {
+        self.lists.get(keys).is_some_and(|list| !list.questions.is_empty())
+    }
+
     /// A question was answered.
-    pub(crate) fn asked(&mut self, keys: &Keys, count: usize, result: Result<Vec<Bytes>, OpError>) {
+    pub(crate) fn asked(&mut self, keys: &Keys, question: Question, result: Result<Vec<Bytes>, OpError>) {
+        let Question { before, count } = question;
         let list = self.list(keys);
-        let before = if let Known::Asking { before, .. } = list.known { before } else { 0 };
+        if let Some(at) = list.questions.iter().position(|asked| *asked == question) {
+            list.questions.remove(at);
+        }
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.known = if full { Known::More } else { Known::Empty };
         self.touched.insert(keys.clone());
@@ -355,7 +363,12 @@ impl Lane {
         let at_once = at_once.saturating_sub(list.unclaimed.len() as u128);
         let alone = alone.min(ASK) as u128;
         let count = match list.known {
-            Known::Asking { .. } | Known::Returning => 0,
+            Known::Returning => 0,
+            // Those who come while others are served would wait for all of these otherwise.
+            Known::More if list.questions.len() == 1 && parked.is_none() && at_once == 0 => {
+                alone.saturating_sub(list.asked())
+            }
+            _ if !list.questions.is_empty() => 0,
             // Those who are patient have the parked pop. Asking each of its lists for a taker of several would get it
             // one payload from each.
             _ if parked.is_some() => at_once,
@@ -368,8 +381,9 @@ impl Lane {
         if count > 0 {
             // A move moves one at a time, and a reply of one does not tell that there are no more.
             let count = if self.moves { 1 } else { usize::try_from(count).unwrap_or(usize::MAX) };
-            list.known = Known::Asking { before: list.waiting.last().map_or(0, |id| id + 1), count };
-            self.actions.push(Action::Ask { keys: keys.clone(), count });
+            let question = Question { before: list.waiting.last().map_or(0, |id| id + 1), count };
+            list.questions.push(question);
+            self.actions.push(Action::Ask { keys: keys.clone(), question });
         }
         match parked {
             // Those who are asked for need no parked pop besides.

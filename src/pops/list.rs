@@ -15,6 +15,8 @@ pub(super) struct List {
     /// What they want, in sum.
     pub(super) demand: Demand,
     pub(super) known: Known,
+    /// What is being asked.
+    pub(super) questions: Vec<Question>,
     /// When it was last served, counted in pops.
     pub(super) served: u64,
     /// Which of the parked pops it belongs to.
@@ -29,18 +31,23 @@ pub(super) struct List {
 impl List {
     /// Whether something is in flight whose end has to come first.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self.known, Known::Asking { .. } | Known::Returning)
+        !self.questions.is_empty() || self.known == Known::Returning
+    }
+
+    /// Payloads that the questions in flight may bring.
+    pub(super) fn asked(&self) -> u128 {
+        self.questions.iter().map(|question| question.count as u128).sum()
     }
 
     /// Whether somebody waits for a parked pop on this list.
     pub(super) fn is_for_parking(&self) -> bool {
-        match self.known {
+        if self.known == Known::Returning {
+            false
+        } else if self.questions.is_empty() {
+            self.demand.is_patient()
+        } else {
             // No question is asked for takers of several lists, and questions may follow each other without a gap.
-            Known::Asking { count, .. } => {
-                self.demand.over_shared > 0 && self.demand.payloads() > count as u128
-            }
-            Known::Returning => false,
-            _ => self.demand.is_patient(),
+            self.demand.over_shared > 0 && self.demand.payloads() > self.asked()
         }
     }
 }
@@ -116,14 +123,19 @@ impl SubAssign for Demand {
     }
 }
 
+/// A pop of up to so many payloads that does not block, on behalf of the waiters before this one. Its answer ends it, and
+/// nothing else: who forgot a question would have no place for what it brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) before: WaiterId,
+    pub(crate) count: usize,
+}
+
 /// What is known of a list that no pop is parked on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Known {
     #[default]
     Nothing,
-    /// A question for so many is in flight, on behalf of the waiters before this one. Its answer ends that, and nothing
-    /// else: who forgot the question would have no place for what it brings.
-    Asking { before: WaiterId, count: usize },
     /// Payloads are on their way back to it: what is popped before they are there would come in front of them.
     Returning,
     /// The last question was answered in full, so there may be more.

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval, timeout};
+use tokio::task::yield_now;
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{self, BlockingPop, Return, Taken};
 use super::lane::{Action, Lane, Parked};
-use super::list::Place;
+use super::list::{Place, Question};
 use super::popped::{Batch, End};
 use super::{Kind, Request};
 use crate::conn::{Conn, Link, OpError};
@@ -30,6 +31,8 @@ const LOOKED: Duration = Duration::from_secs(1);
 const DOWN: Duration = Duration::from_secs(1);
 /// Requests that are served before replies get their turn.
 const BATCH: usize = 256;
+/// How long a claim waits for a question that has it deleted on its way.
+const FORGET: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
 
@@ -44,7 +47,7 @@ pub(super) enum Done {
     Asked {
         kind: Kind,
         keys: Keys,
-        count: usize,
+        question: Question,
         result: Result<Taken, OpError>,
     },
     Examined {
@@ -57,6 +60,10 @@ pub(super) enum Done {
         keys: Keys,
         way_back: Return,
     },
+    /// It is time to forget what no question has followed.
+    Forgetting {
+        kind: Kind,
+    },
     /// Nothing that a lane waits for.
     Settled,
 }
@@ -66,8 +73,10 @@ struct Station {
     lane: Lane,
     hot: Stand,
     cold: Stand,
-    /// What the server still remembers of pops whose replies have arrived.
-    claims: HashMap<Keys, Bytes>,
+    /// What the server still remembers of pops whose replies have arrived. The next question to a list has one deleted.
+    claims: HashMap<Keys, Vec<Bytes>>,
+    /// Whether a timer runs for those that no question follows.
+    forgetting: bool,
     /// Since when pops have failed, how often in a row, and the last reason.
     failing: Option<(Instant, u32, OpError)>,
     used: Instant,
@@ -128,27 +137,35 @@ impl Task {
         let mut tidying = interval(KEEP);
         let mut batch = Vec::with_capacity(BATCH);
         loop {
+            let mut kinds: HashSet<Kind> = HashSet::new();
             // Every branch is cancel safe: channels, a timer, and futures that stay in the set. None has precedence, so
             // that takers that come and go without a pause do not keep replies waiting.
-            let kind = tokio::select! {
+            tokio::select! {
                 () = stop.cancelled() => break,
-                Some(batch) = self.returned.recv() => self.take_back(batch),
+                Some(batch) = self.returned.recv() => kinds.extend(self.take_back(batch)),
                 number = requests.recv_many(&mut batch, BATCH) => {
                     if number == 0 {
                         break;
                     }
-                    self.serve_all(&mut batch);
-                    None
                 }
-                Some(done) = self.running.next() => self.digest(done),
-                _ = tidying.tick() => {
-                    self.tidy();
-                    None
-                }
-            };
-            if let Some(kind) = kind {
-                self.act(&kind);
+                Some(done) = self.running.next() => kinds.extend(self.digest(done)),
+                _ = tidying.tick() => self.tidy(),
             }
+            // Takers that were served just now come again, and are asked for together.
+            let_others_run().await;
+            for _ in 0..BATCH {
+                let Some(Some(done)) = self.running.next().now_or_never() else { break };
+                kinds.extend(self.digest(done));
+            }
+            // What came back before a taker came is handed out before it is asked for more.
+            while let Ok(batch) = self.returned.try_recv() {
+                kinds.extend(self.take_back(batch));
+            }
+            batch.extend(std::iter::from_fn(|| requests.try_recv().ok()).take(BATCH));
+            for request in batch.drain(..) {
+                kinds.extend(self.serve(request));
+            }
+            kinds.iter().for_each(|kind| self.act(kind));
         }
         requests.close();
         while let Ok(request) = requests.try_recv() {
@@ -156,18 +173,6 @@ impl Task {
             drop(request);
         }
         self.finish().await;
-    }
-
-    fn serve_all(&mut self, requests: &mut Vec<Request>) {
-        let mut kinds: HashSet<Kind> = HashSet::new();
-        // What came back before a taker came is handed out before it is asked for more.
-        while let Ok(batch) = self.returned.try_recv() {
-            kinds.extend(self.take_back(batch));
-        }
-        for request in requests.drain(..) {
-            kinds.extend(self.serve(request));
-        }
-        kinds.iter().for_each(|kind| self.act(kind));
     }
 
     fn serve(&mut self, request: Request) -> Option<Kind> {
@@ -238,13 +243,15 @@ impl Task {
                 station.lane.parked(place, outcome);
                 Some(kind)
             }
-            Done::Asked { kind, keys, count, result } => {
+            Done::Asked { kind, keys, question, result } => {
                 let station = self.station(&kind);
                 let payloads = result.map(|taken| {
-                    station.claims.extend(taken.claim.map(|claim| (keys.clone(), claim)));
+                    if let Some(claim) = taken.claim {
+                        station.claims.entry(keys.clone()).or_default().push(claim);
+                    }
                     taken.payloads
                 });
-                station.lane.asked(&keys, count, payloads);
+                station.lane.asked(&keys, question, payloads);
                 Some(kind)
             }
             Done::Examined { kind, place, wrong } => {
@@ -257,6 +264,10 @@ impl Task {
                     Done::Settled
                 }));
                 self.stations.get_mut(&kind)?.lane.returned(&keys);
+                Some(kind)
+            }
+            Done::Forgetting { kind } => {
+                self.forget(&kind);
                 Some(kind)
             }
             Done::Settled => None,
@@ -282,6 +293,7 @@ impl Task {
                 hot: Stand::default(),
                 cold: Stand::default(),
                 claims: HashMap::new(),
+                forgetting: false,
                 failing: None,
                 used: Instant::now(),
             }
@@ -315,11 +327,11 @@ impl Task {
                     };
                     Box::pin(pop.run(stand.link.clone()))
                 }
-                Action::Ask { keys, count } => {
-                    let earlier = station.claims.remove(&keys);
+                Action::Ask { keys, question } => {
+                    let earlier = station.claims.get_mut(&keys).and_then(Vec::pop);
                     Box::pin(async move {
-                        let result = calls::ask(&conn, &kind, &keys, count, earlier).await;
-                        Done::Asked { kind, keys, count, result }
+                        let result = calls::ask(&conn, &kind, &keys, question.count, earlier).await;
+                        Done::Asked { kind, keys, question, result }
                     })
                 }
                 Action::GiveBack { keys, payloads } => {
@@ -337,11 +349,26 @@ impl Task {
             };
             self.running.push(future);
         }
-        // The next question to a list has its claim deleted; what no question follows is deleted now.
-        for (_, claim) in station.claims.drain() {
+        if !station.claims.is_empty() && !station.forgetting {
+            station.forgetting = true;
+            let kind = kind.clone();
+            self.running.push(Box::pin(async move {
+                sleep(FORGET).await;
+                Done::Forgetting { kind }
+            }));
+        }
+    }
+
+    /// Deletes the claims that no question deletes on its way.
+    fn forget(&mut self, kind: &Kind) {
+        let Some(Station { claims, lane, forgetting, .. }) = self.stations.get_mut(kind) else { return };
+        *forgetting = false;
+        let over: Vec<Keys> = claims.keys().filter(|keys| !lane.is_asking(keys)).cloned().collect();
+        let over: Vec<Bytes> = over.iter().filter_map(|keys| claims.remove(keys)).flatten().collect();
+        if !over.is_empty() {
             let conn = self.conn.clone();
             self.running.push(Box::pin(async move {
-                calls::forget(&conn, claim).await;
+                calls::forget(&conn, over).await;
                 Done::Settled
             }));
         }
@@ -379,4 +406,11 @@ impl Task {
             }
         }
     }
+}
+
+/// Comes back when everybody in the runtime who could run has run. In a task of its own, for what wakes this one meanwhile
+/// would end a `yield_now` here.
+async fn let_others_run() {
+    // Fails only when the runtime is shutting down.
+    let _ = tokio::spawn(yield_now()).await;
 }

@@ -45,12 +45,20 @@ impl Steps {
         self.lane.parked(Place::Hot, Parked::Payload(Keys::new(name), payload.into()));
     }
 
+    /// The oldest question of a list, which is for so many, is answered.
     fn asked(&mut self, name: &str, count: usize, payloads: &[&'static str]) {
-        self.lane.asked(
-            &Keys::new(name),
-            count,
-            Ok(payloads.iter().map(|payload| (*payload).into()).collect()),
-        );
+        self.answered(name, count, Ok(payloads.iter().map(|payload| (*payload).into()).collect()));
+    }
+
+    fn answered(&mut self, name: &str, count: usize, result: Result<Vec<Bytes>, OpError>) {
+        let question = self.question(name);
+        assert_eq!(question.count, count);
+        self.lane.asked(&Keys::new(name), question, result);
+    }
+
+    /// The oldest one.
+    fn question(&self, name: &str) -> Question {
+        self.lane.lists[&Keys::new(name)].questions[0]
     }
 }
 
@@ -68,8 +76,9 @@ fn keys(names: &[&str]) -> Vec<Keys> {
     names.iter().map(|name| Keys::new(name)).collect()
 }
 
-fn ask(name: &str, count: usize) -> Action {
-    Action::Ask { keys: Keys::new(name), count }
+/// A list that is asked for so many on behalf of the waiters before this one.
+fn ask(name: &str, count: usize, before: WaiterId) -> Action {
+    Action::Ask { keys: Keys::new(name), question: Question { before, count } }
 }
 
 fn park(names: &[&str], hurry: bool) -> Action {

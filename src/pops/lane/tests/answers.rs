@@ -19,7 +19,7 @@ fn a_pop_parked_for_long_has_looked() {
     let mut steps = Steps::new();
     let _other = steps.join(0, &["a"], Patience::Endless);
     let mut taker = steps.join(1, &["a"], Patience::Endless);
-    assert_eq!(steps.actions(), [ask("a", 2)]);
+    assert_eq!(steps.actions(), [ask("a", 2, 2)]);
     steps.asked("a", 2, &[]);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     steps.lane.expire(1, |_| true, None);
@@ -32,7 +32,7 @@ fn a_pop_parked_for_long_has_looked() {
 fn polls_without_a_gap_keep_nobody_waiting() {
     let mut steps = Steps::new();
     let mut polls = vec![steps.join(0, &["a"], Patience::None)];
-    assert_eq!(steps.actions(), [ask("a", 1)]);
+    assert_eq!(steps.actions(), [ask("a", 1, 1)]);
     let mut taker = steps.join(1, &["a", "b"], Patience::Over);
     for id in 2..10 {
         polls.push(steps.join(id, &["a"], Patience::None));
@@ -41,7 +41,7 @@ fn polls_without_a_gap_keep_nobody_waiting() {
                 steps.lane.parked(Place::Hot, Parked::Empty);
             }
         }
-        steps.asked("a", 1, &[]);
+        steps.asked("a", steps.question("a").count, &[]);
     }
     assert_eq!(got(&mut taker).as_deref(), Some(""));
 }
@@ -50,7 +50,7 @@ fn polls_without_a_gap_keep_nobody_waiting() {
 fn an_empty_end_says_nothing_of_what_was_not_looked_at() {
     let mut steps = Steps::new();
     let _poll = steps.join(0, &["b"], Patience::None);
-    assert_eq!(steps.actions(), [ask("b", 1)]);
+    assert_eq!(steps.actions(), [ask("b", 1, 1)]);
     steps.lane.leave(0);
     let mut taker = steps.join(1, &["a", "b"], Patience::Over);
     // What the question brings is the taker's, so no more of that list is asked for.
@@ -73,9 +73,9 @@ fn a_poll_is_told_of_a_lost_connection_and_nobody_else() {
     let mut steps = Steps::new();
     let mut patient = steps.join(0, &["a"], Patience::Endless);
     let mut poll = steps.join(1, &["a"], Patience::None);
-    assert_eq!(steps.actions(), [ask("a", 2)]);
+    assert_eq!(steps.actions(), [ask("a", 2, 2)]);
     let error = OpError::Unknown("the connection broke".into());
-    steps.lane.asked(&Keys::new("a"), 2, Err(error.clone()));
+    steps.answered("a", 2, Err(error.clone()));
     assert_eq!(poll.try_recv().unwrap().unwrap_err(), error);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     steps.lane.parked(Place::Hot, Parked::Failed(error.clone()));
@@ -115,7 +115,7 @@ fn who_has_waited_long_enough_is_in_no_long_pop() {
     let _a = steps.join(0, &["a"], Patience::Endless);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     let mut b = steps.join(1, &["b"], Patience::Endless);
-    assert_eq!(steps.actions(), [ask("b", 1)]);
+    assert_eq!(steps.actions(), [ask("b", 1, 2)]);
     steps.asked("b", 1, &[]);
     assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
     // Its time is over while there are two lists to be parked on, more than the hot pop takes.

@@ -26,8 +26,8 @@ fn the_list_served_longest_ago_comes_first() {
     let mut takers: Vec<_> =
         (0..30).map(|id| steps.join(id, &[names[id as usize % 3]], Patience::Endless)).collect();
     for action in steps.actions() {
-        let Action::Ask { keys, count } = action else { panic!("{action:?}") };
-        steps.lane.asked(&keys, count, Ok(Vec::new()));
+        let Action::Ask { keys, question } = action else { panic!("{action:?}") };
+        steps.lane.asked(&keys, question, Ok(Vec::new()));
     }
     // All three are always full; after each payload the others of its list are asked for, and find nothing.
     let mut served = Vec::new();
@@ -38,7 +38,7 @@ fn the_list_served_longest_ago_comes_first() {
                     served.push(String::from_utf8(keys[0].target().to_vec()).unwrap());
                     steps.lane.parked(Place::Hot, Parked::Payload(keys[0].clone(), "1".into()));
                 }
-                Action::Ask { keys, count } => steps.lane.asked(&keys, count, Ok(Vec::new())),
+                Action::Ask { keys, question } => steps.lane.asked(&keys, question, Ok(Vec::new())),
                 action => panic!("{action:?}"),
             }
         }
@@ -54,7 +54,7 @@ fn the_list_served_longest_ago_comes_first() {
 fn who_is_gone_is_passed_over_and_nothing_changes_its_order() {
     let mut steps = Steps::new();
     let mut takers: Vec<_> = (0..4).map(|id| steps.join(id, &["a"], Patience::Endless)).collect();
-    assert_eq!(steps.actions(), [ask("a", 4)]);
+    assert_eq!(steps.actions(), [ask("a", 4, 4)]);
     drop(takers.remove(1));
     drop(takers.remove(2));
     steps.asked("a", 4, &["1", "2", "3", "4"]);
@@ -79,11 +79,11 @@ fn who_is_gone_is_passed_over_and_nothing_changes_its_order() {
 fn what_a_drain_leaves_keeps_its_order() {
     let mut steps = Steps::new();
     let gone = steps.join_for(3, 0, &["a"], Patience::None);
-    assert_eq!(steps.actions(), [ask("a", 3)]);
+    assert_eq!(steps.actions(), [ask("a", 3, 1)]);
     let mut drains = [1, 2].map(|id| steps.join_for(2, id, &["a"], Patience::None));
     drop(gone);
     steps.asked("a", 3, &["1", "2", "3"]);
-    assert_eq!(steps.actions(), [ask("a", 1)]);
+    assert_eq!(steps.actions(), [ask("a", 1, 3)]);
     steps.asked("a", 1, &[]);
     assert_eq!(drains.each_mut().map(got), [Some("12".into()), Some("3".into())]);
 }
@@ -95,7 +95,7 @@ fn a_drain_is_not_content_with_what_somebody_left() {
     let gone = steps.join(0, &["a"], Patience::Endless);
     assert_eq!(steps.actions(), [park(&["a"], false)]);
     let mut drain = steps.join_for(5, 1, &["a"], Patience::None);
-    assert_eq!(steps.actions(), [ask("a", 5)]);
+    assert_eq!(steps.actions(), [ask("a", 5, 2)]);
     steps.parked("a", "1");
     drop(gone);
     let batch = steps.returned.try_recv().unwrap();
@@ -110,7 +110,7 @@ fn a_drain_is_not_content_with_what_somebody_left() {
     drop(gone);
     let batch = steps.returned.try_recv().unwrap();
     let mut drain = steps.join_for(3, 3, &["a"], Patience::None);
-    assert_eq!(steps.actions(), [ask("a", 3)]);
+    assert_eq!(steps.actions(), [ask("a", 3, 4)]);
     steps.lane.given_back(batch);
     steps.asked("a", 3, &["5"]);
     assert_eq!(got(&mut drain).as_deref(), Some("45"));

@@ -23,9 +23,11 @@ proptest! {
         moves in proptest::bool::weighted(0.2),
         close: bool,
         most_hot in proptest::sample::select(vec![1_usize, 2, 64]),
+        together in 1_usize..4,
     ) {
         let mut world = World::new(if tail { End::Tail } else { End::Head }, moves);
         world.lane.most_hot = most_hot;
+        world.together = together;
         for event in events {
             world.happen(event);
         }
@@ -102,6 +104,8 @@ struct World {
     /// Whether the parked pop has been so for long.
     looked: [bool; 2],
     step: usize,
+    /// Of so many steps in a row, the lane's actions are done together.
+    together: usize,
     /// The last step at which each list was empty, and at which it was none.
     empty: Vec<usize>,
     mistyped: Vec<usize>,
@@ -134,6 +138,7 @@ impl World {
             ids: 0,
             looked: [false; 2],
             step: 1,
+            together: 1,
             empty: vec![1; NAMES.len()],
             mistyped: vec![0; NAMES.len()],
             broken: 0,

@@ -14,7 +14,7 @@ impl World {
         assert!(!self.calls.iter().any(returning), "pops while something comes back");
         let in_flight = |call: &Call| match &call.action {
             Action::Park { keys: parked, .. } => usize::from(parked.contains(keys) && !call.interrupted),
-            Action::Ask { keys: asked, count } if asked == keys => *count,
+            Action::Ask { keys: asked, question } if asked == keys => question.count,
             _ => 0,
         };
         let asked: usize = self.calls.iter().map(in_flight).sum();
@@ -112,6 +112,8 @@ impl World {
 
     /// Until nothing is on its way any more.
     pub(super) fn settle(&mut self) {
+        self.together = 1;
+        self.act();
         for _ in 0..1_000 {
             let before = (self.events, self.actions, self.calls.len(), self.requests.len());
             self.step += 1;

@@ -66,8 +66,8 @@ impl World {
                 let lists = self.names(keys);
                 self.calls[at].stage = self.look(&lists).map_or(Stage::Blocked, Stage::Parked);
             }
-            Action::Ask { keys, count } => {
-                let (list, count) = (self.name(keys), *count);
+            Action::Ask { keys, question } => {
+                let (list, count) = (self.name(keys), question.count);
                 let count = if self.destination.is_some() { 1 } else { count };
                 let result = match self.wrong[list] {
                     true => Err(wrong_type()),

@@ -81,7 +81,9 @@ impl World {
         }
         match (call.action, call.stage) {
             (Action::Park { place, .. }, Stage::Parked(outcome)) => self.lane.parked(place, outcome),
-            (Action::Ask { keys, count }, Stage::Asked(result)) => self.lane.asked(&keys, count, result),
+            (Action::Ask { keys, question }, Stage::Asked(result)) => {
+                self.lane.asked(&keys, question, result);
+            }
             (Action::Examine { place, .. }, Stage::Examined(wrong)) => {
                 let wrong = wrong.iter().map(|list| (self.keys[*list].clone(), wrong_type())).collect();
                 self.lane.examined(place, &wrong);
@@ -93,6 +95,10 @@ impl World {
 
     /// Does what the lane asks for, and looks at what it told the takers.
     pub(super) fn act(&mut self) {
+        if !self.step.is_multiple_of(self.together) {
+            self.check_answers();
+            return;
+        }
         let mut asked = HashSet::new();
         for action in self.lane.next_actions() {
             self.actions += 1;
