@@ -8,10 +8,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::effort::Effort;
 use crate::job::{Job, Offer, Reply};
-use crate::redisson::Settings;
 use crate::results::{Plot, Table};
 use crate::server::Server;
-use crate::tuning::tune;
+use crate::tuning::{Settings, Tuning, tune};
 use crate::worker::{Sides, System, Worker};
 
 /// What a measurement gives.
@@ -20,10 +19,7 @@ pub(crate) type Measured = (Vec<Table>, Vec<Plot>);
 pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
-    /// Redisson's.
-    settings: Settings,
-    /// What was tried for that, and how many offers a second it gave.
-    pub(crate) tuning: Vec<(Settings, f64)>,
+    pub(crate) tuning: Tuning,
     /// One process of each system, from the first measurement to the last. Those that want fresh ones start their own.
     workers: Sides<Worker>,
     pub(crate) progress: ProgressBar,
@@ -37,9 +33,10 @@ impl Bench {
         progress.set_message("starting, and warming up");
         progress.enable_steady_tick(Duration::from_millis(200));
         let begun = Instant::now();
-        let (settings, tuning) = tune(&effort, &mut server, |what| progress.set_message(what));
-        let workers = Sides::of(|system| Worker::start(system, &server.url(system), settings.with_takers(1)));
-        let mut bench = Self { effort, server, settings, tuning, workers, progress, begun };
+        let tuning = tune(&effort, &mut server, |what| progress.set_message(what));
+        let workers =
+            Sides::of(|system| Worker::start(system, &server.url(system), tuning.best.with_takers(1)));
+        let mut bench = Self { effort, server, tuning, workers, progress, begun };
         for system in System::BOTH {
             bench.server.clear();
             warm_up(from_mut(bench.workers.get_mut(system)), effort.warm_up);
@@ -53,19 +50,15 @@ impl Bench {
 
     /// Fresh processes, and connections for so many takers in each.
     pub(crate) fn start_workers(&self, system: System, number: usize, takers: usize) -> Vec<Worker> {
-        Worker::start_many(system, &self.server.url(system), self.settings.with_takers(takers), number)
+        Worker::start_many(system, &self.server.url(system), self.tuning.best.with_takers(takers), number)
     }
 
-    /// A Redisson with settings of its own, warm.
-    pub(crate) fn start_with(&self, settings: Settings) -> Worker {
-        let mut worker =
-            Worker::start(System::Redisson, &self.server.url(System::Redisson), settings.with_takers(1));
+    /// One that is not tuned, warm.
+    pub(crate) fn start_untuned(&self, system: System) -> Worker {
+        let settings = Settings::defaults().with_takers(1);
+        let mut worker = Worker::start(system, &self.server.url(system), settings);
         warm_up(from_mut(&mut worker), self.effort.warm_up);
         worker
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
-        self.settings
     }
 
     pub(crate) fn ask(&mut self, system: System, job: &Job) -> Reply {

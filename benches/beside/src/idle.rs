@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Measured};
 use crate::job::Job;
-use crate::redisson::Settings;
 use crate::results::{Better, Row, Table};
 use crate::server::{Counters, Server};
+use crate::tuning::Settings;
 use crate::worker::{Sides, System, Worker};
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
-    let (millis, settings) = (bench.effort.idle_millis, bench.settings());
+    let (millis, settings) = (bench.effort.idle_millis, bench.tuning.best);
     bench.progress.set_message(format!("idle: {} s of waiting", millis as f64 / 1_000.0));
     // All at once, each with a server of its own: nobody disturbs a neighbour who does nothing, and a minute is a minute.
     let cases: Vec<_> = bench

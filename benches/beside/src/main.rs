@@ -7,7 +7,7 @@
 //! | `worker.rs`, `job.rs` | a process that does what it is told, on either system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
-//! | `tuning.rs` | which settings suit Redisson best on this machine |
+//! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | what the server can do at best |
 //! | `server.rs` | the server, and what is counted on it |
 //! | `results.rs` | numbers, medians, ratios, goals |
@@ -97,8 +97,8 @@ fn measure(options: &Options) -> Results {
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, measurements.len() as u64);
-    let (settings, tuning) = (bench.settings(), bench.tuning.clone());
-    let mut results = Results { machine, settings, tuning, tables: Vec::new(), plots: Vec::new() };
+    let mut results =
+        Results { machine, tuning: bench.tuning.clone(), tables: Vec::new(), plots: Vec::new() };
     for (name, measure) in measurements {
         let (tables, plots) = measure(&mut bench);
         results.tables.extend(tables);

@@ -1,11 +1,10 @@
 //! Offers a second, each counted when its reply has arrived, and what `redis-benchmark` reaches with the same script.
 
 use crate::bench::{Bench, Measured};
-use crate::job::Offer;
+use crate::job::{Job, Offer};
 use crate::redis_benchmark;
-use crate::redisson::DEFAULTS;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
-use crate::worker::{System, Worker};
+use crate::worker::{Sides, System, Worker};
 
 const BATCH: usize = 100;
 /// In flight and bytes of the offers that there is a goal for.
@@ -15,7 +14,7 @@ const MOST: u64 = 1 << 28;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     // Long before it is measured: a virtual machine goes on compiling for a while.
-    let mut defaults = bench.start_with(DEFAULTS);
+    let mut untuned = Sides::of(|system| bench.start_untuned(system));
     let mut rows = Vec::new();
     let (mut lines, mut limits) = (System::BOTH.map(|system| (system, Vec::new())), Vec::new());
     for &size in bench.effort.sizes {
@@ -32,7 +31,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             }
         }
     }
-    rows.push(beside_defaults(bench, &mut defaults));
+    rows.push(untuned_row(bench, &mut untuned));
     let mut lines: Vec<Line> = lines
         .into_iter()
         .map(|(system, points)| Line { label: system.name().into(), system: Some(system), points })
@@ -54,14 +53,16 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     (vec![table], vec![plot])
 }
 
-/// Redisson as it is without any settings, which is what most have.
-fn beside_defaults(bench: &mut Bench, defaults: &mut Worker) -> Row {
+/// Both as they are without any settings, which is what most have.
+fn untuned_row(bench: &mut Bench, untuned: &mut Sides<Worker>) -> Row {
     let (concurrency, size) = GOAL;
     let job = Offer { concurrency, size, millis: bench.effort.millis, ..Offer::new("offer") }.job();
-    let what = format!("single, {concurrency} in flight, {size} B, Redisson's own settings");
-    let measured = bench.alternate(&format!("offer: {what}"), bench.effort.rounds, |bench, system| {
-        let worker = if system == System::Redisson { &mut *defaults } else { bench.worker(system) };
-        worker.ask(&job).per_second()
+    let what = format!("single, {concurrency} in flight, {size} B, nothing tuned");
+    let measured = bench.alternate(&format!("offer: {what}"), bench.effort.rounds, |_, system| {
+        let worker = untuned.get_mut(system);
+        let offers = worker.ask(&job).per_second();
+        worker.ask(&Job::Close);
+        offers
     });
     Row::new(what, "offers/s", Better::More, measured).goal(Goal::Ratio(3.0))
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::redisson::Settings;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
+use crate::tuning::Tuning;
 use crate::worker::System;
 
 /// `folder` is where the report will be; what a person has written about it is in its `notes.md`.
@@ -47,12 +48,20 @@ fn machine(results: &Results, text: &mut String) {
 }
 
 fn tuning(results: &Results, text: &mut String) {
-    *text += "\n## Redisson's settings\n\nThose with which it offered the most, with 64 in flight, before anything was \
-              measured; takers have connections besides. redelay has its defaults.\n\n";
-    *text += "| `connectionPoolSize` | `nettyThreads` | offers/s | |\n|---|---|---|---|\n";
-    for (settings, offers) in &results.tuning {
+    let Tuning { best, worker_threads, redisson } = &results.tuning;
+    let chosen = |is: bool| if is { "chosen" } else { "" };
+    *text += "\n## Settings\n\nThose with which each system offered the most, with 64 in flight, before anything was measured. \
+              redelay has one connection for all commands, and its defaults; what a service chooses is how many threads Tokio has. \
+              Redisson has a pool, and connections for its takers besides.\n\n";
+    *text += "| redelay: Tokio's worker threads | offers/s | |\n|---|---|---|\n";
+    for (threads, offers) in worker_threads {
+        let chosen = chosen(*threads == best.worker_threads);
+        writeln!(text, "| {threads} | {} | {chosen} |", number(*offers)).expect("a string");
+    }
+    *text += "\n| Redisson: `connectionPoolSize` | `nettyThreads` | offers/s | |\n|---|---|---|---|\n";
+    for (settings, offers) in redisson {
         let Settings { connections, netty_threads } = settings;
-        let chosen = if *settings == results.settings { "chosen" } else { "" };
+        let chosen = chosen(*settings == best.redisson);
         writeln!(text, "| {connections} | {netty_threads} | {} | {chosen} |", number(*offers))
             .expect("a string");
     }

@@ -3,15 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
-use crate::redisson::Settings;
+use crate::tuning::Tuning;
 use crate::worker::{Sides, System};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
-    /// Redisson's, and how many offers a second it had with those that were tried.
-    pub(crate) settings: Settings,
-    pub(crate) tuning: Vec<(Settings, f64)>,
+    pub(crate) tuning: Tuning,
     pub(crate) tables: Vec<Table>,
     pub(crate) plots: Vec<Plot>,
 }

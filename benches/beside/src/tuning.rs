@@ -1,46 +1,83 @@
-//! Which settings suit Redisson best here: it is measured with these, whatever its defaults are.
+//! Which settings suit each system best here: it is measured with these, whatever its defaults are.
 
 use std::slice::from_mut;
 use std::thread::available_parallelism;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bench::warm_up;
 use crate::effort::Effort;
 use crate::job::Offer;
-use crate::redisson::{DEFAULTS, Settings};
+use crate::redisson;
 use crate::server::Server;
 use crate::worker::{System, Worker};
 
 /// In flight while settings are compared.
 const CONCURRENCY: usize = 64;
 
-/// Tries some, and returns the one with the most offers a second, and what each of them reached.
-pub(crate) fn tune(
-    effort: &Effort,
-    server: &mut Server,
-    mut tell: impl FnMut(String),
-) -> (Settings, Vec<(Settings, f64)>) {
-    let threads = available_parallelism().map_or(2, usize::from);
-    let few = effort.pools.iter().flat_map(|&connections| {
-        [threads, DEFAULTS.netty_threads].map(|netty_threads| Settings { connections, netty_threads })
-    });
-    let tried: Vec<_> = few
-        .chain([DEFAULTS])
-        .map(|settings| {
-            tell(format!(
-                "tuning Redisson: {} connections, {} threads",
-                settings.connections, settings.netty_threads
-            ));
-            (settings, offers(effort, server, settings))
-        })
-        .collect();
-    let best = tried.iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("one at least");
-    (best.0, tried)
+/// Those of both systems.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// Threads of the Tokio runtime that redelay is used in; redelay has no settings of its own for this.
+    pub(crate) worker_threads: usize,
+    pub(crate) redisson: redisson::Settings,
 }
 
-fn offers(effort: &Effort, server: &mut Server, settings: Settings) -> f64 {
-    let mut worker = Worker::start(System::Redisson, &server.url(System::Redisson), settings.with_takers(1));
+impl Settings {
+    /// What is used by those who set nothing.
+    pub(crate) fn defaults() -> Self {
+        Self { worker_threads: cores(), redisson: redisson::DEFAULTS }
+    }
+
+    pub(crate) fn with_takers(self, takers: usize) -> Self {
+        Self { redisson: self.redisson.with_takers(takers), ..self }
+    }
+}
+
+/// The settings with the most offers a second, and what the others reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Tuning {
+    pub(crate) best: Settings,
+    pub(crate) worker_threads: Vec<(usize, f64)>,
+    pub(crate) redisson: Vec<(redisson::Settings, f64)>,
+}
+
+/// Tries some, for each system.
+pub(crate) fn tune(effort: &Effort, server: &mut Server, mut tell: impl FnMut(String)) -> Tuning {
+    let threads = if cores() == 1 { vec![1] } else { vec![1, cores()] };
+    let worker_threads = threads.into_iter().map(|worker_threads| {
+        tell(format!("tuning redelay: {worker_threads} threads"));
+        let settings = Settings { worker_threads, ..Settings::defaults() };
+        (worker_threads, offers(effort, server, System::Redelay, settings))
+    });
+    let worker_threads: Vec<_> = worker_threads.collect();
+    let pools = effort.pools.iter().flat_map(|&connections| {
+        [cores(), redisson::DEFAULTS.netty_threads]
+            .map(|netty_threads| redisson::Settings { connections, netty_threads })
+    });
+    let redisson = pools.chain([redisson::DEFAULTS]).map(|redisson| {
+        let redisson::Settings { connections, netty_threads } = redisson;
+        tell(format!("tuning Redisson: {connections} connections, {netty_threads} threads"));
+        let settings = Settings { redisson, ..Settings::defaults() };
+        (redisson, offers(effort, server, System::Redisson, settings))
+    });
+    let redisson: Vec<_> = redisson.collect();
+    let best = Settings { worker_threads: best(&worker_threads), redisson: best(&redisson) };
+    Tuning { best, worker_threads, redisson }
+}
+
+fn best<T: Copy>(tried: &[(T, f64)]) -> T {
+    tried.iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("one at least").0
+}
+
+fn offers(effort: &Effort, server: &mut Server, system: System, settings: Settings) -> f64 {
+    let mut worker = Worker::start(system, &server.url(system), settings.with_takers(1));
     warm_up(from_mut(&mut worker), effort.warm_up / 2);
     server.clear();
     let job = Offer { concurrency: CONCURRENCY, millis: effort.millis * 2, ..Offer::new("tuning") };
     worker.ask(&job.job()).per_second()
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(2, usize::from)
 }

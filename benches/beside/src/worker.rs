@@ -7,7 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, Reply};
-use crate::redisson::{self, Settings};
+use crate::redisson;
+use crate::tuning::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -85,10 +86,13 @@ impl Worker {
             System::Redelay => {
                 let own = std::env::current_exe().expect("the path of this program");
                 let mut command = Command::new(own);
-                command.args(["--worker", url]);
+                // Tokio reads this.
+                command
+                    .args(["--worker", url])
+                    .env("TOKIO_WORKER_THREADS", settings.worker_threads.to_string());
                 command
             }
-            System::Redisson => redisson::command(url, settings),
+            System::Redisson => redisson::command(url, settings.redisson),
         };
         let mut child = command
             .stdin(Stdio::piped())
