@@ -4,6 +4,7 @@
 //! due, as the last reply or an announcement said, whichever is earlier. Every lost event is found by the next sweep:
 //! after each reconnection at once, otherwise about once a minute.
 
+mod alarm;
 mod clock;
 mod schedule;
 
@@ -16,7 +17,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Channels, Conn, Notice, OpError};
@@ -24,6 +25,7 @@ use crate::events::{self, Span};
 use crate::keys::{self, Keys};
 use crate::script;
 use crate::stats::QueueCounters;
+use alarm::Alarm;
 use clock::ServerClock;
 use schedule::{Next, Outcome, QueueId, Schedule};
 
@@ -178,6 +180,7 @@ impl Task {
     async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
         // A client that only offers opens no second connection.
         let mut listening: Option<(Channels, mpsc::Receiver<Notice>)> = None;
+        let mut alarm = Alarm::default();
         let mut looks = interval_at(Instant::now() + CLOCK, CLOCK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -212,7 +215,7 @@ impl Task {
                         self.hear_others(id, channels);
                     }
                 }
-                () = async { match wake { Some(at) => sleep_until(at).await, None => std::future::pending().await } } => {}
+                () = async { match wake { Some(at) => alarm.wait(at).await, None => std::future::pending().await } } => {}
             }
         }
         // Dropping a call would be harmless, for the script is atomic; but a server that is being left in an orderly
