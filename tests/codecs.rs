@@ -133,6 +133,26 @@ fn doubles_of_redisson() {
     }
 }
 
+proptest! {
+    /// Of up to 15 digits there is one text only. Its neighbours have other ones.
+    #[test]
+    fn doubles_of_few_digits(unscaled in -999_999_999_999_999i64..=999_999_999_999_999, decimals in 0i32..10) {
+        let number: f64 = format!("{unscaled}e-{decimals}").parse().unwrap();
+        for number in [number, number.next_up(), number.next_down(), number as f32 as f64, -0.0] {
+            let text = String::from_utf8(codec::Double.encode(&number)?).unwrap();
+            prop_assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(number.to_bits()));
+            if number == 0.0 || (1e-3..1e7).contains(&number.abs()) {
+                prop_assert_eq!(text.len(), format!("{number:?}").len());
+                if text.len() <= 15 {
+                    prop_assert_eq!(text, format!("{number:?}"));
+                }
+            } else {
+                prop_assert!(text.contains('E'), "{}", text);
+            }
+        }
+    }
+}
+
 #[test]
 fn integers_as_java_reads_them() {
     for (text, value) in [("+7", 7), ("-0", 0), ("007", 7), ("-9223372036854775808", i64::MIN)] {
