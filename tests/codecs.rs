@@ -31,6 +31,9 @@ mod jackson;
 ))]
 #[path = "codecs/jackson_hostile.rs"]
 mod jackson_hostile;
+#[cfg(all(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+#[path = "codecs/jackson_places.rs"]
+mod jackson_places;
 #[cfg(feature = "json")]
 #[path = "codecs/json.rs"]
 mod json;
