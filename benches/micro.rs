@@ -129,6 +129,7 @@ macro_rules! codecs {
 
 codecs! {
     json: codec::Json, order();
+    json_jackson: codec::JsonJackson, order();
     msgpack: codec::MsgPack, order();
     string: codec::String, "x".repeat(100);
 }

@@ -31,6 +31,9 @@ mod jackson;
 ))]
 #[path = "codecs/jackson_hostile.rs"]
 mod jackson_hostile;
+#[cfg(all(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+#[path = "codecs/jackson_places.rs"]
+mod jackson_places;
 #[cfg(feature = "json")]
 #[path = "codecs/json.rs"]
 mod json;
@@ -130,6 +133,26 @@ fn ints_of_redisson() {
 fn doubles_of_redisson() {
     for row in rows("double") {
         both_ways(&codec::Double, &row, row.json.as_f64().unwrap());
+    }
+}
+
+proptest! {
+    /// Of up to 15 digits there is one text only. Its neighbours have other ones.
+    #[test]
+    fn doubles_of_few_digits(unscaled in -999_999_999_999_999i64..=999_999_999_999_999, decimals in 0i32..10) {
+        let number: f64 = format!("{unscaled}e-{decimals}").parse().unwrap();
+        for number in [number, number.next_up(), number.next_down(), number as f32 as f64, -0.0] {
+            let text = String::from_utf8(codec::Double.encode(&number)?).unwrap();
+            prop_assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(number.to_bits()));
+            if number == 0.0 || (1e-3..1e7).contains(&number.abs()) {
+                prop_assert_eq!(text.len(), format!("{number:?}").len());
+                if text.len() <= 15 {
+                    prop_assert_eq!(text, format!("{number:?}"));
+                }
+            } else {
+                prop_assert!(text.contains('E'), "{}", text);
+            }
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 //! | step | room |
 //! |---|---|
 //! | bytes to nodes and back, one room a format | `json.rs`, `cbor.rs`, `msgpack.rs` |
-//! | nodes: what the formats have in common | `node.rs` |
-//! | nodes to a type and back, by its shape in Java | `reader.rs`, `writer.rs` |
+//! | how the formats write what they have in common | `format.rs` |
+//! | nodes: what is read, and a `Value` on its way to be written | `node.rs` |
+//! | nodes to a type, by its shape in Java | `reader.rs` |
+//! | a type to bytes, by a plan that is made of its shape | `writer.rs` |
 //! | nodes to [`Value`](super::java::Value) and back | `value.rs` |
 
 // Without JSON some of these two is for nobody.
@@ -13,6 +15,7 @@ mod base64;
 #[cfg(feature = "cbor-jackson")]
 mod cbor;
 mod failure;
+mod format;
 #[cfg(feature = "json-jackson")]
 mod json;
 #[cfg(feature = "msgpack-jackson")]
@@ -28,7 +31,8 @@ mod writer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use self::node::Format;
+use self::format::Format;
+use self::writer::{Output, Place, Plan};
 use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
 
@@ -164,10 +168,16 @@ codec! {
 }
 
 fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let node = writer::write(value, Shape::of::<T>()?).map_err(CodecError::new)?;
-    let mut payload = Vec::new();
-    F::write(&node, &mut payload)?;
-    Ok(payload)
+    let plan = Plan::of::<F, T>()?;
+    let mut output = Output::take();
+    value.serialize(Place::<F>::whole(&mut output, plan)).map_err(CodecError::new)?;
+    let payload = output.finish();
+    match payload.len() {
+        length if length > F::MAX_PAYLOAD => {
+            Err(CodecError::new(format!("{length} bytes are beyond {}", F::NAME)))
+        }
+        _ => Ok(payload),
+    }
 }
 
 fn decode<F: Format, T: DeserializeOwned + 'static>(

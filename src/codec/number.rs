@@ -117,17 +117,36 @@ impl Codec<f64> for Double {
     }
 }
 
-/// `Double.toString` and `Float.toString`, as of JDK 19.
+/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal of no more than so many digits is the only one of
+/// its length that gives its number back.
 macro_rules! java_text {
-    ($name:ident, $kind:ty) => {
+    ($name:ident, $put:ident, $kind:ident, $digits:literal) => {
         pub(super) fn $name(value: $kind) -> String {
+            let mut text = Vec::new();
+            $put(&mut text, value);
+            String::from_utf8(text).unwrap_or_default()
+        }
+
+        /// Writes it to the end of a text.
+        pub(super) fn $put(out: &mut Vec<u8>, value: $kind) {
             if value.is_nan() {
-                return "NaN".to_owned();
+                return out.extend_from_slice(b"NaN");
             }
             if value.is_infinite() {
-                return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+                return out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
             }
             let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+            // What is written down by people has few digits, which can be tried: of whole numbers that are exact, the
+            // quotient is the number that the text stands for.
+            if plain {
+                for (decimals, power) in (1..).zip([1e1, 1e2, 1e3, 1e4, 1e5, 1e6]) {
+                    let unscaled = (value * power + $kind::copysign(0.5, value)) as i64;
+                    let again = unscaled as $kind / power;
+                    if again.to_bits() == value.to_bits() && unscaled.abs() < 10i64.pow($digits) {
+                        return put_digits(out, unscaled, decimals);
+                    }
+                }
+            }
             let shortest = if plain { format!("{value:?}") } else { format!("{value:E}") };
             // Java (since 19) and Rust both take the fewest digits that give the value back, but not always the same
             // ones: Java prints two at least, the nearest such (4.9E-324, not 5E-324), and of two equally near ones the
@@ -139,14 +158,37 @@ macro_rules! java_text {
                 None => 1,
             };
             let nearest = if plain { format!("{value:.decimals$}") } else { format!("{value:.decimals$E}") };
-            if nearest.parse() == Ok(value) { nearest } else { shortest }
+            let text = if nearest.parse() == Ok(value) { nearest } else { shortest };
+            out.extend_from_slice(text.as_bytes());
         }
     };
 }
 
-java_text!(java_text, f64);
+java_text!(java_text, put_java_text, f64, 15);
 #[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
-java_text!(java_float, f32);
+java_text!(java_float, put_java_float, f32, 6);
+
+/// Writes a number of so many decimals, of which there are no more than 18.
+pub(super) fn put_digits(out: &mut Vec<u8>, unscaled: i64, decimals: usize) {
+    let mut text = [b'0'; 24];
+    let (mut at, mut left) = (text.len(), unscaled.unsigned_abs());
+    let point = at - decimals;
+    // At least one digit is in front of the point.
+    while left > 0 || at >= point {
+        if at == point && decimals > 0 {
+            at -= 1;
+            text[at] = b'.';
+        }
+        at -= 1;
+        text[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    if unscaled < 0 {
+        at -= 1;
+        text[at] = b'-';
+    }
+    out.extend_from_slice(&text[at..]);
+}
 
 fn java_value(text: &str) -> Option<f64> {
     // `String.trim`, which is not Unicode white space.

@@ -124,7 +124,7 @@ fn compressions_go_around_these_too() {
 
 /// The payload is what Redisson writes of such a field, in JSON; the other formats hold the same.
 #[track_caller]
-fn both<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(value: T, json: &str) {
+pub(super) fn both<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(value: T, json: &str) {
     assert_eq!(String::from_utf8(JsonJackson.encode(&value).unwrap()).unwrap(), json);
     let read: T = JsonJackson.decode(json.as_bytes()).unwrap();
     assert_eq!(read, value);

@@ -3,12 +3,15 @@
 //! Objects, and arrays that have a class in front, are of indefinite length; arrays without say how long they are.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
 use minicbor::data::{IanaTag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 
-use super::node::{Format, Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
+use super::failure::Failure;
+use super::format::{Format, Group, Open};
+use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
 use crate::codec::CodecError;
 use crate::codec::java::{BigDecimal, BigInteger};
 
@@ -17,8 +20,13 @@ pub(super) struct Cbor;
 /// Of UTF-16, in one piece of text; longer ones are written in pieces.
 const MAX_PIECE: usize = 3996;
 
+/// Of what is of indefinite length.
+const END: &[u8] = &[0xff];
+
 impl Format for Cbor {
     const NAME: &'static str = "CBOR";
+
+    const BEHIND: &'static [u8] = END;
 
     fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
         let mut input = Input(Decoder::new(payload));
@@ -29,62 +37,91 @@ impl Format for Cbor {
         }
     }
 
-    fn write(node: &Node<'_>, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let Ok(()) = write(node, &mut Encoder::new(out));
+    fn null(out: &mut Vec<u8>) {
+        sure(Encoder::new(out).null());
+    }
+
+    fn boolean(out: &mut Vec<u8>, value: bool) {
+        sure(Encoder::new(out).bool(value));
+    }
+
+    fn integer(out: &mut Vec<u8>, value: i64) {
+        sure(Encoder::new(out).i64(value));
+    }
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+        big(value, out);
         Ok(())
     }
-}
 
-type Written = Result<(), std::convert::Infallible>;
+    /// Only JSON is read into these; a double is what Jackson takes it for.
+    fn number(out: &mut Vec<u8>, value: &str) {
+        Self::double(out, value.parse().unwrap_or(f64::NAN));
+    }
 
-fn write(node: &Node<'_>, out: &mut Encoder<&mut Vec<u8>>) -> Written {
-    let written = match &node.is {
-        Is::Null => out.null().map(drop),
-        Is::Bool(value) => out.bool(*value).map(drop),
-        Is::Int(value) => out.i64(*value).map(drop),
-        Is::Big(value) => return big(value, out),
-        // Only JSON is read into these; a double is what Jackson takes it for.
-        Is::Number(value) => out.f64(value.parse().unwrap_or(f64::NAN)).map(drop),
-        Is::Decimal(value) => return decimal(value, out),
-        Is::Float(value) => out.f32(*value).map(drop),
-        Is::Double(value) => out.f64(*value).map(drop),
-        Is::Text(value) => return text(value, out),
-        Is::Bytes(value) => out.bytes(value).map(drop),
-        Is::Array(values) => {
-            begin(out.begin_array())?;
-            values.iter().try_for_each(|value| write(value, out))?;
-            out.end().map(drop)
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+        decimal(value, out);
+        Ok(())
+    }
+
+    fn float(out: &mut Vec<u8>, value: f32) {
+        sure(Encoder::new(out).f32(value));
+    }
+
+    fn double(out: &mut Vec<u8>, value: f64) {
+        sure(Encoder::new(out).f64(value));
+    }
+
+    fn text(out: &mut Vec<u8>, value: &str) {
+        text(value, &mut Encoder::new(out));
+    }
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+        sure(Encoder::new(out).bytes(value));
+    }
+
+    fn class(out: &mut Vec<u8>, class: &str) {
+        Self::head(out, Group::List, 2);
+        Self::text(out, class);
+    }
+
+    fn key(out: &mut Vec<u8>, key: &str) {
+        Self::text(out, key);
+    }
+
+    fn number_key(out: &mut Vec<u8>, key: i64) {
+        Self::integer(out, key);
+    }
+
+    fn next(_: &mut Vec<u8>) {}
+
+    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+        let mut out = Encoder::new(out);
+        sure(match group {
+            Group::Object => out.begin_map(),
+            Group::List => out.begin_array(),
+            Group::Bare => out.array(count as u64),
+        });
+    }
+
+    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+        match open.group {
+            Group::Object | Group::List => out.extend_from_slice(END),
+            Group::Bare => open.correct::<Self>(out, count),
         }
-        Is::Bare(values) => {
-            begin(out.array(values.len() as u64))?;
-            return values.iter().try_for_each(|value| write(value, out));
-        }
-        Is::Object(entries) => {
-            begin(out.begin_map())?;
-            for (key, value) in entries {
-                match key {
-                    Key::Text(key) => text(key, out)?,
-                    Key::Number(key) => begin(out.i64(*key))?,
-                }
-                write(value, out)?;
-            }
-            out.end().map(drop)
-        }
-    };
-    begin(written)
+    }
 }
 
 /// Writing into a `Vec` does not fail.
-fn begin<T>(written: Result<T, minicbor::encode::Error<std::convert::Infallible>>) -> Written {
+fn sure<T>(written: Result<T, minicbor::encode::Error<Infallible>>) {
     debug_assert!(written.is_ok());
-    Ok(())
 }
 
-fn text(text: &str, out: &mut Encoder<&mut Vec<u8>>) -> Written {
+fn text(text: &str, out: &mut Encoder<&mut Vec<u8>>) {
     if text.len() <= MAX_PIECE || !units_exceed(text) {
-        return begin(out.str(text));
+        return sure(out.str(text));
     }
-    begin(out.begin_str())?;
+    sure(out.begin_str());
     let mut rest = text;
     while units_exceed(rest) {
         let mut units = 0;
@@ -94,13 +131,13 @@ fn text(text: &str, out: &mut Encoder<&mut Vec<u8>>) -> Written {
             units > MAX_PIECE
         };
         let end = rest.char_indices().find(fits).map_or(rest.len(), |(at, _)| at);
-        begin(out.str(&rest[..end]))?;
+        sure(out.str(&rest[..end]));
         rest = &rest[end..];
     }
     if !rest.is_empty() {
-        begin(out.str(rest))?;
+        sure(out.str(rest));
     }
-    begin(out.end())
+    sure(out.end());
 }
 
 /// Looks no further than it must, so that long texts take linear time.
@@ -109,12 +146,13 @@ fn units_exceed(text: &str) -> bool {
 }
 
 /// Jackson 2 writes the magnitude of a negative number, where the standard has one less.
-fn big(value: &BigInteger, out: &mut Encoder<&mut Vec<u8>>) -> Written {
+fn big(value: &BigInteger, out: &mut Vec<u8>) {
+    let mut out = Encoder::new(out);
     let negative = value.as_be_bytes()[0] >= 0x80;
-    begin(out.tag(if negative { IanaTag::NegBignum } else { IanaTag::PosBignum }))?;
+    sure(out.tag(if negative { IanaTag::NegBignum } else { IanaTag::PosBignum }));
     match negative {
-        true => begin(out.bytes(negated(value.as_be_bytes()).as_be_bytes())),
-        false => begin(out.bytes(value.as_be_bytes())),
+        true => sure(out.bytes(negated(value.as_be_bytes()).as_be_bytes())),
+        false => sure(out.bytes(value.as_be_bytes())),
     }
 }
 
@@ -129,18 +167,14 @@ fn negated(bytes: &[u8]) -> BigInteger {
     BigInteger::from_be_bytes(&bytes)
 }
 
-fn decimal(value: &BigDecimal, out: &mut Encoder<&mut Vec<u8>>) -> Written {
-    begin(out.tag(IanaTag::Decimal))?;
-    begin(out.array(2))?;
-    begin(out.i64(-i64::from(value.scale())))?;
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) {
+    let mut head = Encoder::new(&mut *out);
+    sure(head.tag(IanaTag::Decimal));
+    sure(head.array(2));
+    sure(head.i64(-i64::from(value.scale())));
     match value.unscaled().to_i128().map(i64::try_from) {
-        Some(Ok(unscaled)) => match i32::try_from(unscaled) {
-            Ok(unscaled) => begin(out.i32(unscaled)),
-            Err(_) => {
-                long(unscaled, out.writer_mut());
-                Ok(())
-            }
-        },
+        Some(Ok(unscaled)) if i32::try_from(unscaled).is_ok() => Cbor::integer(out, unscaled),
+        Some(Ok(unscaled)) => long(unscaled, out),
         _ => big(value.unscaled(), out),
     }
 }
@@ -193,7 +227,7 @@ impl<'a> Input<'a> {
                 i64::try_from(number).map_or_else(|_| Is::Big(number.into()), Is::Int)
             }
         };
-        Ok(Node::new(start, is))
+        Ok(Node { at: Node::offset(start), is })
     }
 
     fn bytes(&mut self) -> Result<Cow<'a, [u8]>, CodecError> {

@@ -3,16 +3,22 @@
 use std::borrow::Cow;
 
 use rmp::Marker;
-use rmp::encode::{self, ByteBuf};
+use rmp::encode;
 
-use super::node::{Format, Is, Key, MAX_DEPTH, Node, too_deep, wrong};
+use super::failure::Failure;
+use super::format::{Format, Group, Open};
+use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
 use crate::codec::CodecError;
-use crate::codec::java::BigDecimal;
+use crate::codec::java::{BigDecimal, BigInteger};
 
 pub(super) struct MsgPack;
 
 impl Format for MsgPack {
     const NAME: &'static str = "MessagePack";
+
+    const BEHIND: &'static [u8] = b"";
+
+    const MAX_PAYLOAD: usize = u32::MAX as usize;
 
     fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
         let mut input = Input { payload, at: 0 };
@@ -23,50 +29,75 @@ impl Format for MsgPack {
         }
     }
 
-    fn write(node: &Node<'_>, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let mut buffer = ByteBuf::new();
-        write(node, &mut buffer)?;
-        out.append(buffer.as_mut_vec());
-        Ok(())
+    fn null(out: &mut Vec<u8>) {
+        sure(encode::write_nil(out));
     }
-}
 
-fn write(node: &Node<'_>, out: &mut ByteBuf) -> Result<(), CodecError> {
-    match &node.is {
-        Is::Null => sure(encode::write_nil(out)),
-        Is::Bool(value) => sure(encode::write_bool(out, *value)),
-        Is::Int(value) => sure(encode::write_sint(out, *value)),
-        Is::Big(value) => {
-            if !value.to_i128().is_some_and(|value| integer(value, out)) {
-                return Err(too_large());
-            }
-        }
-        // Only JSON is read into these; a double is what Jackson takes it for.
-        Is::Number(value) => sure(encode::write_f64(out, value.parse().unwrap_or(f64::NAN))),
-        Is::Decimal(value) => decimal(value, out)?,
-        Is::Float(value) => sure(encode::write_f32(out, *value)),
-        Is::Double(value) => sure(encode::write_f64(out, *value)),
-        Is::Text(value) => {
-            length(value.len())?;
-            sure(encode::write_str(out, value));
-        }
-        Is::Bytes(value) => {
-            length(value.len())?;
-            sure(encode::write_bin(out, value));
-        }
-        Is::Array(values) | Is::Bare(values) => {
-            sure(encode::write_array_len(out, length(values.len())?));
-            values.iter().try_for_each(|value| write(value, out))?;
-        }
-        Is::Object(entries) => {
-            sure(encode::write_map_len(out, length(entries.len())?));
-            for (key, value) in entries {
-                sure(encode::write_str(out, &key.text()));
-                write(value, out)?;
-            }
+    fn boolean(out: &mut Vec<u8>, value: bool) {
+        sure(encode::write_bool(out, value));
+    }
+
+    fn integer(out: &mut Vec<u8>, value: i64) {
+        sure(encode::write_sint(out, value));
+    }
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+        match value.to_i128().is_some_and(|value| integer(value, out)) {
+            true => Ok(()),
+            false => Err(Failure::new("a BigInteger beyond 64 bits has no MessagePack form")),
         }
     }
-    Ok(())
+
+    /// Only JSON is read into these; a double is what Jackson takes it for.
+    fn number(out: &mut Vec<u8>, value: &str) {
+        Self::double(out, value.parse().unwrap_or(f64::NAN));
+    }
+
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+        decimal(value, out)
+    }
+
+    fn float(out: &mut Vec<u8>, value: f32) {
+        sure(encode::write_f32(out, value));
+    }
+
+    fn double(out: &mut Vec<u8>, value: f64) {
+        sure(encode::write_f64(out, value));
+    }
+
+    fn text(out: &mut Vec<u8>, value: &str) {
+        sure(encode::write_str(out, value));
+    }
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+        sure(encode::write_bin(out, value));
+    }
+
+    fn class(out: &mut Vec<u8>, class: &str) {
+        Self::head(out, Group::List, 2);
+        Self::text(out, class);
+    }
+
+    fn key(out: &mut Vec<u8>, key: &str) {
+        Self::text(out, key);
+    }
+
+    fn number_key(out: &mut Vec<u8>, key: i64) {
+        Self::text(out, &key.to_string());
+    }
+
+    fn next(_: &mut Vec<u8>) {}
+
+    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+        sure(match group {
+            Group::Object => encode::write_map_len(out, count as u32),
+            Group::List | Group::Bare => encode::write_array_len(out, count as u32),
+        });
+    }
+
+    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+        open.correct::<Self>(out, count);
+    }
 }
 
 /// Writing into memory does not fail.
@@ -74,18 +105,8 @@ fn sure<T, E>(written: Result<T, E>) {
     debug_assert!(written.is_ok());
 }
 
-fn length(length: usize) -> Result<u32, CodecError> {
-    length
-        .try_into()
-        .map_err(|_| CodecError::new(format!("{length} elements or bytes are beyond MessagePack")))
-}
-
-fn too_large() -> CodecError {
-    CodecError::new("a BigInteger beyond 64 bits has no MessagePack form")
-}
-
 /// Whether it was written: there are integers of 64 bits only.
-fn integer(value: i128, out: &mut ByteBuf) -> bool {
+fn integer(value: i128, out: &mut Vec<u8>) -> bool {
     match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => sure(encode::write_sint(out, value)),
         (_, Ok(value)) => sure(encode::write_uint(out, value)),
@@ -95,9 +116,9 @@ fn integer(value: i128, out: &mut ByteBuf) -> bool {
 }
 
 /// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
-fn decimal(value: &BigDecimal, out: &mut ByteBuf) -> Result<(), CodecError> {
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
     let lost =
-        || CodecError::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
+        || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
     let text = value.to_string();
     if whole(value).is_some_and(|whole| integer(whole, out)) {
         return Ok(());
@@ -181,7 +202,7 @@ impl<'a> Input<'a> {
             }
             _ => return Err(wrong(start, "a value", "an extension or the reserved byte 0xc1")),
         };
-        Ok(Node::new(start, is))
+        Ok(Node { at: Node::offset(start), is })
     }
 
     /// A big-endian number of this many bytes.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::failure::Failure;
+use super::format::{Format, Group};
 use crate::codec::CodecError;
 use crate::codec::java::{BigDecimal, BigInteger};
 
@@ -23,6 +25,8 @@ pub(super) struct Node<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+// So that it is written in words, as it is moved: a word whose bytes were just written one by one has to wait for them.
+#[repr(u64)]
 pub(super) enum Is<'a> {
     Null,
     Bool(bool),
@@ -53,6 +57,13 @@ pub(super) enum Key<'a> {
 }
 
 impl Key<'_> {
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) {
+        match self {
+            Key::Text(key) => F::key(out, key),
+            Key::Number(key) => F::number_key(out, *key),
+        }
+    }
+
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Key::Text(text) => Cow::Borrowed(text),
@@ -69,9 +80,9 @@ impl<'a> From<Is<'a>> for Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn new(at: usize, is: Is<'a>) -> Self {
+    pub(super) fn offset(at: usize) -> u32 {
         // Redis holds no payload of 4 GiB.
-        Self { at: at.try_into().unwrap_or(u32::MAX), is }
+        at.try_into().unwrap_or(u32::MAX)
     }
 
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
@@ -81,6 +92,33 @@ impl<'a> Node<'a> {
     /// `["java.lang.Long",1]`.
     pub(super) fn wrapped(class: impl Into<Cow<'a, str>>, inside: impl Into<Node<'a>>) -> Self {
         Is::Array(vec![Node::text(class), inside.into()]).into()
+    }
+
+    /// Writes it with all that is in it.
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match &self.is {
+            Is::Null => F::null(out),
+            Is::Bool(value) => F::boolean(out, *value),
+            Is::Int(value) => F::integer(out, *value),
+            Is::Big(value) => F::big(out, value)?,
+            Is::Number(value) => F::number(out, value),
+            Is::Decimal(value) => F::decimal(out, value)?,
+            Is::Float(value) => F::float(out, *value),
+            Is::Double(value) => F::double(out, *value),
+            Is::Text(value) => F::text(out, value),
+            Is::Bytes(value) => F::bytes(out, value),
+            Is::Array(values) => write_list::<F>(values, Group::List, out)?,
+            Is::Bare(values) => write_list::<F>(values, Group::Bare, out)?,
+            Is::Object(entries) => {
+                let open = F::open(out, Group::Object, entries.len());
+                for (key, value) in entries {
+                    key.write::<F>(out);
+                    value.write::<F>(out)?;
+                }
+                F::close(out, open, entries.len());
+            }
+        }
+        Ok(())
     }
 
     /// What it is, for messages.
@@ -98,14 +136,14 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A format that Jackson reads and writes.
-pub(super) trait Format {
-    const NAME: &'static str;
-
-    /// The value that the payload is; it must be exactly one.
-    fn read(payload: &[u8]) -> Result<Node<'_>, CodecError>;
-
-    fn write(node: &Node<'_>, out: &mut Vec<u8>) -> Result<(), CodecError>;
+fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let open = F::open(out, group, values.len());
+    for value in values {
+        F::next(out);
+        value.write::<F>(out)?;
+    }
+    F::close(out, open, values.len());
+    Ok(())
 }
 
 /// What should have been at an offset, and what was.

@@ -4,12 +4,14 @@ mod list;
 mod map;
 mod object;
 
+use std::fmt::Display;
+
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 
 use list::{Bytes, List};
 use map::Entries;
-use object::Fields;
+use object::{Fields, Seen};
 
 use super::failure::Failure;
 use super::node::{Is, Node};
@@ -59,7 +61,8 @@ impl<'n, 'a> Reader<'n, 'a> {
         Reader { id, node, root: false, ..*self }
     }
 
-    fn wrong(&self, expected: &str) -> Failure {
+    #[cold]
+    fn wrong(&self, expected: impl Display) -> Failure {
         Failure::new(format!("expected {expected}, found {}", self.node.kind())).at(self.node.at)
     }
 
@@ -87,7 +90,7 @@ impl<'n, 'a> Reader<'n, 'a> {
     fn scalar<T>(
         &self,
         class: &str,
-        what: &str,
+        what: impl Display,
         read: impl FnOnce(&'n Node<'a>) -> Option<T>,
     ) -> Result<T, Failure> {
         let node = self.bare(class)?;
@@ -95,7 +98,7 @@ impl<'n, 'a> Reader<'n, 'a> {
     }
 
     fn integer<T: TryFrom<i64>>(&self, class: &str) -> Result<T, Failure> {
-        self.scalar(class, &format!("a {class}"), value::integer)
+        self.scalar(class, format_args!("a {class}"), value::integer)
     }
 
     /// The elements of a list, and the class in front of them.
@@ -139,7 +142,7 @@ impl<'n, 'a> Reader<'n, 'a> {
     fn text(&self) -> Result<&'n str, Failure> {
         let class = match self.expected().kind {
             Kind::Text(class) if value::is_time(class.name) => {
-                return Err(self.wrong(&format!("a {}", class.name)));
+                return Err(self.wrong(format_args!("a {}", class.name)));
             }
             Kind::Text(class) => class.name,
             Kind::Character => "java.lang.Character",
@@ -257,8 +260,8 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
             Some(Marker::Value) => self.placed(handover::give(self.value()?, visitor)),
             Some(Marker::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
-                    let expected = format!("a {}", class.name);
-                    let value = self.scalar(class.name, &expected, |node| value::scalar_of(kind, node))?;
+                    let expected = format_args!("a {}", class.name);
+                    let value = self.scalar(class.name, expected, |node| value::scalar_of(kind, node))?;
                     self.placed(handover::give(value, visitor))
                 }
                 ClassKind::Optional => match self.expected().kind {
@@ -341,7 +344,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
             next: 0,
             left: entries,
             value: None,
-            seen: vec![false; shape.fields.len()],
+            seen: Seen::new(shape.fields.len()),
             missing: 0,
         };
         self.placed(visitor.visit_map(fields))

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::cbor::Cbor;
+use super::format::Format;
 use super::json::Json;
 use super::msgpack::MsgPack;
-use super::node::{Format, Is, Node};
+use super::node::{Is, Node};
 use crate::codec::CodecError;
 use crate::codec::java::BigDecimal;
 
@@ -22,7 +23,7 @@ fn payloads(file: &str) -> Vec<(String, Vec<u8>)> {
 
 fn written<F: Format>(node: &Node<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    F::write(node, &mut out).unwrap();
+    node.write::<F>(&mut out).unwrap();
     out
 }
 
@@ -175,7 +176,7 @@ fn numbers_of_redisson() {
         assert_eq!(hex(written::<Cbor>(&node)), cbor);
         assert_eq!(Cbor::read(&written::<Cbor>(&node)).unwrap().is, node.is);
         let mut out = Vec::new();
-        assert_eq!(MsgPack::write(&node, &mut out).ok().map(|()| hex(out)).as_deref(), msgpack, "{text}");
+        assert_eq!(node.write::<MsgPack>(&mut out).ok().map(|()| hex(out)).as_deref(), msgpack, "{text}");
     }
     for (text, cbor) in [
         ("-1", "c34101"),
@@ -187,16 +188,16 @@ fn numbers_of_redisson() {
         assert_eq!(Cbor::read(&written::<Cbor>(&big(text))).unwrap().is, big(text).is);
     }
     assert_eq!(hex(written::<MsgPack>(&big("18446744073709551615"))), "cfffffffffffffffff");
-    assert!(MsgPack::write(&big("18446744073709551616"), &mut Vec::new()).is_err());
+    assert!(big("18446744073709551616").write::<MsgPack>(&mut Vec::new()).is_err());
     for (value, text) in [(1.1f32, "1.1"), (1e-45, "1.4E-45"), (f32::NEG_INFINITY, "\"-Infinity\"")] {
         assert_eq!(written::<Json>(&Is::Float(value).into()), text.as_bytes());
     }
     assert_eq!(written::<Json>(&Is::Double(f64::NAN).into()), b"\"NaN\"");
     let zeros = format!("0.{}1", "0".repeat(399));
     assert_eq!(written::<Json>(&decimal("1E-400")), zeros.as_bytes());
-    assert!(Json::write(&decimal("1E+12000"), &mut Vec::new()).is_err());
+    assert!(decimal("1E+12000").write::<Json>(&mut Vec::new()).is_err());
     let last = Node::from(Is::Decimal(Box::new(BigDecimal::new(5, i32::MIN))));
-    assert!(MsgPack::write(&last, &mut Vec::new()).is_err());
+    assert!(last.write::<MsgPack>(&mut Vec::new()).is_err());
 }
 
 /// Jackson cuts long text into pieces, and never a surrogate pair.

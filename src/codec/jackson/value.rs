@@ -7,7 +7,7 @@ mod write;
 pub(super) use read::{
     bytes, double, float, integer, is_collection, is_map, read, scalar_of, split_class, unit,
 };
-pub(super) use write::{key, unwrapped, write};
+pub(super) use write::{key, write};
 
 use super::node::{Is, Node};
 use crate::codec::java::class::{ClassKind, Field, known};

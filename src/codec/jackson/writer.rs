@@ -1,4 +1,4 @@
-//! From a value through serde to nodes, with the classes that Redisson's mapper writes.
+//! From a value through serde to a payload, by its [plan](plan), with the classes that Redisson's mapper writes.
 //!
 //! The class of an object is its first property, `@class`; that of anything else is in front of it, in a list of two.
 //! Whether it is written at all depends on what the field declares: nothing stands in front of what can be of one class
@@ -7,95 +7,123 @@
 mod list;
 mod map;
 mod object;
+mod output;
+mod plan;
+
+use std::marker::PhantomData;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use list::Elements;
 use map::Entries;
 use object::Fields;
+use plan::{Content, Site, SiteId};
 
 use super::failure::Failure;
-use super::node::{Is, Key, MAX_DEPTH, Node};
+use super::format::Format;
+use super::node::Is;
 use super::value;
 use crate::codec::java::class::ClassKind;
 use crate::codec::java::handover;
 use crate::codec::java::marker::{Marker, marker};
-use crate::codec::java::shape::{self, Form, Kind, NodeId, Shape};
+use crate::codec::java::shape::Kind;
 
-type Done = Node<'static>;
+pub(super) use output::Output;
+pub(super) use plan::{CLASS, Plan, enum_set_class};
 
-pub(super) fn write<T: Serialize>(value: &T, shape: &'static Shape) -> Result<Done, Failure> {
-    value.serialize(Writer { shape, id: shape.root(), place: Place::Root, depth: 0, optional: false })
+/// Whether there is something: where it is null, a property or an entry of a map is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Null,
+    Value,
 }
 
-/// Where a value stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
-    /// Here the class of the value itself decides, as nothing declares it.
-    Root,
-    Field,
-    /// Of a list, set or map, which hold references only.
-    Element,
-    Array,
+/// A place in the type, and the end of the payload so far.
+pub(super) struct Place<'w, F> {
+    output: &'w mut Output,
+    plan: &'static Plan,
+    site: &'static Site,
+    format: PhantomData<F>,
 }
 
-#[derive(Clone, Copy)]
-struct Writer {
-    shape: &'static Shape,
-    id: NodeId,
-    place: Place,
-    depth: usize,
-    /// Inside of a `java.util.Optional`, which only a null one may be.
-    optional: bool,
-}
-
-impl Writer {
-    fn node(&self) -> &'static shape::Node {
-        &self.shape.nodes[self.id]
+impl<'w, F: Format> Place<'w, F> {
+    /// The value of a whole payload.
+    pub(super) fn whole(output: &'w mut Output, plan: &'static Plan) -> Self {
+        Self { output, plan, site: plan.root(), format: PhantomData }
     }
 
-    /// Declared as something that has classes below it.
-    fn open(&self) -> bool {
-        self.node().object && self.place != Place::Root
+    #[inline]
+    fn inner(&mut self, site: SiteId) -> Place<'_, F> {
+        Place { output: self.output, plan: self.plan, site: self.plan.site(site), format: PhantomData }
     }
 
-    fn inner(&self, id: NodeId, place: Place) -> Result<Writer, Failure> {
-        // A list and its class are two.
-        let depth = self.depth + 2;
-        if depth > 2 * MAX_DEPTH {
-            return Err(Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep")));
-        }
-        Ok(Writer { id, place, depth, ..*self })
-    }
-
-    /// A value of a final class.
-    fn last(&self, class: &'static str, is: Is<'static>) -> Done {
-        if self.open() { Node::wrapped(class, is) } else { is.into() }
-    }
-
-    fn integer(&self, value: i64) -> Result<Done, Failure> {
-        let node = self.node();
-        let is = Is::Int(value);
-        Ok(match node.kind {
-            Kind::Byte => self.last("java.lang.Byte", is),
-            Kind::Short => self.last("java.lang.Short", is),
-            Kind::Integer => is.into(),
-            Kind::Long => {
-                let primitive = !node.nullable && matches!(self.place, Place::Field | Place::Array);
-                if primitive && !self.open() { is.into() } else { Node::wrapped("java.lang.Long", is) }
+    /// Writes a value of the declared class.
+    #[inline]
+    fn declared(self, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        let out = &mut self.output.bytes;
+        match &self.site.class {
+            None => write(out),
+            Some(class) => {
+                out.extend_from_slice(class);
+                write(out);
+                out.extend_from_slice(F::BEHIND);
             }
-            _ => return Err(self.other("an integer")),
-        })
+        }
+        Written::Value
     }
 
-    /// What is written is not what is read, so that the shape is of no use.
+    /// Writes a value of a final class, which need not be the declared one.
+    #[inline]
+    fn last(self, class: &str, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        let out = &mut self.output.bytes;
+        if self.site.open {
+            F::class(out, class);
+            write(out);
+            out.extend_from_slice(F::BEHIND);
+        } else {
+            write(out);
+        }
+        Written::Value
+    }
+
+    #[inline]
+    fn plain(self, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        write(&mut self.output.bytes);
+        Written::Value
+    }
+
+    #[inline]
+    fn integer(self, value: i64) -> Result<Written, Failure> {
+        match self.site.content {
+            Content::Integer => Ok(self.declared(|out| F::integer(out, value))),
+            _ => Err(self.other("an integer")),
+        }
+    }
+
+    fn character(self, value: char) -> Written {
+        self.last("java.lang.Character", |out| F::text(out, value.encode_utf8(&mut [0; 4])))
+    }
+
+    /// One that hands itself over.
+    fn value<T: Serialize + ?Sized>(self, inside: &T) -> Result<Written, Failure> {
+        let value = handover::ask(inside).ok_or_else(|| self.other("something else"))?;
+        let node = value::write(value, self.site.root)?;
+        node.write::<F>(&mut self.output.bytes)?;
+        Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
+    }
+
+    fn optional<T: Serialize + ?Sized>(mut self, inside: &T) -> Result<Written, Failure> {
+        let Content::Optional(site) = self.site.content else { return Err(self.other("an Optional")) };
+        let around = std::mem::replace(&mut self.output.optional, true);
+        let written = inside.serialize(self.inner(site))?;
+        self.output.optional = around;
+        Ok(written)
+    }
+
+    /// What is written is not what is read, so that the plan is of no use.
+    #[cold]
     fn other(&self, found: &str) -> Failure {
-        let kind = &self.node().kind;
-        Failure::new(format!("the type writes {found} where it reads {}", name(kind)))
-    }
-
-    fn character(&self, c: char) -> Done {
-        self.last("java.lang.Character", Is::Text(c.to_string().into()))
+        Failure::new(format!("the type writes {found} where it reads {}", name(self.site.kind)))
     }
 }
 
@@ -113,19 +141,17 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
-/// The name that Jackson has for a set of an enum.
-pub(super) fn enum_set_class(element: &str) -> String {
-    format!("java.util.EnumSet<{element}>")
+/// A character of Java, which is a unit of UTF-16.
+fn unit(unit: u16) -> Result<char, Failure> {
+    char::from_u32(unit.into())
+        .ok_or_else(|| Failure::new("half of a surrogate pair cannot be written as text"))
 }
 
-/// Whether an array of these has its class in front.
-fn is_final(shape: &Shape, element: NodeId) -> bool {
-    let node = &shape.nodes[element];
-    match node.kind {
-        Kind::Array(element) => is_final(shape, element),
-        // By Redisson's doing.
-        Kind::Long => !node.nullable && !node.object,
-        _ => shape.is_final(element),
+/// A character that is one of Java's, too.
+fn one_unit(c: char) -> Result<char, Failure> {
+    match u16::try_from(u32::from(c)) {
+        Ok(_) => Ok(c),
+        Err(_) => Err(Failure::new("a character beyond U+FFFF is not one `char` in Java")),
     }
 }
 
@@ -133,136 +159,134 @@ fn no_java(what: &str) -> Failure {
     Failure::new(format!("{what} is no Java value"))
 }
 
-impl Serializer for Writer {
-    type Ok = Done;
+type No = Impossible<Written, Failure>;
+
+impl<'w, F: Format> Serializer for Place<'w, F> {
+    type Ok = Written;
     type Error = Failure;
-    type SerializeSeq = Elements;
-    type SerializeTuple = Impossible<Done, Failure>;
-    type SerializeTupleStruct = Impossible<Done, Failure>;
-    type SerializeTupleVariant = Impossible<Done, Failure>;
-    type SerializeMap = Entries;
-    type SerializeStruct = Fields;
-    type SerializeStructVariant = Impossible<Done, Failure>;
+    type SerializeSeq = Elements<'w, F>;
+    type SerializeTuple = No;
+    type SerializeTupleStruct = No;
+    type SerializeTupleVariant = No;
+    type SerializeMap = Entries<'w, F>;
+    type SerializeStruct = Fields<'w, F>;
+    type SerializeStructVariant = No;
 
-    fn serialize_bool(self, value: bool) -> Result<Done, Failure> {
-        Ok(Is::Bool(value).into())
+    #[inline]
+    fn serialize_bool(self, value: bool) -> Result<Written, Failure> {
+        Ok(self.plain(|out| F::boolean(out, value)))
     }
 
-    fn serialize_i8(self, value: i8) -> Result<Done, Failure> {
+    #[inline]
+    fn serialize_i8(self, value: i8) -> Result<Written, Failure> {
         self.integer(value.into())
     }
 
-    fn serialize_i16(self, value: i16) -> Result<Done, Failure> {
+    #[inline]
+    fn serialize_i16(self, value: i16) -> Result<Written, Failure> {
         self.integer(value.into())
     }
 
-    fn serialize_i32(self, value: i32) -> Result<Done, Failure> {
+    #[inline]
+    fn serialize_i32(self, value: i32) -> Result<Written, Failure> {
         self.integer(value.into())
     }
 
-    fn serialize_i64(self, value: i64) -> Result<Done, Failure> {
+    #[inline]
+    fn serialize_i64(self, value: i64) -> Result<Written, Failure> {
         self.integer(value)
     }
 
-    fn serialize_u8(self, _: u8) -> Result<Done, Failure> {
+    fn serialize_u8(self, _: u8) -> Result<Written, Failure> {
         Err(self.other("a `u8`"))
     }
 
-    fn serialize_u16(self, value: u16) -> Result<Done, Failure> {
-        match char::from_u32(value.into()) {
-            Some(c) => Ok(self.character(c)),
-            None => Err(Failure::new("half of a surrogate pair cannot be written as text")),
-        }
+    fn serialize_u16(self, value: u16) -> Result<Written, Failure> {
+        Ok(self.character(unit(value)?))
     }
 
-    fn serialize_u32(self, _: u32) -> Result<Done, Failure> {
+    fn serialize_u32(self, _: u32) -> Result<Written, Failure> {
         Err(no_java("a `u32`"))
     }
 
-    fn serialize_u64(self, _: u64) -> Result<Done, Failure> {
+    fn serialize_u64(self, _: u64) -> Result<Written, Failure> {
         Err(no_java("a `u64`"))
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Done, Failure> {
-        Ok(self.last("java.lang.Float", Is::Float(value)))
+    fn serialize_f32(self, value: f32) -> Result<Written, Failure> {
+        Ok(self.last("java.lang.Float", |out| F::float(out, value)))
     }
 
-    fn serialize_f64(self, value: f64) -> Result<Done, Failure> {
-        if value.is_finite() {
-            Ok(Is::Double(value).into())
-        } else {
-            Ok(self.last("java.lang.Double", Is::Double(value)))
+    #[inline]
+    fn serialize_f64(self, value: f64) -> Result<Written, Failure> {
+        Ok(match value.is_finite() {
+            true => self.plain(|out| F::double(out, value)),
+            false => self.last("java.lang.Double", |out| F::double(out, value)),
+        })
+    }
+
+    fn serialize_char(self, value: char) -> Result<Written, Failure> {
+        Ok(self.character(one_unit(value)?))
+    }
+
+    #[inline]
+    fn serialize_str(self, value: &str) -> Result<Written, Failure> {
+        match self.site.content {
+            Content::TextOf => Ok(self.declared(|out| F::text(out, value))),
+            Content::Refused(class) => Err(refused(class)),
+            Content::Character => Err(self.other("text")),
+            _ => Ok(self.plain(|out| F::text(out, value))),
         }
     }
 
-    fn serialize_char(self, value: char) -> Result<Done, Failure> {
-        match u16::try_from(u32::from(value)) {
-            Ok(_) => Ok(self.character(value)),
-            Err(_) => Err(Failure::new("a character beyond U+FFFF is not one `char` in Java")),
-        }
+    fn serialize_bytes(self, value: &[u8]) -> Result<Written, Failure> {
+        Ok(self.last("[B", |out| F::bytes(out, value)))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Done, Failure> {
-        let text = Is::Text(value.to_owned().into());
-        match &self.node().kind {
-            Kind::Text(class) if value::is_time(class.name) => Err(refused(class.name)),
-            Kind::Text(class) if !class.is_final => Ok(Node::wrapped(class.name, text)),
-            Kind::Text(class) => Ok(self.last(class.name, text)),
-            Kind::Character => Err(self.other("text")),
-            _ => Ok(text.into()),
-        }
+    #[inline]
+    fn serialize_none(self) -> Result<Written, Failure> {
+        F::null(&mut self.output.bytes);
+        Ok(Written::Null)
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<Done, Failure> {
-        Ok(self.last("[B", Is::Bytes(value.to_vec().into())))
-    }
-
-    fn serialize_none(self) -> Result<Done, Failure> {
-        Ok(Is::Null.into())
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Done, Failure> {
-        if self.optional {
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Written, Failure> {
+        if self.output.optional {
             return Err(refused("java.util.Optional"));
         }
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Done, Failure> {
+    fn serialize_unit(self) -> Result<Written, Failure> {
         Err(no_java("`()`"))
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Done, Failure> {
+    fn serialize_unit_struct(self, _: &'static str) -> Result<Written, Failure> {
         Err(no_java("a struct without fields"))
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Done, Failure> {
-        let Kind::Enum(at) = self.node().kind else { return Err(self.other("an enum")) };
-        let shape = &self.shape.enums[at];
-        let below = shape.form == Form::Abstract && self.place != Place::Root;
-        let text = Is::Text(variant.into());
-        Ok(if below || self.open() { Node::wrapped(&shape.class[..], text) } else { text.into() })
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<Written, Failure> {
+        match self.site.content {
+            Content::Enum => Ok(self.declared(|out| F::text(out, variant))),
+            _ => Err(self.other("an enum")),
+        }
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         name: &'static str,
         inside: &T,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Written, Failure> {
         match marker(name) {
-            Some(Marker::Value) => {
-                let value = handover::ask(inside).ok_or_else(|| self.other("something else"))?;
-                value::write(value, self.place == Place::Root)
-            }
+            Some(Marker::Value) => self.value(inside),
             Some(Marker::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => {
-                    let value = handover::ask(inside).ok_or_else(|| self.other("something else"))?;
-                    value::write(value, self.place == Place::Root)
-                }
-                ClassKind::Optional => match self.node().kind {
-                    Kind::Optional(id) => inside.serialize(Writer { id, optional: true, ..self }),
-                    _ => Err(self.other("an Optional")),
-                },
+                ClassKind::Scalar(_) => self.value(inside),
+                ClassKind::Optional => self.optional(inside),
                 _ => inside.serialize(self),
             },
             _ => inside.serialize(self),
@@ -275,23 +299,18 @@ impl Serializer for Writer {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Written, Failure> {
         Err(no_java("an enum with data"))
     }
 
-    fn serialize_seq(self, length: Option<usize>) -> Result<Elements, Failure> {
-        let element = match self.node().kind {
-            Kind::Bytes => {
-                return Ok(Elements { writer: self, element: None, nodes: Vec::new(), bytes: Vec::new() });
-            }
-            Kind::Collection(_, element) | Kind::EnumSet(_, element) => {
-                self.inner(element, Place::Element)?
-            }
-            Kind::Array(element) => self.inner(element, Place::Array)?,
-            _ => return Err(self.other("a list")),
-        };
-        let nodes = Vec::with_capacity(length.unwrap_or(0));
-        Ok(Elements { writer: self, element: Some(element), nodes, bytes: Vec::new() })
+    #[inline]
+    fn serialize_seq(self, length: Option<usize>) -> Result<Elements<'w, F>, Failure> {
+        match self.site.content {
+            Content::List(group, element) => Elements::list(self, group, element, length),
+            Content::Bytes => Ok(Elements::bytes(self)),
+            Content::Characters => Elements::text(self),
+            _ => Err(self.other("a list")),
+        }
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Failure> {
@@ -316,17 +335,19 @@ impl Serializer for Writer {
         Err(no_java("an enum with data"))
     }
 
-    fn serialize_map(self, length: Option<usize>) -> Result<Entries, Failure> {
-        let Kind::Map(class, _, value) = self.node().kind else { return Err(self.other("a map")) };
-        let mut entries = Vec::with_capacity(length.unwrap_or(0) + 1);
-        entries.push(class_entry(class.name));
-        Ok(Entries { value: self.inner(value, Place::Element)?, entries, key: None })
+    fn serialize_map(self, length: Option<usize>) -> Result<Entries<'w, F>, Failure> {
+        match self.site.content {
+            Content::Map(value) => Entries::new(self, value, length),
+            _ => Err(self.other("a map")),
+        }
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Fields, Failure> {
-        let Kind::Struct(at) = self.node().kind else { return Err(self.other("an object")) };
-        let fields = self.shape.structs[at].fields.iter().map(|_| None).collect();
-        Ok(Fields { writer: self.inner(self.id, self.place)?, open: self.open(), at, next: 0, fields })
+    #[inline]
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Fields<'w, F>, Failure> {
+        match self.site.content {
+            Content::Struct(class) => Fields::new(self, class),
+            _ => Err(self.other("an object")),
+        }
     }
 
     fn serialize_struct_variant(
@@ -342,10 +363,4 @@ impl Serializer for Writer {
 
 pub(super) fn refused(class: &str) -> Failure {
     Failure::new(format!("Redisson's Jackson codecs write no {class}"))
-}
-
-pub(super) const CLASS: &str = "@class";
-
-pub(super) fn class_entry(class: &'static str) -> (Key<'static>, Done) {
-    (Key::Text(CLASS.into()), Node::text(class))
 }

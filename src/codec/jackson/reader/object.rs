@@ -11,6 +11,33 @@ use crate::codec::java::shape::{self, Kind, NodeId};
 /// What Java left out.
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
 
+/// The fields that were there.
+pub(super) struct Seen {
+    /// So that most structs need no memory for it.
+    first: u64,
+    others: Vec<bool>,
+}
+
+impl Seen {
+    pub(super) fn new(fields: usize) -> Self {
+        Self { first: 0, others: vec![false; fields.saturating_sub(64)] }
+    }
+
+    fn add(&mut self, field: usize) {
+        match field.checked_sub(64) {
+            None => self.first |= 1 << field,
+            Some(other) => self.others[other] = true,
+        }
+    }
+
+    fn has(&self, field: usize) -> bool {
+        match field.checked_sub(64) {
+            None => self.first >> field & 1 == 1,
+            Some(other) => self.others[other],
+        }
+    }
+}
+
 pub(super) struct Fields<'n, 'a, I> {
     pub(super) reader: Reader<'n, 'a>,
     pub(super) fields: &'static [shape::Field],
@@ -20,7 +47,7 @@ pub(super) struct Fields<'n, 'a, I> {
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
     pub(super) value: Option<(Option<NodeId>, &'n Node<'a>)>,
-    pub(super) seen: Vec<bool>,
+    pub(super) seen: Seen,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
 }
@@ -42,7 +69,7 @@ impl<I> Fields<'_, '_, I> {
             let at = self.missing;
             self.missing += 1;
             let node = &self.reader.shape.nodes[self.fields[at].node];
-            if !self.seen[at] && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
+            if !self.seen.has(at) && (node.nullable || matches!(node.kind, Kind::Value | Kind::Optional(_))) {
                 return Some(at);
             }
         }
@@ -58,7 +85,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
             let name = key.text();
             let field = self.find(&name);
             if let Some(at) = field {
-                self.seen[at] = true;
+                self.seen.add(at);
             }
             self.value = Some((field.map(|at| self.fields[at].node), value));
             let name: StrDeserializer<'_, Failure> = (&*name).into_deserializer();

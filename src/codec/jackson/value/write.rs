@@ -8,14 +8,6 @@ use crate::codec::java::class::{ClassKind, known};
 use crate::codec::java::{Array, ClassName, Constant, Object, Value};
 use crate::codec::number::{java_float, java_text};
 
-/// The inside of what has its class in front.
-pub(in crate::codec::jackson) fn unwrapped(node: Node<'_>) -> Node<'_> {
-    match node.is {
-        Is::Array(mut pair) if pair.len() == 2 => pair.swap_remove(1),
-        is => Node { at: node.at, is },
-    }
-}
-
 /// A map's key, as Jackson prints it.
 pub(in crate::codec::jackson) fn key(value: &Value) -> Option<Key<'static>> {
     let text = match value {

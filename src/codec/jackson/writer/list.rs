@@ -2,58 +2,91 @@
 
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::{Done, Writer, enum_set_class, is_final};
+use super::plan::SiteId;
+use super::{Place, Written, one_unit, unit};
 use crate::codec::jackson::failure::Failure;
-use crate::codec::jackson::node::{Is, Node};
-use crate::codec::jackson::value;
+use crate::codec::jackson::format::{Format, Group, Open};
 use crate::codec::java::refuse::refuse;
-use crate::codec::java::shape::Kind;
 
-pub(super) struct Elements {
-    pub(super) writer: Writer,
-    /// `None`: these are bytes.
-    pub(super) element: Option<Writer>,
-    pub(super) nodes: Vec<Done>,
-    pub(super) bytes: Vec<u8>,
+pub(in crate::codec::jackson) struct Elements<'w, F> {
+    place: Place<'w, F>,
+    what: What,
 }
 
-impl ser::SerializeSeq for Elements {
-    type Ok = Done;
+enum What {
+    List {
+        element: SiteId,
+        open: Open,
+        count: usize,
+    },
+    /// All in one value.
+    Bytes(Vec<u8>),
+    /// The same, of characters.
+    Text(String),
+}
+
+impl<'w, F: Format> Elements<'w, F> {
+    #[inline]
+    pub(super) fn list(
+        place: Place<'w, F>,
+        group: Group,
+        element: SiteId,
+        length: Option<usize>,
+    ) -> Result<Self, Failure> {
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        out.extend_from_slice(place.site.class.as_deref().unwrap_or_default());
+        let open = F::open(out, group, length.unwrap_or(0));
+        Ok(Self { place, what: What::List { element, open, count: 0 } })
+    }
+
+    pub(super) fn bytes(place: Place<'w, F>) -> Self {
+        Self { place, what: What::Bytes(Vec::new()) }
+    }
+
+    /// As deep as if they were written one by one.
+    pub(super) fn text(place: Place<'w, F>) -> Result<Self, Failure> {
+        place.output.deeper()?;
+        Ok(Self { place, what: What::Text(String::new()) })
+    }
+}
+
+impl<F: Format> ser::SerializeSeq for Elements<'_, F> {
+    type Ok = Written;
     type Error = Failure;
 
+    #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        match self.element {
-            Some(element) => self.nodes.push(value.serialize(element)?),
-            None => self.bytes.push(value.serialize(OneByte)?),
+        match &mut self.what {
+            What::List { element, count, .. } => {
+                F::next(&mut self.place.output.bytes);
+                value.serialize(self.place.inner(*element))?;
+                *count += 1;
+            }
+            What::Bytes(bytes) => bytes.push(value.serialize(OneByte)?),
+            What::Text(text) => text.push(value.serialize(OneCharacter)?),
         }
         Ok(())
     }
 
-    fn end(self) -> Result<Done, Failure> {
-        let Elements { writer, nodes, bytes, .. } = self;
-        let shape = writer.shape;
-        Ok(match writer.node().kind {
-            Kind::Collection(class, _) => Node::wrapped(class.name, Is::Array(nodes)),
-            Kind::EnumSet(_, element) => {
-                let Kind::Enum(at) = shape.nodes[element].kind else { return Err(writer.other("a set")) };
-                // The class of the set says that of its constants.
-                let constants = nodes.into_iter().map(value::unwrapped).collect();
-                Node::wrapped(enum_set_class(&shape.enums[at].class), Is::Array(constants))
+    #[inline]
+    fn end(self) -> Result<Written, Failure> {
+        match self.what {
+            What::List { open, count, .. } => {
+                let out = &mut self.place.output.bytes;
+                F::close(out, open, count);
+                if self.place.site.class.is_some() {
+                    out.extend_from_slice(F::BEHIND);
+                }
+                self.place.output.shallower();
+                Ok(Written::Value)
             }
-            Kind::Array(element) => {
-                let of = &shape.nodes[element];
-                // A `char[]` is one text.
-                let text = of.kind == Kind::Character && !of.nullable && !of.object;
-                let open = writer.open() || !is_final(shape, element);
-                let is = match (text, open) {
-                    (true, _) => Is::Text(nodes.iter().filter_map(value::as_text).collect::<String>().into()),
-                    (_, true) => Is::Array(nodes),
-                    (_, false) => Is::Bare(nodes),
-                };
-                if open { Node::wrapped(shape.array_class(writer.id), is) } else { is.into() }
+            What::Bytes(bytes) => self.place.serialize_bytes(&bytes),
+            What::Text(text) => {
+                self.place.output.shallower();
+                Ok(self.place.declared(|out| F::text(out, &text)))
             }
-            _ => writer.last("[B", Is::Bytes(bytes.into())),
-        })
+        }
     }
 }
 
@@ -93,6 +126,46 @@ impl Serializer for OneByte {
 
     refuse! {
         no_byte() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
+            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+    }
+}
+
+/// An element of a `char[]`.
+struct OneCharacter;
+
+fn no_character() -> Failure {
+    Failure::new("the type writes something else where it reads a character")
+}
+
+impl Serializer for OneCharacter {
+    type Ok = char;
+    type Error = Failure;
+    type SerializeSeq = Impossible<char, Failure>;
+    type SerializeTuple = Impossible<char, Failure>;
+    type SerializeTupleStruct = Impossible<char, Failure>;
+    type SerializeTupleVariant = Impossible<char, Failure>;
+    type SerializeMap = Impossible<char, Failure>;
+    type SerializeStruct = Impossible<char, Failure>;
+    type SerializeStructVariant = Impossible<char, Failure>;
+
+    fn serialize_u16(self, value: u16) -> Result<char, Failure> {
+        unit(value)
+    }
+
+    fn serialize_char(self, value: char) -> Result<char, Failure> {
+        one_unit(value)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        inside: &T,
+    ) -> Result<char, Failure> {
+        inside.serialize(self)
+    }
+
+    refuse! {
+        no_character() => bool i8 i16 i32 i64 u8 u32 u64 f32 f64 str bytes none some unit unit_struct unit_variant
             newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
     }
 }

@@ -1,130 +1,155 @@
 //! Maps, whose keys are texts.
 
+use std::marker::PhantomData;
+
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
-use super::{Done, Writer};
+use super::plan::SiteId;
+use super::{Place, Written};
 use crate::codec::jackson::failure::Failure;
-use crate::codec::jackson::node::{Is, Key};
+use crate::codec::jackson::format::{Format, Group, Open};
 use crate::codec::jackson::value;
 use crate::codec::java::handover;
 use crate::codec::java::marker::{Marker, marker};
 use crate::codec::java::refuse::refuse;
-use crate::codec::number::java_text;
+use crate::codec::number::{java_float, java_text};
 
-pub(super) struct Entries {
-    pub(super) value: Writer,
-    pub(super) entries: Vec<(Key<'static>, Done)>,
-    pub(super) key: Option<Key<'static>>,
+pub(in crate::codec::jackson) struct Entries<'w, F> {
+    place: Place<'w, F>,
+    value: SiteId,
+    open: Open,
+    count: usize,
+    /// Where the last entry ends that is complete.
+    end: usize,
 }
 
-impl ser::SerializeMap for Entries {
-    type Ok = Done;
+impl<'w, F: Format> Entries<'w, F> {
+    pub(super) fn new(place: Place<'w, F>, value: SiteId, length: Option<usize>) -> Result<Self, Failure> {
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        let class = place.site.class.as_deref().unwrap_or_default();
+        let open = F::open(out, Group::Object, length.unwrap_or(0) + 1);
+        out.extend_from_slice(class);
+        let end = out.len();
+        Ok(Self { place, value, open, count: 1, end })
+    }
+}
+
+impl<F: Format> ser::SerializeMap for Entries<'_, F> {
+    type Ok = Written;
     type Error = Failure;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
-        self.key = Some(key.serialize(OneKey)?);
-        Ok(())
+        key.serialize(OneKey { out: &mut self.place.output.bytes, format: PhantomData::<F> })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        let value = value.serialize(self.value)?;
-        // Redisson leaves them out.
-        if let Some(key) = self.key.take()
-            && value.is != Is::Null
-        {
-            self.entries.push((key, value));
+        match value.serialize(self.place.inner(self.value))? {
+            Written::Value => {
+                self.count += 1;
+                self.end = self.place.output.bytes.len();
+            }
+            // Redisson leaves them out.
+            Written::Null => self.place.output.bytes.truncate(self.end),
         }
         Ok(())
     }
 
-    fn end(self) -> Result<Done, Failure> {
-        Ok(Is::Object(self.entries).into())
+    fn end(self) -> Result<Written, Failure> {
+        F::close(&mut self.place.output.bytes, self.open, self.count);
+        self.place.output.shallower();
+        Ok(Written::Value)
     }
 }
 
 /// The key of a map's entry.
-struct OneKey;
+struct OneKey<'w, F> {
+    out: &'w mut Vec<u8>,
+    format: PhantomData<F>,
+}
+
+impl<F: Format> OneKey<'_, F> {
+    fn key(self, key: impl ToString) -> Result<(), Failure> {
+        self.serialize_str(&key.to_string())
+    }
+}
 
 fn no_key() -> Failure {
     Failure::new("a map's key is text, a number, a boolean, an enum or a UUID")
 }
 
-fn key<T: ToString>(value: T) -> Result<Key<'static>, Failure> {
-    Ok(Key::Text(value.to_string().into()))
-}
-
-impl Serializer for OneKey {
-    type Ok = Key<'static>;
+impl<F: Format> Serializer for OneKey<'_, F> {
+    type Ok = ();
     type Error = Failure;
-    type SerializeSeq = Impossible<Key<'static>, Failure>;
-    type SerializeTuple = Impossible<Key<'static>, Failure>;
-    type SerializeTupleStruct = Impossible<Key<'static>, Failure>;
-    type SerializeTupleVariant = Impossible<Key<'static>, Failure>;
-    type SerializeMap = Impossible<Key<'static>, Failure>;
-    type SerializeStruct = Impossible<Key<'static>, Failure>;
-    type SerializeStructVariant = Impossible<Key<'static>, Failure>;
+    type SerializeSeq = Impossible<(), Failure>;
+    type SerializeTuple = Impossible<(), Failure>;
+    type SerializeTupleStruct = Impossible<(), Failure>;
+    type SerializeTupleVariant = Impossible<(), Failure>;
+    type SerializeMap = Impossible<(), Failure>;
+    type SerializeStruct = Impossible<(), Failure>;
+    type SerializeStructVariant = Impossible<(), Failure>;
 
-    fn serialize_bool(self, value: bool) -> Result<Key<'static>, Failure> {
-        key(value)
+    fn serialize_bool(self, value: bool) -> Result<(), Failure> {
+        self.key(value)
     }
 
-    fn serialize_i8(self, value: i8) -> Result<Key<'static>, Failure> {
-        key(value)
+    fn serialize_i8(self, value: i8) -> Result<(), Failure> {
+        self.key(value)
     }
 
-    fn serialize_i16(self, value: i16) -> Result<Key<'static>, Failure> {
-        key(value)
+    fn serialize_i16(self, value: i16) -> Result<(), Failure> {
+        self.key(value)
     }
 
-    fn serialize_i32(self, value: i32) -> Result<Key<'static>, Failure> {
+    fn serialize_i32(self, value: i32) -> Result<(), Failure> {
         self.serialize_i64(value.into())
     }
 
-    fn serialize_i64(self, value: i64) -> Result<Key<'static>, Failure> {
-        Ok(Key::Number(value))
+    fn serialize_i64(self, value: i64) -> Result<(), Failure> {
+        F::number_key(self.out, value);
+        Ok(())
     }
 
-    fn serialize_u16(self, value: u16) -> Result<Key<'static>, Failure> {
-        char::from_u32(value.into()).ok_or_else(no_key).and_then(key)
+    fn serialize_u16(self, value: u16) -> Result<(), Failure> {
+        self.key(char::from_u32(value.into()).ok_or_else(no_key)?)
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Key<'static>, Failure> {
-        key(crate::codec::number::java_float(value))
+    fn serialize_f32(self, value: f32) -> Result<(), Failure> {
+        self.serialize_str(&java_float(value))
     }
 
-    fn serialize_f64(self, value: f64) -> Result<Key<'static>, Failure> {
-        key(java_text(value))
+    fn serialize_f64(self, value: f64) -> Result<(), Failure> {
+        self.serialize_str(&java_text(value))
     }
 
-    fn serialize_char(self, value: char) -> Result<Key<'static>, Failure> {
-        key(value)
+    fn serialize_char(self, value: char) -> Result<(), Failure> {
+        self.key(value)
     }
 
-    fn serialize_str(self, value: &str) -> Result<Key<'static>, Failure> {
-        key(value)
+    fn serialize_str(self, value: &str) -> Result<(), Failure> {
+        F::key(self.out, value);
+        Ok(())
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Key<'static>, Failure> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Failure> {
         value.serialize(self)
     }
 
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<Key<'static>, Failure> {
-        Ok(Key::Text(variant.into()))
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Failure> {
+        self.serialize_str(variant)
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         name: &'static str,
         inside: &T,
-    ) -> Result<Key<'static>, Failure> {
+    ) -> Result<(), Failure> {
         match marker(name) {
             Some(Marker::Value | Marker::Class(_)) => match handover::ask(inside) {
-                Some(value) => value::key(&value).ok_or_else(no_key),
+                Some(value) => {
+                    value::key(&value).ok_or_else(no_key)?.write::<F>(self.out);
+                    Ok(())
+                }
                 None => inside.serialize(self),
             },
             _ => inside.serialize(self),
