@@ -47,6 +47,7 @@ mod big;
 pub(crate) mod class;
 pub(crate) mod handover;
 pub(crate) mod marker;
+pub(crate) mod per_type;
 pub(crate) mod refuse;
 pub(crate) mod shape;
 mod time;

@@ -6,15 +6,12 @@
 
 mod learn;
 
-use std::any::TypeId;
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 
 use super::class::Class;
+use super::per_type::{Last, PerType};
 use crate::codec::CodecError;
 
 /// A type's shape. The first node is that of the type itself.
@@ -145,12 +142,10 @@ impl Form {
     }
 }
 
-/// Shapes are kept for good, so that those who use them need no lock; there are as many as types that are used.
-static SHAPES: LazyLock<RwLock<HashMap<TypeId, &'static Shape>>> = LazyLock::new(Default::default);
+static SHAPES: PerType<Shape> = PerType::new(&LAST);
 
 thread_local! {
-    /// Mostly a thread goes on with the type that it had last.
-    static LAST: Cell<Option<(TypeId, &'static Shape)>> = const { Cell::new(None) };
+    static LAST: Last<Shape> = const { Last::new(None) };
 }
 
 impl Shape {
@@ -159,24 +154,7 @@ impl Shape {
     /// # Errors
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
-        let id = TypeId::of::<T>();
-        if let Some((last, shape)) = LAST.get()
-            && last == id
-        {
-            return Ok(shape);
-        }
-        let shape = Shape::shared::<T>(id)?;
-        LAST.set(Some((id, shape)));
-        Ok(shape)
-    }
-
-    fn shared<T: DeserializeOwned>(id: TypeId) -> Result<&'static Shape, CodecError> {
-        if let Some(shape) = SHAPES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
-            return Ok(shape);
-        }
-        let shape = Shape::learn::<T>()?;
-        let mut shapes = SHAPES.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(shapes.entry(id).or_insert_with(|| Box::leak(Box::new(shape))))
+        SHAPES.of::<T>(Shape::learn::<T>)
     }
 
     /// The node of the type itself.

@@ -1,17 +1,14 @@
 //! What is written at each place of a type, worked out once for each format from the type's shape, so that writing a value
 //! looks nothing up: which classes are written, and they and the names of properties as the bytes that they are.
 
-use std::any::TypeId;
-use std::cell::Cell;
-use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 
 use crate::codec::CodecError;
 use crate::codec::jackson::format::{Format, Group};
 use crate::codec::jackson::value;
+use crate::codec::java::per_type::{Last, PerType};
 use crate::codec::java::shape::{Form, Kind, Node, NodeId, Shape};
 
 /// The name of the property that is an object's class.
@@ -99,12 +96,11 @@ enum Position {
     Constant,
 }
 
-/// Plans are kept for good, like the shapes below them.
-static PLANS: LazyLock<RwLock<HashMap<TypeId, &'static Plan>>> = LazyLock::new(Default::default);
+/// For each pair of a format and a type.
+static PLANS: PerType<Plan> = PerType::new(&LAST);
 
 thread_local! {
-    /// Mostly a thread goes on with the type and format that it had last.
-    static LAST: Cell<Option<(TypeId, &'static Plan)>> = const { Cell::new(None) };
+    static LAST: Last<Plan> = const { Last::new(None) };
 }
 
 impl Plan {
@@ -115,29 +111,7 @@ impl Plan {
     #[inline]
     pub(in crate::codec::jackson) fn of<F: Format, T: DeserializeOwned + 'static>()
     -> Result<&'static Plan, CodecError> {
-        let id = TypeId::of::<(F, T)>();
-        match LAST.get() {
-            Some((last, plan)) if last == id => Ok(plan),
-            _ => Plan::shared::<F>(id, Shape::of::<T>),
-        }
-    }
-
-    #[cold]
-    fn shared<F: Format>(
-        id: TypeId,
-        shape: fn() -> Result<&'static Shape, CodecError>,
-    ) -> Result<&'static Plan, CodecError> {
-        let known = PLANS.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
-        let plan = match known {
-            Some(plan) => plan,
-            None => {
-                let plan = Plan::new::<F>(shape()?);
-                let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
-                *plans.entry(id).or_insert_with(|| Box::leak(Box::new(plan)))
-            }
-        };
-        LAST.set(Some((id, plan)));
-        Ok(plan)
+        PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?)))
     }
 
     fn new<F: Format>(shape: &'static Shape) -> Plan {

@@ -1,9 +1,6 @@
 //! What is written at each place of a type, worked out once from its shape, so that writing a value looks nothing up.
 
-use std::any::TypeId;
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde::de::DeserializeOwned;
 
@@ -12,6 +9,7 @@ use super::super::output::{Name, Written};
 use super::super::scalar;
 use crate::codec::CodecError;
 use crate::codec::java::class::{Class, ClassKind, Layout};
+use crate::codec::java::per_type::{Last, PerType};
 use crate::codec::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
 
 /// A type, as it is written.
@@ -132,12 +130,10 @@ pub(super) struct Enum {
 /// An array of bytes as a list.
 pub(super) static BYTES: List = List { each: Each::Byte, element: 0, null: None, sorted: false };
 
-/// Plans are kept for good, like the shapes below them.
-static PLANS: LazyLock<RwLock<HashMap<TypeId, &'static Plan>>> = LazyLock::new(Default::default);
+static PLANS: PerType<Plan> = PerType::new(&LAST);
 
 thread_local! {
-    /// Mostly a thread goes on with the type that it had last.
-    static LAST: Cell<Option<(TypeId, &'static Plan)>> = const { Cell::new(None) };
+    static LAST: Last<Plan> = const { Last::new(None) };
 }
 
 impl Plan {
@@ -151,29 +147,7 @@ impl Plan {
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     #[inline]
     pub(in super::super) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Plan, CodecError> {
-        let id = TypeId::of::<T>();
-        match LAST.get() {
-            Some((last, plan)) if last == id => Ok(plan),
-            _ => Plan::shared(id, Shape::of::<T>),
-        }
-    }
-
-    #[cold]
-    fn shared(
-        id: TypeId,
-        shape: fn() -> Result<&'static Shape, CodecError>,
-    ) -> Result<&'static Plan, CodecError> {
-        let known = PLANS.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
-        let plan = match known {
-            Some(plan) => plan,
-            None => {
-                let plan = Plan::new(shape()?);
-                let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
-                *plans.entry(id).or_insert_with(|| Box::leak(Box::new(plan)))
-            }
-        };
-        LAST.set(Some((id, plan)));
-        Ok(plan)
+        PLANS.of::<T>(|| Ok(Plan::new(Shape::of::<T>()?)))
     }
 
     fn new(shape: &'static Shape) -> Plan {
