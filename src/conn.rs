@@ -12,6 +12,7 @@ mod subscriber;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub(crate) use link::Link;
@@ -70,6 +71,7 @@ pub(crate) struct Conn {
     options: Arc<Options>,
     commands: Arc<Link>,
     shared: Shared,
+    runtime: Handle,
 }
 
 impl Conn {
@@ -78,7 +80,7 @@ impl Conn {
         let options = Arc::new(options);
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         let commands = Link::open(&options, Role::Commands, &shared).await?;
-        let conn = Self { options, commands: Arc::new(commands), shared };
+        let conn = Self { options, commands: Arc::new(commands), shared, runtime: Handle::current() };
         conn.check_version().await?;
         Ok(conn)
     }
@@ -145,6 +147,12 @@ impl Conn {
             number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
         };
         Ok(number(seconds)? * 1_000_000 + number(micros)?)
+    }
+
+    /// Where the connections live. A task that others depend on runs there: a caller may be in another runtime, which
+    /// stands still when nobody drives it.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     /// Host and port, for messages.

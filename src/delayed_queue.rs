@@ -111,7 +111,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// none.)
     ///
     /// Offers that are made at the same time, from many tasks with clones of one handle, share a call, up to
-    /// 256 of them; each fails or succeeds on its own.
+    /// 256 of them and 256 KB. One that is not awaited before another call is made has no order with it.
     ///
     /// # Errors
     /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or

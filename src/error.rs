@@ -6,6 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::conn::{ConnectError, OpError};
+use crate::script::REFUSED;
 
 /// What was attempted, on which queue, why it failed, and what to do next.
 ///
@@ -228,8 +229,8 @@ impl Error {
                 ),
             ),
             // From the scripts: what could not be known before it was sent.
-            OpError::Server(why) if why.starts_with("REDELAY ") => {
-                (ErrorKind::Invalid, why["REDELAY ".len()..].to_owned())
+            OpError::Server(why) if why.starts_with(REFUSED) => {
+                (ErrorKind::Invalid, why[REFUSED.len()..].to_owned())
             }
             OpError::Server(why) if why.contains("WRONGTYPE") => (
                 ErrorKind::Refused,

@@ -84,6 +84,7 @@ mod due;
 mod entry;
 mod keys;
 mod stats;
+mod turn;
 mod unread;
 
 pub mod codec;

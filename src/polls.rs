@@ -5,7 +5,6 @@
 //! poll is sent again, and gets what the first try took.
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -43,10 +42,9 @@ impl Polls {
     pub(crate) fn start(conn: Conn) -> Self {
         let errands = TaskTracker::new();
         let shelf = Shelf::new({
-            // Whoever drops a result may be outside of the runtime.
-            let (conn, errands, runtime) = (conn.clone(), errands.clone(), Handle::current());
+            let (conn, errands) = (conn.clone(), errands.clone());
             move |polled: Polled| {
-                runtime.spawn(errands.track_future(polled.put_back(conn.clone())));
+                errands.spawn_on(polled.put_back(conn.clone()), conn.runtime());
             }
         });
         Self { conn, shelf, errands }
@@ -55,7 +53,8 @@ impl Polls {
     /// Polls up to `n` entries.
     pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
         let (conn, shelf, keys) = (self.conn.clone(), self.shelf.clone(), keys.clone());
-        let errand = self.errands.spawn(async move { Ok(shelf.hold(Polled::poll(&conn, keys, n).await?)) });
+        let errand = async move { Ok(shelf.hold(Polled::poll(&conn, keys, n).await?)) };
+        let errand = self.errands.spawn_on(errand, self.conn.runtime());
         // From a server that has fallen silent the answer may not come; the errand goes on, and puts back what it gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
         let answer = timeout(self.conn.command_timeout() * 2, errand).await.map_err(|_| silent())?;

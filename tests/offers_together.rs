@@ -1,11 +1,13 @@
 //! Offers that are made at the same time share a call, and nothing else: each has its own ticket, its own refusal and
 //! its own second try, whatever becomes of the others.
 
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio_test::{assert_pending, task};
 
@@ -32,6 +34,10 @@ fn text(n: usize) -> String {
 
 fn texts(count: usize) -> Vec<String> {
     (0..count).map(text).collect()
+}
+
+fn current_thread() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// How many scripts the server runs for it.
@@ -154,6 +160,18 @@ async fn all_are_told_when_the_queue_is_none() {
 }
 
 #[tokio::test]
+async fn all_are_told_when_a_right_is_missing() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "u", "on", ">p", "~*", "&*", "+@all", "-rpush"]);
+    let client = Client::connect(&server.url().replace("redis://", "redis://u:p@")).await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
+    let values = texts(3);
+    for result in join_all(values.iter().map(|value| delayed.offer(value, MINUTE))).await {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Refused);
+    }
+}
+
+#[tokio::test]
 async fn a_caller_that_is_dropped_takes_nobody_with_it() {
     let server = Server::start();
     let (_client, _ready, delayed) = connect(server.url()).await;
@@ -203,12 +221,46 @@ async fn each_is_stored_once_when_the_reply_to_all_is_lost() {
     }
 }
 
+/// A handle may be used in other runtimes than that of its client.
+#[test]
+fn a_runtime_that_stands_still_keeps_nobody_waiting() {
+    let server = Server::start();
+    let main = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (_client, _ready, delayed) = main.block_on(connect(server.url()));
+    let other = current_thread();
+    let value = text(1);
+    {
+        let _within = other.enter();
+        // Dropped half-way.
+        let _ = task::spawn(delayed.offer(&value, MINUTE)).poll();
+    }
+    let offer = async { tokio::time::timeout(MINUTE, delayed.offer(&value, MINUTE)).await };
+    main.block_on(offer).expect("an answer").unwrap();
+
+    // Two that meet, of which one goes in a call of its own and takes longer.
+    let (done, finished) = std::sync::mpsc::channel();
+    let meeting = Arc::new(Barrier::new(2));
+    for bytes in [1, 300_000] {
+        let (delayed, done, meeting) = (delayed.clone(), done.clone(), meeting.clone());
+        std::thread::spawn(move || {
+            let (runtime, value) = (current_thread(), "x".repeat(bytes));
+            for _ in 0..100 {
+                meeting.wait();
+                runtime.block_on(delayed.offer(&value, MINUTE)).unwrap();
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..2 {
+        finished.recv_timeout(MINUTE).expect("a thread that goes on");
+    }
+}
+
 /// What has gathered for a task that never ran is not waited for.
 #[test]
 fn a_runtime_that_is_gone_leaves_nobody_waiting() {
     let server = Server::start();
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let gone = runtime();
+    let gone = current_thread();
     let (client, _ready, delayed) = gone.block_on(connect(server.url()));
     let value = text(1);
     let offer = {
@@ -218,7 +270,7 @@ fn a_runtime_that_is_gone_leaves_nobody_waiting() {
         offer
     };
     drop(gone);
-    runtime().block_on(async {
+    current_thread().block_on(async {
         let both = async { (offer.await, delayed.offer(&value, MINUTE).await) };
         let (first, second) = tokio::time::timeout(MINUTE, both).await.expect("an answer");
         assert_eq!(first.unwrap_err().kind(), ErrorKind::OutcomeUnknown);

@@ -20,6 +20,7 @@ pub(super) use call::When;
 pub(super) use gathering::Gathering;
 
 use crate::conn::{Conn, OpError, Reply};
+use crate::script::REFUSED;
 use gathering::Answer;
 
 /// Stores the entries with their times; returns their due times, epoch ms. One that is alone may go with others.
@@ -53,7 +54,7 @@ pub(super) async fn store(
             }
             Err(OpError::Unknown(why)) => break why,
             // It may be for the sake of another one.
-            Err(OpError::Server(_)) if shared => {}
+            Err(OpError::Server(why)) if shared && why.starts_with(REFUSED) => {}
             Err(error) => return Err(error),
         }
     };

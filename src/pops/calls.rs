@@ -27,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(3);
 const CONNECTION: Duration = Duration::from_secs(1);
 /// Payloads that one call pops at most.
 const CLAIM: usize = 1000;
+/// Claims that one command deletes at most, each with as many payloads as that.
+const FORGET: usize = 100;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {
@@ -203,7 +205,9 @@ pub(super) async fn ask(
 
 /// Lets the server forget what pops took, now that their replies have arrived. If this is lost, it forgets by itself.
 pub(super) async fn forget(conn: &Conn, claims: Vec<Bytes>) {
-    let _ = conn.call(Command::new("DEL").args(claims)).await;
+    for part in claims.chunks(FORGET) {
+        let _ = conn.call(Command::new("DEL").args(part.iter().cloned())).await;
+    }
 }
 
 /// Payloads on their way back to where they came from.

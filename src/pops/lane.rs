@@ -342,6 +342,7 @@ impl Lane {
     /// Asks, if that is called for; returns the parked pop that is in the way.
     fn look_at(&mut self, keys: &Keys) -> Option<Place> {
         let (is_hot, is_cold) = (self.hot.is_some(), self.cold.is_some());
+        let has_others = self.hot_lists.len() > 1;
         let list = self.lists.get_mut(keys)?;
         let parked = list.parked;
         if list.waiting.is_empty() {
@@ -374,8 +375,9 @@ impl Lane {
             _ if parked.is_some() => at_once,
             _ if at_once > 0 => at_once + alone,
             Known::More => alone,
-            // A single taker is parked at once, if nothing else is: that looks at the list as well.
-            Known::Nothing if others_parked || alone > 1 => alone,
+            // A single taker is parked at once, if nobody else is to be: that looks at the list as well. But a pop that is
+            // parked for many lists brings one payload for all of them.
+            Known::Nothing if others_parked || has_others || alone > 1 => alone,
             _ => 0,
         };
         if count > 0 {

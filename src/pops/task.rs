@@ -10,7 +10,6 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::task::yield_now;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +21,7 @@ use super::{Kind, Request};
 use crate::conn::{Conn, Link, OpError};
 use crate::events;
 use crate::keys::Keys;
+use crate::turn::let_others_run;
 use crate::unread::Shelf;
 
 /// A pop parked for so long has looked at its lists, and what it found would be here, if the server answers other
@@ -101,6 +101,15 @@ impl Stand {
 }
 
 impl Station {
+    fn earlier_claim(&mut self, keys: &Keys) -> Option<Bytes> {
+        let claims = self.claims.get_mut(keys)?;
+        let claim = claims.pop();
+        if claims.is_empty() {
+            self.claims.remove(keys);
+        }
+        claim
+    }
+
     fn stand(&mut self, place: Place) -> &mut Stand {
         match place {
             Place::Hot => &mut self.hot,
@@ -278,7 +287,8 @@ impl Task {
     fn tidy(&mut self) {
         let common = Kind::Take(End::Head);
         self.stations.retain(|kind, station| {
-            *kind == common || !station.lane.is_idle() || station.used.elapsed() < KEEP
+            let is_in_use = !station.lane.is_idle() || !station.claims.is_empty();
+            *kind == common || is_in_use || station.used.elapsed() < KEEP
         });
     }
 
@@ -328,7 +338,7 @@ impl Task {
                     Box::pin(pop.run(stand.link.clone()))
                 }
                 Action::Ask { keys, question } => {
-                    let earlier = station.claims.get_mut(&keys).and_then(Vec::pop);
+                    let earlier = station.earlier_claim(&keys);
                     Box::pin(async move {
                         let result = calls::ask(&conn, &kind, &keys, question.count, earlier).await;
                         Done::Asked { kind, keys, question, result }
@@ -406,11 +416,4 @@ impl Task {
             }
         }
     }
-}
-
-/// Comes back when everybody in the runtime who could run has run. In a task of its own, for what wakes this one meanwhile
-/// would end a `yield_now` here.
-async fn let_others_run() {
-    // Fails only when the runtime is shutting down.
-    let _ = tokio::spawn(yield_now()).await;
 }

@@ -1,13 +1,14 @@
 //! Offers that are made at the same time share one call.
 //!
 //! A call costs client and server several times what one more entry in it costs. So the first offer starts a task that lets
-//! everybody run who can, and takes along what is offered meanwhile. It does not wait for replies or for time to
+//! others run who can, and takes along what is offered meanwhile. It does not wait for replies or for time to
 //! pass: an offer that is alone goes out at once, however far the server is, and how many go together follows from the load.
 //!
 //! | if … | then … |
 //! |---|---|
 //! | a caller is dropped | its entry goes along all the same, and nobody else takes notice: the call belongs to the task |
-//! | the server refuses | each is sent once more, alone, so that nobody is refused for what another one offers |
+//! | the script refuses, for the sake of one | each is sent once more, alone; nothing was written |
+//! | the server refuses (type, rights, memory) | that is everybody's answer |
 //! | the reply is lost | each has a second try of its own: see `offer.rs` |
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +18,11 @@ use futures::future::join_all;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
-use tokio::task::yield_now;
 
 use super::call::{self, When};
 use crate::conn::{Conn, OpError};
 use crate::keys::Keys;
+use crate::turn::let_others_run;
 
 /// Entries of one call, at most: the server serves nobody else meanwhile.
 const ENTRIES: usize = 256;
@@ -33,9 +34,12 @@ const BYTES: usize = 1 << 18;
 pub(in crate::delayed_queue) struct Gathering {
     pub(super) conn: Conn,
     pub(super) keys: Keys,
-    /// The ways to the tasks that go next, for each kind of time. One that is closed has gone.
-    next: Arc<Mutex<[Option<UnboundedSender<Offer>>; 2]>>,
+    after: Arc<Next>,
+    at: Arc<Next>,
 }
+
+/// The way to the task that goes next. One that is closed has gone.
+type Next = Mutex<Option<UnboundedSender<Offer>>>;
 
 #[derive(Debug)]
 struct Offer {
@@ -55,7 +59,7 @@ pub(super) struct Answer {
 
 impl Gathering {
     pub(in crate::delayed_queue) fn new(conn: Conn, keys: Keys) -> Self {
-        Self { conn, keys, next: Arc::default() }
+        Self { conn, keys, after: Arc::default(), at: Arc::default() }
     }
 
     /// Stores an entry, in one try.
@@ -63,15 +67,18 @@ impl Gathering {
         let (answer, receiver) = oneshot::channel();
         self.add(when, Offer { time, entry, answer });
         receiver.await.unwrap_or_else(|_| {
-            let clock = Err(OpError::Unknown("the runtime is shutting down".into()));
+            let clock = Err(OpError::Unknown("the runtime of the client is gone".into()));
             Answer { clock, shared: false }
         })
     }
 
     fn add(&self, when: When, offer: Offer) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = &mut next[when as usize];
-        let offer = match next {
+        let next = match when {
+            When::After => &self.after,
+            When::At => &self.at,
+        };
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let offer = match &*next {
             Some(going) => match going.send(offer) {
                 Ok(()) => return,
                 Err(SendError(offer)) => offer,
@@ -82,17 +89,15 @@ impl Gathering {
         // The receiver is here.
         let _ = sender.send(offer);
         *next = Some(sender);
-        tokio::spawn(self.clone().go(when, offers));
+        self.conn.runtime().spawn(self.clone().go(when, offers));
     }
 
-    /// Takes along what is offered until everybody has run. Whoever waits is told if this is dropped, with its runtime.
-    async fn go(self, when: When, mut gathering: UnboundedReceiver<Offer>) {
-        yield_now().await;
-        gathering.close();
-        let mut offers = Vec::with_capacity(gathering.len());
-        while let Some(offer) = gathering.recv().await {
-            offers.push(offer);
-        }
+    /// Takes along what is offered until others have run. Whoever waits is told if this is dropped, with its runtime.
+    async fn go(self, when: When, mut offered: UnboundedReceiver<Offer>) {
+        let_others_run().await;
+        offered.close();
+        let mut offers = Vec::with_capacity(offered.len());
+        while offered.recv_many(&mut offers, usize::MAX).await > 0 {}
         join_all(parts(offers).map(|part| self.send(when, part))).await;
     }
 

@@ -92,6 +92,10 @@ fn one_wrong_list_spoils_it_for_nobody_else() {
     let mut steps = Steps::new();
     let mut right = steps.join(0, &["a"], Patience::Endless);
     let mut wrong = steps.join(1, &["b", "a"], Patience::Endless);
+    assert_eq!(steps.actions(), [ask("a", 1, 2), park(&["b"], false)]);
+    steps.asked("a", 1, &[]);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
+    steps.lane.parked(Place::Hot, Parked::NotSent);
     assert!(matches!(&steps.actions()[..], [Action::Park { keys, .. }] if keys.len() == 2));
     steps.lane.parked(Place::Hot, Parked::Failed(wrong_type()));
     assert!(matches!(&steps.actions()[..], [Action::Examine { keys, .. }] if keys.len() == 2));

@@ -107,3 +107,21 @@ fn a_poll_is_not_in_a_second_question() {
     steps.asked("a", 1, &[]);
     assert_eq!(got(&mut poll).as_deref(), Some(""));
 }
+
+/// A parked pop brings one payload for all of its lists. Where many are busy, each of them is asked.
+#[test]
+fn a_taker_that_comes_again_beside_others_is_asked_for() {
+    let mut steps = Steps::new();
+    let _other = steps.join(0, &["b"], Patience::Endless);
+    assert_eq!(steps.actions(), [park(&["b"], false)]);
+    let _taker = steps.join(1, &["a"], Patience::Endless);
+    assert_eq!(steps.actions(), [ask("a", 1, 2)]);
+    steps.asked("a", 1, &[]);
+    assert_eq!(steps.actions(), [Action::Interrupt(Place::Hot)]);
+    steps.lane.parked(Place::Hot, Parked::NotSent);
+    assert!(matches!(&steps.actions()[..], [Action::Park { keys, .. }] if keys.len() == 2));
+    // The pop ends, and its taker comes again before anything else is done.
+    steps.parked("a", "1");
+    let _again = steps.join(2, &["a"], Patience::Endless);
+    assert_eq!(steps.actions(), [ask("a", 1, 3), park(&["b"], false)]);
+}
