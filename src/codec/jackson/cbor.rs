@@ -80,20 +80,9 @@ impl Format for Cbor {
         sure(Encoder::new(out).bytes(value));
     }
 
-    fn class(out: &mut Vec<u8>, class: &str) {
-        Self::head(out, Group::List, 2);
-        Self::text(out, class);
-    }
-
-    fn key(out: &mut Vec<u8>, key: &str) {
-        Self::text(out, key);
-    }
-
     fn number_key(out: &mut Vec<u8>, key: i64) {
         Self::integer(out, key);
     }
-
-    fn next(_: &mut Vec<u8>) {}
 
     fn head(out: &mut Vec<u8>, group: Group, count: usize) {
         let mut out = Encoder::new(out);

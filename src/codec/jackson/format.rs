@@ -42,16 +42,21 @@ pub(super) trait Format: 'static {
     fn bytes(out: &mut Vec<u8>, value: &[u8]);
 
     /// The class in front of a value, which [`BEHIND`](Self::BEHIND) is to follow.
-    fn class(out: &mut Vec<u8>, class: &str);
+    fn class(out: &mut Vec<u8>, class: &str) {
+        Self::head(out, Group::List, 2);
+        Self::text(out, class);
+    }
 
     /// The name of a property or of a map's entry, whose value is to follow.
-    fn key(out: &mut Vec<u8>, key: &str);
+    fn key(out: &mut Vec<u8>, key: &str) {
+        Self::text(out, key);
+    }
 
     /// The same, of an entry whose key is an `Integer` or `Long`.
     fn number_key(out: &mut Vec<u8>, key: i64);
 
     /// What is in front of each element of a list.
-    fn next(out: &mut Vec<u8>);
+    fn next(_: &mut Vec<u8>) {}
 
     /// What is in front of a list's elements or an object's properties, if there are so many.
     fn head(out: &mut Vec<u8>, group: Group, count: usize);

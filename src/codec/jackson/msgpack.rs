@@ -73,20 +73,9 @@ impl Format for MsgPack {
         sure(encode::write_bin(out, value));
     }
 
-    fn class(out: &mut Vec<u8>, class: &str) {
-        Self::head(out, Group::List, 2);
-        Self::text(out, class);
-    }
-
-    fn key(out: &mut Vec<u8>, key: &str) {
-        Self::text(out, key);
-    }
-
     fn number_key(out: &mut Vec<u8>, key: i64) {
         Self::text(out, &key.to_string());
     }
-
-    fn next(_: &mut Vec<u8>) {}
 
     fn head(out: &mut Vec<u8>, group: Group, count: usize) {
         sure(match group {
