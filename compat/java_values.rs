@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::zoo::{self, *};
+use super::zoo::{self, *};
 
 /// Plain JSON is String, Integer (Long, BigInteger where it must), Double, Boolean, ArrayList, LinkedHashMap and null; an
 /// object that names its `@class` is one of that class, as far as it is in [`zoo`].

@@ -1,16 +1,5 @@
 //! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
 
-#[cfg(all(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zstd"
-))]
-#[path = "../compat/java_values.rs"]
-mod java_values;
 #[path = "compat/objects.rs"]
 mod objects;
 #[cfg(all(
@@ -26,39 +15,6 @@ mod objects;
 mod payloads;
 #[path = "compat/peer.rs"]
 mod peer;
-#[cfg(all(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zstd"
-))]
-#[path = "compat/random.rs"]
-mod random;
-#[cfg(all(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zstd"
-))]
-#[path = "vectors/rows.rs"]
-mod vectors;
-#[cfg(all(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zstd"
-))]
-#[path = "../compat/zoo.rs"]
-mod zoo;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};
