@@ -21,7 +21,7 @@ SECONDS ?= 600
 BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(if $(SELF_CHECK),--self-check) \
 	$(if $(PUBLISH),--publish docs/benchmarks)
 
-.PHONY: help demo test soak bench micro setup lint components docs features examples package ci
+.PHONY: help demo test soak bench micro setup lint components docs features examples peer package ci
 .NOTPARALLEL:
 
 help: ## this list
@@ -77,7 +77,11 @@ examples: ## runs every example, each with a server of its own
 		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
 
-package: ## the package as it would be published, built from itself
-	cargo package $(PACKAGE_FLAGS)
+peer: ## the compatibility peer on redelay; the last line is the path of its program
+	cargo build --release --package redelay-peer
+	@echo "$(abspath $(or $(CARGO_TARGET_DIR),target))/release/redelay-peer"
+
+package: ## the packages as they would be published, built from themselves
+	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
 
 ci: lint test docs features examples package ## all of it

@@ -5,6 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::codec::CodecError;
 use crate::conn::{ConnectError, OpError};
 use crate::script::REFUSED;
 
@@ -279,7 +280,7 @@ impl Error {
     }
 
     fn because(mut self, source: CodecError) -> Self {
-        self.0.source = Some(source.0);
+        self.0.source = Some(source.into_inner());
         self
     }
 }
@@ -310,50 +311,6 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().and_then(StdError::source)
-    }
-}
-
-/// Why a [`Codec`](crate::codec::Codec) could not encode or decode. Made from any error or text by
-/// [`CodecError::new`].
-///
-/// # Examples
-/// ```
-/// use redelay::codec::CodecError;
-/// let error = CodecError::new("expected 8 bytes, found 3");
-/// assert_eq!(error.to_string(), "expected 8 bytes, found 3");
-/// ```
-pub struct CodecError(Box<dyn StdError + Send + Sync>);
-
-impl CodecError {
-    /// Wraps an error, or a text.
-    ///
-    /// # Examples
-    /// ```
-    /// use redelay::codec::CodecError;
-    ///
-    /// let parse = |text: &str| text.parse::<u16>().map_err(CodecError::new);
-    /// assert_eq!(parse("70000").unwrap_err().to_string(), "number too large to fit in target type");
-    /// ```
-    pub fn new(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self(error.into())
-    }
-}
-
-impl fmt::Display for CodecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for CodecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl StdError for CodecError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
     }
 }
 

@@ -55,7 +55,7 @@
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
-#[cfg(all(doctest, feature = "kryo"))]
+#[cfg(all(doctest, feature = "java"))]
 #[doc = include_str!("../docs/codecs.md")]
 struct CodecExamples;
 #[cfg(doctest)]
@@ -87,7 +87,8 @@ mod stats;
 mod turn;
 mod unread;
 
-pub mod codec;
+/// Codecs: values to payloads and back. This is the crate `redisson-codec`.
+pub use redisson_codec as codec;
 mod error;
 mod events;
 

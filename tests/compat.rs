@@ -2,15 +2,6 @@
 
 #[path = "compat/objects.rs"]
 mod objects;
-#[cfg(all(
-    feature = "kryo",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson",
-    feature = "lz4",
-    feature = "snappy",
-    feature = "zstd"
-))]
 #[path = "compat/payloads.rs"]
 mod payloads;
 #[path = "compat/peer.rs"]
@@ -168,19 +159,12 @@ fn every_codec_in_both_directions() {
         ("double", &["0.0", "1.5", "-1e300", "1e-5", "12345678.9"]),
         ("json", plain),
         ("msgpack", plain),
-        #[cfg(feature = "kryo")]
         ("kryo5", java),
-        #[cfg(feature = "json-jackson")]
         ("json-jackson", java),
-        #[cfg(feature = "cbor-jackson")]
         ("cbor-jackson", java),
-        #[cfg(feature = "msgpack-jackson")]
         ("msgpack-jackson", java),
-        #[cfg(all(feature = "lz4", feature = "kryo"))]
         ("lz4v2+kryo5", java),
-        #[cfg(feature = "snappy")]
         ("snappyv2+string", &["\"hello\"", "\"\"", "\"Zoë 🚀 客户\""]),
-        #[cfg(all(feature = "zstd", feature = "json-jackson"))]
         ("zstd+json-jackson", java),
     ];
     for (codec, values) in rows {

@@ -1,13 +1,7 @@
 //! Thousands of random values per codec, each way: what one language writes the other one reads.
 
-#[path = "../../compat/java_values.rs"]
-mod java_values;
 #[path = "random.rs"]
 mod random;
-#[path = "../vectors/rows.rs"]
-mod vectors;
-#[path = "../../compat/zoo.rs"]
-mod zoo;
 
 use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
 use fastrand::Rng;
@@ -17,8 +11,8 @@ use serde_json::Value;
 
 use super::peer::Setup;
 use super::report;
-use java_values::JavaValues;
-use vectors::{Row, rows};
+use redelay_compat_values::JavaValues;
+use redelay_compat_values::vectors::{Row, rows};
 
 /// Fewer than the bytes of answers that a pipe holds, so that nobody waits for the other.
 const BATCH: usize = 50;

@@ -139,7 +139,7 @@ impl Drop for Peer {
     }
 }
 
-/// The example `peer` of this crate, built like the test that wants it.
+/// The program of `compat/rust`, built like the test that wants it.
 fn rust_peer() -> &'static Path {
     static PEER: OnceLock<PathBuf> = OnceLock::new();
     PEER.get_or_init(|| {
@@ -148,7 +148,7 @@ fn rust_peer() -> &'static Path {
         let profile = exe.ancestors().nth(2).expect("a profile folder");
         let target = profile.parent().expect("a target folder");
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--example", "peer", "--target-dir"]).arg(target);
+        build.args(["build", "--quiet", "--package", "redelay-peer", "--target-dir"]).arg(target);
         // What cargo tells a test of its package is to ring a reason to be compiled anew, and all that depends on it.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
@@ -156,16 +156,12 @@ fn rust_peer() -> &'static Path {
                 build.env_remove(&name);
             }
         }
-        // The features of this very build, for the same reason.
-        if cfg!(feature = "tls") {
-            build.arg("--all-features");
-        }
         if profile.ends_with("release") {
             build.arg("--release");
         }
         let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo");
         assert!(status.success(), "the peer does not build");
-        profile.join("examples/peer")
+        profile.join("redelay-peer")
     })
 }
 

@@ -1,0 +1,262 @@
+//! The compatibility peer on redelay: one command a line on stdin, one answer a line on stdout.
+//!
+//! `peer <redis-url> <codec>`; the same program on Redisson is in `compat/java`, and tests drive both. Values are
+//! one-line JSON texts. From the environment: `REDELAY_MAPPER` is a prefix for every name, `REDELAY_FORMAT=legacy` has
+//! entries written as Redisson up to 3.21.0 does.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use redelay::codec::{self, Codec, CodecError};
+use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat};
+use redelay_compat_values::JavaValues;
+use serde::de::Error as _;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [url, codec] = &args[..] else {
+        eprintln!("usage: peer <redis-url> <codec>");
+        return ExitCode::from(2);
+    };
+    let Some(codec) = codec_named(codec) else {
+        eprintln!(
+            "unknown codec `{codec}`: one of string bytes long int double json msgpack kryo5 json-jackson msgpack-jackson \
+             cbor-jackson, or one of lz4v2 snappyv2 zstd, a + and one of these"
+        );
+        return ExitCode::from(2);
+    };
+    match serve(url, codec).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(url: &str, codec: Shared) -> Result<(), Box<dyn Error>> {
+    let mut peer = Peer::connect(url, codec).await?;
+    answer("ready");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if fields == ["quit"] {
+            break;
+        }
+        match peer.run(&fields).await {
+            Ok(text) => answer(&text),
+            Err(error) => answer(&format!("!{}: {error}", kind(&*error)).replace(['\r', '\n'], " ")),
+        }
+    }
+    peer.shutdown().await;
+    Ok(())
+}
+
+fn answer(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody reads any more only when the test is over.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn kind(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<redelay::Error>() {
+        Some(error) => format!("{:?}", error.kind()).to_lowercase(),
+        None => "argument".into(),
+    }
+}
+
+/// A queue is moved by this peer only after `open`: so what is not opened belongs to a client that does not transfer.
+struct Peer {
+    still: Client,
+    moving: Client,
+    open: HashMap<String, DelayedQueue<Value>>,
+    codec: Shared,
+    format: EntryFormat,
+}
+
+impl Peer {
+    async fn connect(url: &str, codec: Shared) -> Result<Self, Box<dyn Error>> {
+        let prefix = std::env::var("REDELAY_MAPPER").unwrap_or_default();
+        let builder = Client::builder().url(url).name_prefix(prefix);
+        let format = match std::env::var("REDELAY_FORMAT").as_deref() {
+            Ok("legacy") => EntryFormat::Legacy,
+            _ => EntryFormat::Current,
+        };
+        Ok(Self {
+            still: builder.clone().transfer(false).connect().await?,
+            moving: builder.connect().await?,
+            open: HashMap::new(),
+            codec,
+            format,
+        })
+    }
+
+    async fn shutdown(self) {
+        self.still.shutdown().await;
+        self.moving.shutdown().await;
+    }
+
+    fn blocking(&self, name: &str) -> BlockingQueue<Value> {
+        self.still.blocking_queue(name, self.codec.clone())
+    }
+
+    fn delayed(&self, name: &str) -> DelayedQueue<Value> {
+        self.still.delayed_queue(&self.blocking(name)).with_entry_format(self.format)
+    }
+
+    async fn run(&mut self, fields: &[&str]) -> Result<String, Box<dyn Error>> {
+        let done = Ok("ok".to_owned());
+        match *fields {
+            ["open", queue] => {
+                let target = self.moving.blocking_queue(queue, self.codec.clone());
+                self.open.entry(queue.to_owned()).or_insert_with(|| self.moving.delayed_queue(&target));
+                done
+            }
+            ["destroy", queue] => {
+                if let Some(delayed) = self.open.remove(queue) {
+                    delayed.destroy().await;
+                }
+                done
+            }
+            ["offer", queue, value, delay] => {
+                self.delayed(queue).offer(&json(value)?, millis(delay)?).await?;
+                done
+            }
+            ["offerall", queue, count, delay, prefix] => {
+                let (delayed, delay) = (self.delayed(queue), millis(delay)?);
+                let values: Vec<Value> =
+                    (0..count.parse()?).map(|n: usize| format!("{prefix}{n}").into()).collect();
+                try_join_all(values.iter().map(|value| delayed.offer(value, delay))).await?;
+                done
+            }
+            ["size", queue] => Ok(self.delayed(queue).size().await?.to_string()),
+            ["readall", queue] => Ok(Value::Array(self.delayed(queue).read_all().await?).to_string()),
+            ["peek", queue] => text(self.delayed(queue).peek().await?),
+            ["dpoll", queue] => text(self.delayed(queue).poll().await?),
+            ["clear", queue] => {
+                self.delayed(queue).clear().await?;
+                done
+            }
+            ["contains", queue, value] => Ok(self.delayed(queue).contains(&json(value)?).await?.to_string()),
+            ["remove", queue, value] => Ok(self.delayed(queue).remove(&json(value)?).await?.to_string()),
+            ["put", queue, value] => {
+                self.blocking(queue).put(&json(value)?).await?;
+                done
+            }
+            ["poll", queue, timeout] => text(self.blocking(queue).poll_timeout(millis(timeout)?).await?),
+            ["take", queue] => text(Some(self.blocking(queue).take().await?)),
+            ["len", queue] => Ok(self.blocking(queue).len().await?.to_string()),
+            ["drain", queue, count] => {
+                let (blocking, mut taken) = (self.blocking(queue), Vec::new());
+                for _ in 0..count.parse::<usize>()? {
+                    taken.push(blocking.take().await?);
+                }
+                Ok(Value::Array(taken).to_string())
+            }
+            [command, ..] => Err(format!("no command `{command}` with {} fields", fields.len() - 1).into()),
+            [] => Err("an empty line".into()),
+        }
+    }
+}
+
+fn json(text: &str) -> Result<Value, Box<dyn Error>> {
+    // Of the classes only this one has numbers that no double can hold.
+    if text.contains("com.acme.Zoo$Ledger") {
+        return Ok(serde_json::from_str(&redelay_compat_values::zoo::long_numbers_as_texts(text))?);
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+fn text(value: Option<Value>) -> Result<String, Box<dyn Error>> {
+    Ok(value.unwrap_or(Value::Null).to_string())
+}
+
+fn millis(text: &str) -> Result<Duration, Box<dyn Error>> {
+    let millis: i64 = text.parse()?;
+    let millis = u64::try_from(millis).map_err(|_| format!("{millis} ms is negative"))?;
+    Ok(Duration::from_millis(millis))
+}
+
+/// A codec that is chosen at run time, for values that are JSON on the lines.
+#[derive(Clone)]
+struct Shared(Arc<dyn Codec<Value>>);
+
+impl Codec<Value> for Shared {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        self.0.encode(value)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        self.0.decode(payload)
+    }
+}
+
+fn codec_named(name: &str) -> Option<Shared> {
+    if let Some((around, inside)) = name.split_once('+') {
+        return compressed(around, codec_named(inside)?);
+    }
+    Some(Shared(match name {
+        "string" => {
+            Arc::new(Through { codec: codec::String, read: serde_json::from_value, write: Value::from })
+        }
+        "bytes" => Arc::new(Through { codec: codec::Bytes, read: from_hex, write: to_hex }),
+        "long" => Arc::new(Through { codec: codec::Long, read: serde_json::from_value, write: Value::from }),
+        "int" => Arc::new(Through { codec: codec::Int, read: serde_json::from_value, write: Value::from }),
+        "double" => {
+            Arc::new(Through { codec: codec::Double, read: serde_json::from_value, write: Value::from })
+        }
+        "json" => Arc::new(codec::Json),
+        "msgpack" => Arc::new(codec::MsgPack),
+        "kryo5" => Arc::new(JavaValues(codec::Kryo5)),
+        "json-jackson" => Arc::new(JavaValues(codec::JsonJackson)),
+        "cbor-jackson" => Arc::new(JavaValues(codec::CborJackson)),
+        "msgpack-jackson" => Arc::new(JavaValues(codec::MsgPackJackson)),
+        _ => return None,
+    }))
+}
+
+fn compressed(around: &str, inside: Shared) -> Option<Shared> {
+    Some(Shared(match around {
+        "lz4v2" => Arc::new(codec::Lz4V2(inside)),
+        "snappyv2" => Arc::new(codec::SnappyV2(inside)),
+        "zstd" => Arc::new(codec::ZStd(inside)),
+        _ => return None,
+    }))
+}
+
+/// A codec of one type, with that type's way from and to JSON.
+struct Through<C, T> {
+    codec: C,
+    read: fn(Value) -> serde_json::Result<T>,
+    write: fn(T) -> Value,
+}
+
+impl<C: Codec<T>, T: 'static> Codec<Value> for Through<C, T> {
+    fn encode(&self, value: &Value) -> Result<Vec<u8>, CodecError> {
+        self.codec.encode(&(self.read)(value.clone()).map_err(CodecError::new)?)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Value, CodecError> {
+        self.codec.decode(payload).map(self.write)
+    }
+}
+
+fn from_hex(value: Value) -> serde_json::Result<Vec<u8>> {
+    let text: String = serde_json::from_value(value)?;
+    let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> =
+        text.as_bytes().chunks(2).map(|pair| digits(pair).filter(|_| pair.len() == 2)).collect();
+    bytes.ok_or_else(|| serde_json::Error::custom("expected a string of hex digits"))
+}
+
+fn to_hex(bytes: Vec<u8>) -> Value {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+}

@@ -1,0 +1,8 @@
+//! Java values that both peers and the tests of the codecs know.
+#![allow(missing_docs, reason = "the fields are those of the Java classes")]
+
+mod java_values;
+pub mod vectors;
+pub mod zoo;
+
+pub use java_values::JavaValues;

@@ -1,0 +1,90 @@
+//! [`Lz4V2`]: four bytes of length and one LZ4 block.
+
+use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use crate::{Codec, CodecError};
+
+const FORMAT: &str = "LZ4";
+
+/// LZ4 around another codec, as Redisson's `LZ4CodecV2`: the length of what is compressed, as a big-endian `int`, and one
+/// LZ4 block. `LZ4Codec` writes the same.
+///
+/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit). Redisson 4.7.0 compresses no empty payload (an
+/// `IndexOutOfBoundsException`), but reads the one that this writes.
+///
+/// # Errors
+/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length;
+/// then as the codec inside does. Encoding fails as the codec inside does, and beyond 2 GiB.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::{self as codec, Codec};
+///
+/// let codec = codec::Lz4V2(codec::String);
+/// assert_eq!(codec.encode(&"hello".to_owned())?, b"\0\0\0\x05\x50hello");
+/// let text: String = codec.decode(b"\0\0\0\x05\x50hello")?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), codec::CodecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lz4V2<C>(pub C);
+
+impl<C> Lz4V2<C> {
+    /// Sets how many bytes a payload is decompressed to at most. Defaults to 64 MiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{self as codec, Codec};
+    ///
+    /// let codec = codec::Lz4V2(codec::String).with_limit(1 << 20);
+    /// let gigabytes = b"\x7f\xff\xff\xff\x50hello";
+    /// assert!(codec.decode(gigabytes).is_err());
+    /// ```
+    #[must_use]
+    pub fn with_limit(self, bytes: usize) -> Limited<Self> {
+        Limited { codec: self, limit: bytes }
+    }
+}
+
+impl<T, C: Codec<T>> Codec<T> for Lz4V2<C> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        encode(&self.0, value, compress)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        decode(&self.0, payload, DEFAULT_LIMIT, decompress)
+    }
+}
+
+impl<T, C: Codec<T>> Codec<T> for Limited<Lz4V2<C>> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        self.codec.encode(value)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        decode(&self.codec.0, payload, self.limit, decompress)
+    }
+}
+
+fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
+    with_length(inner, &lz4_flex::block::compress(inner))
+}
+
+fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
+    let (length, block) = split_length(FORMAT, payload, limit)?;
+    // What Java reads, too: no block at all for nothing.
+    if length == 0 && block.is_empty() {
+        return Ok(Vec::new());
+    }
+    // No byte of a block stands for more than 255, so that nothing is allocated which the block cannot fill.
+    if length / 255 > block.len() {
+        return Err(CodecError::new(format!(
+            "expected an LZ4 block of {length} bytes at offset 4, found {} bytes, which cannot hold as many",
+            block.len()
+        )));
+    }
+    let inner = lz4_flex::block::decompress(block, length).map_err(|error| {
+        CodecError::new(format!("expected an LZ4 block of {length} bytes at offset 4: {error}"))
+    })?;
+    check_length(FORMAT, length, inner.len())?;
+    Ok(inner)
+}

@@ -1,0 +1,101 @@
+//! [`ZStd`]: four bytes of length and one Zstandard frame.
+
+use std::error::Error;
+use std::io::Read;
+
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use crate::{Codec, CodecError};
+
+const FORMAT: &str = "Zstandard";
+
+/// Zstandard around another codec, as Redisson's `ZStdCodec`: the length of what is compressed, as a big-endian `int`,
+/// and one frame. Compresses like zstd's level 1, where Redisson takes level 3.
+///
+/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit).
+///
+/// # Errors
+/// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the announced length;
+/// then as the codec inside does. Frames with a dictionary or a window beyond 128 MiB are refused; a checksum, which
+/// Redisson does not write, is not looked at. Encoding fails as the codec inside does, and beyond 2 GiB.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::{self as codec, Codec};
+///
+/// let codec = codec::ZStd(codec::String);
+/// let payload = codec.encode(&"hello ".repeat(100))?;
+/// assert!(payload.len() < 100);
+/// assert_eq!(codec.decode(&payload)?, "hello ".repeat(100));
+/// // As Redisson writes it.
+/// let text: String = codec.decode(b"\0\0\0\x05\x28\xb5\x2f\xfd\x00\x58\x28\x00\x00hello\x01\x00\x00")?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), codec::CodecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ZStd<C>(pub C);
+
+impl<C> ZStd<C> {
+    /// Sets how many bytes a payload is decompressed to at most. Defaults to 64 MiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{self as codec, Codec};
+    ///
+    /// let codec = codec::ZStd(codec::String).with_limit(1 << 20);
+    /// let payload = codec::ZStd(codec::String).encode(&"x".repeat(2 << 20))?;
+    /// assert!(codec.decode(&payload).is_err());
+    /// # Ok::<(), codec::CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_limit(self, bytes: usize) -> Limited<Self> {
+        Limited { codec: self, limit: bytes }
+    }
+}
+
+impl<T, C: Codec<T>> Codec<T> for ZStd<C> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        encode(&self.0, value, compress)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        decode(&self.0, payload, DEFAULT_LIMIT, decompress)
+    }
+}
+
+impl<T, C: Codec<T>> Codec<T> for Limited<ZStd<C>> {
+    fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
+        self.codec.encode(value)
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
+        decode(&self.codec.0, payload, self.limit, decompress)
+    }
+}
+
+fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
+    with_length(inner, &compress_to_vec(inner, CompressionLevel::Fastest))
+}
+
+fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
+    let (length, mut rest) = split_length(FORMAT, payload, limit)?;
+    let wrong = |error: &dyn Error| {
+        // What went wrong is often only in the source of the error.
+        let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        CodecError::new(format!("expected one Zstandard frame at offset 4: {error}{why}"))
+    };
+    let mut frame = StreamingDecoder::new(&mut rest).map_err(|error| wrong(&error))?;
+    // Grows with what the frame's blocks hold, 128 KiB each at most, not with what is announced.
+    let mut inner = Vec::new();
+    frame.by_ref().take(length as u64 + 1).read_to_end(&mut inner).map_err(|error| wrong(&error))?;
+    check_length(FORMAT, length, inner.len())?;
+    match frame.into_inner().len() {
+        0 => Ok(inner),
+        more => Err(CodecError::new(format!(
+            "expected one Zstandard frame, found {more} bytes after it at offset {}",
+            payload.len() - more
+        ))),
+    }
+}

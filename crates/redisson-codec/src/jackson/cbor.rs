@@ -1,0 +1,339 @@
+//! CBOR as Jackson writes it.
+//!
+//! Objects, and arrays that have a class in front, are of indefinite length; arrays without say how long they are.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use minicbor::data::{IanaTag, Type};
+use minicbor::decode::Error;
+use minicbor::{Decoder, Encoder};
+
+use super::failure::Failure;
+use super::format::{Format, Group, Open};
+use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
+use crate::CodecError;
+use crate::java::{BigDecimal, BigInteger};
+
+pub(super) struct Cbor;
+
+/// Of UTF-16, in one piece of text; longer ones are written in pieces.
+const MAX_PIECE: usize = 3996;
+
+/// Of what is of indefinite length.
+const END: &[u8] = &[0xff];
+
+impl Format for Cbor {
+    const NAME: &'static str = "CBOR";
+
+    const BEHIND: &'static [u8] = END;
+
+    fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
+        let mut input = Input(Decoder::new(payload));
+        let node = input.value(0)?;
+        match payload.len() - input.0.position() {
+            0 => Ok(node),
+            more => Err(wrong(input.0.position(), "the end", &format!("{more} bytes more"))),
+        }
+    }
+
+    fn null(out: &mut Vec<u8>) {
+        sure(Encoder::new(out).null());
+    }
+
+    fn boolean(out: &mut Vec<u8>, value: bool) {
+        sure(Encoder::new(out).bool(value));
+    }
+
+    fn integer(out: &mut Vec<u8>, value: i64) {
+        sure(Encoder::new(out).i64(value));
+    }
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+        big(value, out);
+        Ok(())
+    }
+
+    /// Only JSON is read into these; a double is what Jackson takes it for.
+    fn number(out: &mut Vec<u8>, value: &str) {
+        Self::double(out, value.parse().unwrap_or(f64::NAN));
+    }
+
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+        decimal(value, out);
+        Ok(())
+    }
+
+    fn float(out: &mut Vec<u8>, value: f32) {
+        sure(Encoder::new(out).f32(value));
+    }
+
+    fn double(out: &mut Vec<u8>, value: f64) {
+        sure(Encoder::new(out).f64(value));
+    }
+
+    fn text(out: &mut Vec<u8>, value: &str) {
+        text(value, &mut Encoder::new(out));
+    }
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+        sure(Encoder::new(out).bytes(value));
+    }
+
+    fn number_key(out: &mut Vec<u8>, key: i64) {
+        Self::integer(out, key);
+    }
+
+    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+        let mut out = Encoder::new(out);
+        sure(match group {
+            Group::Object => out.begin_map(),
+            Group::List => out.begin_array(),
+            Group::Bare => out.array(count as u64),
+        });
+    }
+
+    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+        match open.group {
+            Group::Object | Group::List => out.extend_from_slice(END),
+            Group::Bare => open.correct::<Self>(out, count),
+        }
+    }
+}
+
+/// Writing into a `Vec` does not fail.
+fn sure<T>(written: Result<T, minicbor::encode::Error<Infallible>>) {
+    debug_assert!(written.is_ok());
+}
+
+fn text(text: &str, out: &mut Encoder<&mut Vec<u8>>) {
+    if text.len() <= MAX_PIECE || !units_exceed(text) {
+        return sure(out.str(text));
+    }
+    sure(out.begin_str());
+    let mut rest = text;
+    while units_exceed(rest) {
+        let mut units = 0;
+        // No piece ends within a character.
+        let fits = |&(_, c): &(usize, char)| {
+            units += c.len_utf16();
+            units > MAX_PIECE
+        };
+        let end = rest.char_indices().find(fits).map_or(rest.len(), |(at, _)| at);
+        sure(out.str(&rest[..end]));
+        rest = &rest[end..];
+    }
+    if !rest.is_empty() {
+        sure(out.str(rest));
+    }
+    sure(out.end());
+}
+
+/// Looks no further than it must, so that long texts take linear time.
+fn units_exceed(text: &str) -> bool {
+    text.chars().flat_map(|c| std::iter::repeat_n((), c.len_utf16())).nth(MAX_PIECE).is_some()
+}
+
+/// Jackson 2 writes the magnitude of a negative number, where the standard has one less.
+fn big(value: &BigInteger, out: &mut Vec<u8>) {
+    let mut out = Encoder::new(out);
+    let negative = value.as_be_bytes()[0] >= 0x80;
+    sure(out.tag(if negative { IanaTag::NegBignum } else { IanaTag::PosBignum }));
+    match negative {
+        true => sure(out.bytes(negated(value.as_be_bytes()).as_be_bytes())),
+        false => sure(out.bytes(value.as_be_bytes())),
+    }
+}
+
+/// The number of these bytes in two's complement, with the other sign.
+fn negated(bytes: &[u8]) -> BigInteger {
+    let extended = if bytes[0] >= 0x80 { 0xff } else { 0 };
+    let mut bytes = [&[extended], bytes].concat();
+    let mut carry = true;
+    for byte in bytes.iter_mut().rev() {
+        (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
+    }
+    BigInteger::from_be_bytes(&bytes)
+}
+
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) {
+    let mut head = Encoder::new(&mut *out);
+    sure(head.tag(IanaTag::Decimal));
+    sure(head.array(2));
+    sure(head.i64(-i64::from(value.scale())));
+    match value.unscaled().to_i128().map(i64::try_from) {
+        Some(Ok(unscaled)) if i32::try_from(unscaled).is_ok() => Cbor::integer(out, unscaled),
+        Some(Ok(unscaled)) => long(unscaled, out),
+        _ => big(value.unscaled(), out),
+    }
+}
+
+/// In 8 bytes, as Jackson writes the digits of a decimal even where 4 would do.
+fn long(value: i64, out: &mut Vec<u8>) {
+    let (head, argument) = if value < 0 { (0x3b, !value) } else { (0x1b, value) };
+    out.push(head);
+    out.extend(argument.to_be_bytes());
+}
+
+struct Input<'a>(Decoder<'a>);
+
+impl<'a> Input<'a> {
+    /// What minicbor says, and where; it leaves out where the end is.
+    fn broken(&self) -> impl Fn(Error) -> CodecError + use<> {
+        let (at, end) = (self.0.position(), self.0.input().len());
+        move |error| match error.is_end_of_input() {
+            true => wrong(end, "more CBOR", "the end"),
+            false => CodecError::new(format!(
+                "expected CBOR at offset {}: {error}",
+                error.position().unwrap_or(at)
+            )),
+        }
+    }
+
+    fn peek(&self) -> Result<Type, CodecError> {
+        self.0.datatype().map_err(self.broken())
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
+        let start = self.0.position();
+        let is = match self.peek()? {
+            Type::Null => self.0.null().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Undefined => self.0.undefined().map(|()| Is::Null).map_err(self.broken())?,
+            Type::Bool => Is::Bool(self.0.bool().map_err(self.broken())?),
+            Type::F32 => Is::Float(self.0.f32().map_err(self.broken())?),
+            Type::F64 => Is::Double(self.0.f64().map_err(self.broken())?),
+            Type::Bytes | Type::BytesIndef => Is::Bytes(self.bytes()?),
+            Type::String | Type::StringIndef => Is::Text(self.text()?),
+            Type::Array | Type::ArrayIndef => self.array(depth)?,
+            Type::Map | Type::MapIndef => Is::Object(self.object(depth)?),
+            Type::Tag => self.tagged(depth)?,
+            Type::Break => return Err(wrong(start, "a value", "the end of a list or object")),
+            Type::Simple | Type::F16 | Type::Unknown(_) => {
+                return Err(wrong(start, "a value", "a kind that Jackson does not write"));
+            }
+            _ => {
+                let number = i128::from(self.0.int().map_err(self.broken())?);
+                i64::try_from(number).map_or_else(|_| Is::Big(number.into()), Is::Int)
+            }
+        };
+        Ok(Node { at: Node::offset(start), is })
+    }
+
+    fn bytes(&mut self) -> Result<Cow<'a, [u8]>, CodecError> {
+        if self.peek()? == Type::Bytes {
+            return self.0.bytes().map(Cow::Borrowed).map_err(self.broken());
+        }
+        let mut all = Vec::new();
+        let broken = self.broken();
+        for piece in self.0.bytes_iter().map_err(&broken)? {
+            all.extend_from_slice(piece.map_err(&broken)?);
+        }
+        Ok(Cow::Owned(all))
+    }
+
+    fn text(&mut self) -> Result<Cow<'a, str>, CodecError> {
+        if self.peek()? == Type::String {
+            return self.0.str().map(Cow::Borrowed).map_err(self.broken());
+        }
+        let mut all = String::new();
+        let broken = self.broken();
+        for piece in self.0.str_iter().map_err(&broken)? {
+            all.push_str(piece.map_err(&broken)?);
+        }
+        Ok(Cow::Owned(all))
+    }
+
+    /// Whether there is another of the elements, as many as were announced or until the end.
+    fn more(&mut self, left: &mut Option<u64>) -> Result<bool, CodecError> {
+        match left {
+            Some(0) => Ok(false),
+            Some(left) => {
+                *left -= 1;
+                Ok(true)
+            }
+            None if self.peek()? == Type::Break => {
+                // The byte that minicbor has no method for.
+                self.0.set_position(self.0.position() + 1);
+                Ok(false)
+            }
+            None => Ok(true),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
+        if depth >= MAX_DEPTH {
+            return Err(too_deep(self.0.position()));
+        }
+        let announced = self.0.array().map_err(self.broken())?;
+        let (mut left, mut values) = (announced, Vec::new());
+        while self.more(&mut left)? {
+            values.push(self.value(depth + 1)?);
+        }
+        Ok(if announced.is_some() { Is::Bare(values) } else { Is::Array(values) })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Vec<(Key<'a>, Node<'a>)>, CodecError> {
+        if depth >= MAX_DEPTH {
+            return Err(too_deep(self.0.position()));
+        }
+        let mut left = self.0.map().map_err(self.broken())?;
+        let mut entries = Vec::new();
+        while self.more(&mut left)? {
+            let start = self.0.position();
+            let key = match self.peek()? {
+                Type::String | Type::StringIndef => Key::Text(self.text()?),
+                _ => match self.0.int().map(i128::from).map(i64::try_from) {
+                    Ok(Ok(key)) => Key::Number(key),
+                    _ => return Err(wrong(start, "the name of a property", "something else")),
+                },
+            };
+            entries.push((key, self.value(depth + 1)?));
+        }
+        Ok(entries)
+    }
+
+    fn tagged(&mut self, depth: usize) -> Result<Is<'a>, CodecError> {
+        let start = self.0.position();
+        let tag = self.0.tag().map_err(self.broken())?;
+        let inside = self.0.position();
+        match IanaTag::try_from(tag) {
+            Ok(tag @ (IanaTag::PosBignum | IanaTag::NegBignum)) if self.bytes_follow()? => {
+                let bytes = self.bytes()?;
+                if bytes.len() > MAX_BIG_BYTES {
+                    let found = format!("{} bytes", bytes.len());
+                    return Err(wrong(inside, &format!("a number of at most {MAX_BIG_BYTES}"), &found));
+                }
+                let magnitude = [&[0], &bytes[..]].concat();
+                Ok(Is::Big(match tag {
+                    IanaTag::NegBignum => negated(&magnitude),
+                    _ => BigInteger::from_be_bytes(&magnitude),
+                }))
+            }
+            Ok(IanaTag::Decimal) => {
+                // Of values that hold none, so that this goes no deeper.
+                let pair =
+                    if self.peek()? == Type::Array { self.0.array().map_err(self.broken())? } else { None };
+                let scale = match pair {
+                    Some(2) => self.0.i32().ok().and_then(i32::checked_neg),
+                    _ => None,
+                };
+                let wrong = || wrong(start, "a decimal fraction", "something else");
+                let scale = scale.ok_or_else(wrong)?;
+                let unscaled = match self.peek()? {
+                    Type::Tag if depth < MAX_DEPTH => self.tagged(MAX_DEPTH)?,
+                    _ => Is::Int(self.0.i64().map_err(self.broken())?),
+                };
+                match unscaled {
+                    Is::Int(unscaled) => Ok(Is::Decimal(Box::new(BigDecimal::new(unscaled, scale)))),
+                    Is::Big(unscaled) => Ok(Is::Decimal(Box::new(BigDecimal::new(unscaled, scale)))),
+                    _ => Err(wrong()),
+                }
+            }
+            _ => Err(wrong(start, "a tag of a number", "another")),
+        }
+    }
+
+    fn bytes_follow(&self) -> Result<bool, CodecError> {
+        Ok(matches!(self.peek()?, Type::Bytes | Type::BytesIndef))
+    }
+}

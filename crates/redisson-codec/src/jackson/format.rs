@@ -1,0 +1,106 @@
+//! [`Format`]: how JSON, CBOR and MessagePack write what they have in common.
+
+use std::ops::Range;
+
+use super::failure::Failure;
+use super::node::Node;
+use crate::CodecError;
+use crate::java::{BigDecimal, BigInteger};
+
+/// A format that Jackson reads and writes. What is written goes to the end of `out`.
+pub(super) trait Format: 'static {
+    const NAME: &'static str;
+
+    /// What is behind a value that has its class in front.
+    const BEHIND: &'static [u8];
+
+    /// A payload that is longer may have a length in it that the format cannot say.
+    const MAX_PAYLOAD: usize = usize::MAX;
+
+    /// The value that the payload is; it must be exactly one.
+    fn read(payload: &[u8]) -> Result<Node<'_>, CodecError>;
+
+    fn null(out: &mut Vec<u8>);
+
+    fn boolean(out: &mut Vec<u8>, value: bool);
+
+    fn integer(out: &mut Vec<u8>, value: i64);
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure>;
+
+    /// A number as JSON has it, with a fraction or an exponent.
+    fn number(out: &mut Vec<u8>, value: &str);
+
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure>;
+
+    fn float(out: &mut Vec<u8>, value: f32);
+
+    fn double(out: &mut Vec<u8>, value: f64);
+
+    fn text(out: &mut Vec<u8>, value: &str);
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]);
+
+    /// The class in front of a value, which [`BEHIND`](Self::BEHIND) is to follow.
+    fn class(out: &mut Vec<u8>, class: &str) {
+        Self::head(out, Group::List, 2);
+        Self::text(out, class);
+    }
+
+    /// The name of a property or of a map's entry, whose value is to follow.
+    fn key(out: &mut Vec<u8>, key: &str) {
+        Self::text(out, key);
+    }
+
+    /// The same, of an entry whose key is an `Integer` or `Long`.
+    fn number_key(out: &mut Vec<u8>, key: i64);
+
+    /// What is in front of each element of a list.
+    fn next(_: &mut Vec<u8>) {}
+
+    /// What is in front of a list's elements or an object's properties, if there are so many.
+    fn head(out: &mut Vec<u8>, group: Group, count: usize);
+
+    /// Begins a list or object, most likely of so many elements or properties.
+    #[inline]
+    fn open(out: &mut Vec<u8>, group: Group, likely: usize) -> Open {
+        let start = out.len();
+        Self::head(out, group, likely);
+        Open { group, likely, head: start..out.len() }
+    }
+
+    /// Ends it, now that all that is in it has been written.
+    fn close(out: &mut Vec<u8>, open: Open, count: usize);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Object,
+    /// A list that has its class in front, or the pair that it is with it.
+    List,
+    /// A list without a class: in CBOR this one says how long it is.
+    Bare,
+}
+
+/// A list or object that is being written.
+pub(super) struct Open {
+    pub(super) group: Group,
+    pub(super) likely: usize,
+    /// Where its head is.
+    pub(super) head: Range<usize>,
+}
+
+impl Open {
+    /// Writes the head anew if there were others than likely.
+    #[cfg_attr(not(any(feature = "cbor-jackson", feature = "msgpack-jackson")), allow(dead_code))]
+    pub(super) fn correct<F: Format>(self, out: &mut Vec<u8>, count: usize) {
+        if count == self.likely {
+            return;
+        }
+        let end = out.len();
+        F::head(out, self.group, count);
+        let length = out.len() - end;
+        out[self.head.end..].rotate_right(length);
+        out.drain(self.head);
+    }
+}

@@ -1,0 +1,180 @@
+//! JSON as Jackson writes it.
+//!
+//! Not by `serde_json`, which keeps no digits of a number, and tells no offsets.
+
+mod read;
+
+use read::Input;
+
+use super::base64;
+use super::failure::Failure;
+use super::format::{Format, Group, Open};
+use super::node::{MAX_DIGITS, Node};
+use crate::CodecError;
+use crate::java::{BigDecimal, BigInteger};
+use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
+
+pub(super) struct Json;
+
+impl Format for Json {
+    const NAME: &'static str = "JSON";
+
+    const BEHIND: &'static [u8] = b"]";
+
+    fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
+        Input::payload(payload)
+    }
+
+    fn null(out: &mut Vec<u8>) {
+        out.extend_from_slice(b"null");
+    }
+
+    fn boolean(out: &mut Vec<u8>, value: bool) {
+        out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn integer(out: &mut Vec<u8>, value: i64) {
+        put_digits(out, value, 0);
+    }
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+        out.extend(readable(value.to_string())?.bytes());
+        Ok(())
+    }
+
+    fn number(out: &mut Vec<u8>, value: &str) {
+        out.extend_from_slice(value.as_bytes());
+    }
+
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+        plain(value, out)
+    }
+
+    fn float(out: &mut Vec<u8>, value: f32) {
+        match value.is_finite() {
+            true => put_java_float(out, value),
+            // Not JSON, and so text.
+            false => Self::text(out, &java_float(value)),
+        }
+    }
+
+    fn double(out: &mut Vec<u8>, value: f64) {
+        match value.is_finite() {
+            true => put_java_text(out, value),
+            false => Self::text(out, &java_text(value)),
+        }
+    }
+
+    /// Only what JSON demands is escaped, and what is beyond U+FFFF, which are two `char`s in Java.
+    fn text(out: &mut Vec<u8>, value: &str) {
+        out.push(b'"');
+        let mut rest = value;
+        while let Some(at) = rest.bytes().position(is_escaped) {
+            out.extend_from_slice(&rest.as_bytes()[..at]);
+            let mut from_here = rest[at..].chars();
+            from_here.next().into_iter().for_each(|c| escape(out, c));
+            rest = from_here.as_str();
+        }
+        out.extend_from_slice(rest.as_bytes());
+        out.push(b'"');
+    }
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+        Self::text(out, &base64::encode(value));
+    }
+
+    fn class(out: &mut Vec<u8>, class: &str) {
+        out.push(b'[');
+        Self::text(out, class);
+        out.push(b',');
+    }
+
+    fn key(out: &mut Vec<u8>, key: &str) {
+        out.push(b',');
+        Self::text(out, key);
+        out.push(b':');
+    }
+
+    fn number_key(out: &mut Vec<u8>, key: i64) {
+        Self::key(out, &key.to_string());
+    }
+
+    fn next(out: &mut Vec<u8>) {
+        out.push(b',');
+    }
+
+    /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So properties
+    /// can be put into another order.
+    fn head(_: &mut Vec<u8>, _: Group, _: usize) {}
+
+    fn close(out: &mut Vec<u8>, open: Open, _: usize) {
+        let (left, right) = match open.group {
+            Group::Object => (b'{', b'}'),
+            Group::List | Group::Bare => (b'[', b']'),
+        };
+        match out.get_mut(open.head.start) {
+            Some(comma) => *comma = left,
+            None => out.push(left),
+        }
+        out.push(right);
+    }
+}
+
+/// Whether a character that begins with this byte is not written as it is.
+fn is_escaped(byte: u8) -> bool {
+    matches!(byte, ..b' ' | b'"' | b'\\' | 0xf0..)
+}
+
+fn escape(out: &mut Vec<u8>, c: char) {
+    let short = match c {
+        '"' | '\\' => c as u8,
+        '\n' => b'n',
+        '\r' => b'r',
+        '\t' => b't',
+        '\u{8}' => b'b',
+        '\u{c}' => b'f',
+        _ => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.extend(format!("\\u{unit:04X}").bytes());
+            }
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Without an exponent, as Redisson has it; Jackson stops at the same scales.
+fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let scale = value.scale();
+    if !(-9999..=9999).contains(&scale) {
+        return Err(Failure::new(format!(
+            "a BigDecimal of scale {scale} has no JSON form: Jackson writes those from -9999 to 9999"
+        )));
+    }
+    let digits = value.unscaled().to_string();
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", &digits[..]),
+    };
+    if scale <= 0 {
+        let zeros = if digits == "0" { 0 } else { scale.unsigned_abs() as usize };
+        out.extend(readable(format!("{sign}{digits}{}", "0".repeat(zeros)))?.bytes());
+        return Ok(());
+    }
+    // At least one digit stands in front of the point.
+    let scale = scale as usize;
+    let padded = format!("{}{digits}", "0".repeat((scale + 1).saturating_sub(digits.len())));
+    let (front, behind) = padded.split_at(padded.len() - scale);
+    out.extend(readable(format!("{sign}{front}.{behind}"))?.bytes());
+    Ok(())
+}
+
+/// Nothing that Jackson, and this, would not read again.
+fn readable(number: String) -> Result<String, Failure> {
+    match number.len() {
+        ..=MAX_DIGITS => Ok(number),
+        length => Err(Failure::new(format!(
+            "a number of {length} characters is more than the {MAX_DIGITS} that Jackson reads"
+        ))),
+    }
+}

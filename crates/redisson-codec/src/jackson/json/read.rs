@@ -1,0 +1,294 @@
+//! JSON to nodes.
+
+use std::borrow::Cow;
+
+use crate::CodecError;
+use crate::jackson::node::{Is, Key, MAX_DEPTH, MAX_DIGITS, Node, too_deep, wrong};
+use crate::java::BigInteger;
+
+/// What a node is until it is read.
+const NULL: Node<'static> = Node { at: 0, is: Is::Null };
+
+pub(super) struct Input<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Input<'a> {
+    /// The value that the payload is.
+    pub(super) fn payload(payload: &'a [u8]) -> Result<Node<'a>, CodecError> {
+        let text =
+            str::from_utf8(payload).map_err(|error| wrong(error.valid_up_to(), "UTF-8", "another byte"))?;
+        let mut input = Input { text, at: 0 };
+        input.space();
+        let mut node = NULL;
+        input.value(0, &mut node)?;
+        input.space();
+        match input.peek() {
+            None => Ok(node),
+            Some(_) => Err(input.wrong("the end")),
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    #[cold]
+    fn wrong(&self, expected: &str) -> CodecError {
+        match self.peek() {
+            Some(byte) => wrong(self.at, expected, &format!("the byte 0x{byte:02x}")),
+            None => wrong(self.at, expected, "the end"),
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), CodecError> {
+        if self.peek() != Some(byte) {
+            return Err(self.wrong(&format!("`{}`", char::from(byte))));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads into a node where it is to stay, since to move it may take longer.
+    fn value(&mut self, depth: usize, node: &mut Node<'a>) -> Result<(), CodecError> {
+        node.at = Node::offset(self.at);
+        node.is = match self.peek() {
+            Some(b'{') => Is::Object(self.object(depth)?),
+            Some(b'[') => Is::Array(self.array(depth)?),
+            Some(b'"') => Is::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => self.word()?,
+        };
+        Ok(())
+    }
+
+    fn word(&mut self) -> Result<Is<'a>, CodecError> {
+        for (word, is) in [("null", Is::Null), ("true", Is::Bool(true)), ("false", Is::Bool(false))] {
+            if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Ok(is);
+            }
+        }
+        Err(self.wrong("a JSON value"))
+    }
+
+    /// Steps into an array or object, and says whether it is empty.
+    fn open(&mut self, depth: usize, close: u8) -> Result<bool, CodecError> {
+        if depth >= MAX_DEPTH {
+            return Err(too_deep(self.at));
+        }
+        self.at += 1;
+        self.space();
+        let empty = self.peek() == Some(close);
+        self.at += usize::from(empty);
+        Ok(empty)
+    }
+
+    /// Whether another element follows, or else the end of the array or object.
+    #[inline]
+    fn more(&mut self, close: u8) -> Result<bool, CodecError> {
+        self.space();
+        let found = self.peek();
+        if found == Some(b',') {
+            self.at += 1;
+            self.space();
+            return Ok(true);
+        }
+        if found == Some(close) {
+            self.at += 1;
+            return Ok(false);
+        }
+        Err(self.wrong(&format!("`,` or `{}`", char::from(close))))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Node<'a>>, CodecError> {
+        let mut values = Vec::new();
+        if self.open(depth, b']')? {
+            return Ok(values);
+        }
+        loop {
+            let at = values.len();
+            values.push(NULL);
+            self.value(depth + 1, &mut values[at])?;
+            if !self.more(b']')? {
+                return Ok(values);
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Vec<(Key<'a>, Node<'a>)>, CodecError> {
+        let mut entries = Vec::new();
+        if self.open(depth, b'}')? {
+            return Ok(entries);
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.wrong("`\"`"));
+            }
+            let at = entries.len();
+            entries.push((Key::Number(0), NULL));
+            let (key, value) = &mut entries[at];
+            *key = Key::Text(self.string()?);
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            self.value(depth + 1, value)?;
+            if !self.more(b'}')? {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// What is in a text as it is, from here on.
+    #[inline]
+    fn plain(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let mut end = 0;
+        let (words, _) = rest.as_bytes().as_chunks();
+        for word in words {
+            let special = special(u64::from_le_bytes(*word));
+            end += special.trailing_zeros() as usize / 8;
+            if special != 0 {
+                break;
+            }
+        }
+        // At the end of the payload there may be less than a word.
+        let is_special = |byte: &u8| matches!(byte, ..b' ' | b'"' | b'\\');
+        end += rest.as_bytes()[end..].iter().take_while(|byte| !is_special(byte)).count();
+        self.at += end;
+        &rest[..end]
+    }
+
+    #[inline]
+    fn string(&mut self) -> Result<Cow<'a, str>, CodecError> {
+        self.at += 1;
+        let plain = self.plain();
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        self.escaped(plain.to_owned()).map(Cow::Owned)
+    }
+
+    /// The rest of a text that begins like this.
+    #[cold]
+    fn escaped(&mut self, mut text: String) -> Result<String, CodecError> {
+        loop {
+            text.push_str(self.plain());
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => text.push(self.escape()?),
+                _ => return Err(self.wrong("the end of the text")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, CodecError> {
+        let start = self.at;
+        self.at += 1;
+        let c = match self.peek() {
+            Some(b'u') => {
+                self.at += 1;
+                return self.unicode(start);
+            }
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            _ => return Err(self.wrong("an escaped character")),
+        };
+        self.at += 1;
+        Ok(c)
+    }
+
+    fn unicode(&mut self, start: usize) -> Result<char, CodecError> {
+        let first = self.unit()?;
+        let mut units = vec![first];
+        if (0xd800..0xdc00).contains(&first) && self.text.as_bytes()[self.at..].starts_with(b"\\u") {
+            self.at += 2;
+            units.push(self.unit()?);
+        }
+        match char::decode_utf16(units).next() {
+            Some(Ok(c)) => Ok(c),
+            _ => Err(wrong(start, "a character", "half of a surrogate pair")),
+        }
+    }
+
+    fn unit(&mut self) -> Result<u16, CodecError> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4);
+        let number = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)).and_then(|digits| {
+            let text = str::from_utf8(digits).ok()?;
+            u16::from_str_radix(text, 16).ok()
+        });
+        let number = number.ok_or_else(|| wrong(self.at, "4 hexadecimal digits", "something else"))?;
+        self.at += 4;
+        Ok(number)
+    }
+
+    fn digits(&mut self) -> Result<(), CodecError> {
+        if !matches!(self.peek(), Some(b'0'..=b'9')) {
+            return Err(self.wrong("a digit"));
+        }
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Is<'a>, CodecError> {
+        let start = self.at;
+        self.at += usize::from(self.peek() == Some(b'-'));
+        let zero = self.peek() == Some(b'0');
+        let first = self.at;
+        self.digits()?;
+        if zero && self.at > first + 1 {
+            return Err(wrong(first, "a number without zeros in front", "one"));
+        }
+        let integer = !matches!(self.peek(), Some(b'.' | b'e' | b'E'));
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        let text = &self.text[start..self.at];
+        if text.len() > MAX_DIGITS {
+            let found = format!("{} characters", text.len());
+            return Err(wrong(start, &format!("a number of at most {MAX_DIGITS}"), &found));
+        }
+        if !integer {
+            return Ok(Is::Number(Cow::Borrowed(text)));
+        }
+        match text.parse() {
+            Ok(value) => Ok(Is::Int(value)),
+            Err(_) => {
+                let big: BigInteger =
+                    text.parse().map_err(|_| wrong(start, "an integer", "something else"))?;
+                Ok(Is::Big(big))
+            }
+        }
+    }
+}
+
+/// The highest bit of the first of these bytes that does not stand for itself in a text, and maybe some of those behind it.
+fn special(word: u64) -> u64 {
+    const EACH: u64 = u64::MAX / 0xff;
+    let zero = |word: u64| word.wrapping_sub(EACH) & !word;
+    let control = word.wrapping_sub(EACH * 0x20) & !word;
+    (control | zero(word ^ (EACH * 0x22)) | zero(word ^ (EACH * 0x5c))) & (EACH << 7)
+}

@@ -1,0 +1,267 @@
+//! MessagePack as Jackson's mapper for it writes it: each number in the fewest bytes that hold it.
+
+use std::borrow::Cow;
+
+use rmp::Marker;
+use rmp::encode;
+
+use super::failure::Failure;
+use super::format::{Format, Group, Open};
+use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
+use crate::CodecError;
+use crate::java::{BigDecimal, BigInteger};
+
+pub(super) struct MsgPack;
+
+impl Format for MsgPack {
+    const NAME: &'static str = "MessagePack";
+
+    const BEHIND: &'static [u8] = b"";
+
+    const MAX_PAYLOAD: usize = u32::MAX as usize;
+
+    fn read(payload: &[u8]) -> Result<Node<'_>, CodecError> {
+        let mut input = Input { payload, at: 0 };
+        let node = input.value(0)?;
+        match payload.len() - input.at {
+            0 => Ok(node),
+            more => Err(wrong(input.at, "the end", &format!("{more} bytes more"))),
+        }
+    }
+
+    fn null(out: &mut Vec<u8>) {
+        sure(encode::write_nil(out));
+    }
+
+    fn boolean(out: &mut Vec<u8>, value: bool) {
+        sure(encode::write_bool(out, value));
+    }
+
+    fn integer(out: &mut Vec<u8>, value: i64) {
+        sure(encode::write_sint(out, value));
+    }
+
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+        match value.to_i128().is_some_and(|value| integer(value, out)) {
+            true => Ok(()),
+            false => Err(Failure::new("a BigInteger beyond 64 bits has no MessagePack form")),
+        }
+    }
+
+    /// Only JSON is read into these; a double is what Jackson takes it for.
+    fn number(out: &mut Vec<u8>, value: &str) {
+        Self::double(out, value.parse().unwrap_or(f64::NAN));
+    }
+
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+        decimal(value, out)
+    }
+
+    fn float(out: &mut Vec<u8>, value: f32) {
+        sure(encode::write_f32(out, value));
+    }
+
+    fn double(out: &mut Vec<u8>, value: f64) {
+        sure(encode::write_f64(out, value));
+    }
+
+    fn text(out: &mut Vec<u8>, value: &str) {
+        sure(encode::write_str(out, value));
+    }
+
+    fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+        sure(encode::write_bin(out, value));
+    }
+
+    fn number_key(out: &mut Vec<u8>, key: i64) {
+        Self::text(out, &key.to_string());
+    }
+
+    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+        sure(match group {
+            Group::Object => encode::write_map_len(out, count as u32),
+            Group::List | Group::Bare => encode::write_array_len(out, count as u32),
+        });
+    }
+
+    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+        open.correct::<Self>(out, count);
+    }
+}
+
+/// Writing into memory does not fail.
+fn sure<T, E>(written: Result<T, E>) {
+    debug_assert!(written.is_ok());
+}
+
+/// Whether it was written: there are integers of 64 bits only.
+fn integer(value: i128, out: &mut Vec<u8>) -> bool {
+    match (i64::try_from(value), u64::try_from(value)) {
+        (Ok(value), _) => sure(encode::write_sint(out, value)),
+        (_, Ok(value)) => sure(encode::write_uint(out, value)),
+        _ => return false,
+    }
+    true
+}
+
+/// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let lost =
+        || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
+    let text = value.to_string();
+    if whole(value).is_some_and(|whole| integer(whole, out)) {
+        return Ok(());
+    }
+    let double: f64 = text.parse().map_err(|_| lost())?;
+    if !double.is_finite() || !same(value, double) {
+        return Err(lost());
+    }
+    sure(encode::write_f64(out, double));
+    Ok(())
+}
+
+/// The decimal without its fraction, if that is zeros only.
+fn whole(value: &BigDecimal) -> Option<i128> {
+    let mut unscaled = value.unscaled().to_i128()?;
+    if unscaled == 0 {
+        return Some(0);
+    }
+    for _ in 0..value.scale().max(0) {
+        if unscaled % 10 != 0 {
+            return None;
+        }
+        unscaled /= 10;
+    }
+    let zeros = value.scale().min(0).unsigned_abs();
+    unscaled.checked_mul(10i128.checked_pow(zeros)?)
+}
+
+/// Whether the double prints as these digits, whatever zeros follow them.
+fn same(value: &BigDecimal, double: f64) -> bool {
+    let digits = |decimal: &BigDecimal| {
+        let digits = decimal.unscaled().to_string();
+        let short = digits.trim_end_matches('0');
+        (short.to_owned(), i64::from(decimal.scale()) - (digits.len() - short.len()) as i64)
+    };
+    crate::number::java_text(double).parse().is_ok_and(|printed| digits(&printed) == digits(value))
+}
+
+struct Input<'a> {
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Input<'a> {
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, CodecError> {
+        let start = self.at;
+        let marker = Marker::from_u8(self.number(1)? as u8);
+        let is = match marker {
+            Marker::Null => Is::Null,
+            Marker::True => Is::Bool(true),
+            Marker::False => Is::Bool(false),
+            Marker::FixPos(value) => Is::Int(value.into()),
+            Marker::FixNeg(value) => Is::Int(value.into()),
+            Marker::U8 => Is::Int(self.number(1)? as i64),
+            Marker::U16 => Is::Int(self.number(2)? as i64),
+            Marker::U32 => Is::Int(self.number(4)? as i64),
+            Marker::U64 => {
+                let value = self.number(8)?;
+                i64::try_from(value).map_or_else(|_| Is::Big(i128::from(value).into()), Is::Int)
+            }
+            Marker::I8 => Is::Int((self.number(1)? as i8).into()),
+            Marker::I16 => Is::Int((self.number(2)? as i16).into()),
+            Marker::I32 => Is::Int((self.number(4)? as i32).into()),
+            Marker::I64 => Is::Int(self.number(8)? as i64),
+            Marker::F32 => Is::Float(f32::from_bits(self.number(4)? as u32)),
+            Marker::F64 => Is::Double(f64::from_bits(self.number(8)?)),
+            Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
+                Is::Text(self.text(start, marker)?)
+            }
+            Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
+                let length = self.number(1 << (marker.to_u8() - Marker::Bin8.to_u8()))?;
+                Is::Bytes(Cow::Borrowed(self.take(length)?))
+            }
+            Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => {
+                let length = self.length(marker)?;
+                Is::Array(self.array(start, length, depth)?)
+            }
+            Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => {
+                let length = self.length(marker)?;
+                Is::Object(self.object(start, length, depth)?)
+            }
+            _ => return Err(wrong(start, "a value", "an extension or the reserved byte 0xc1")),
+        };
+        Ok(Node { at: Node::offset(start), is })
+    }
+
+    /// A big-endian number of this many bytes.
+    fn number(&mut self, width: usize) -> Result<u64, CodecError> {
+        let bytes = self.take(width as u64)?;
+        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8], CodecError> {
+        let held = self.payload.len() - self.at;
+        if length > held as u64 {
+            return Err(wrong(self.at, &format!("{length} bytes"), &format!("{held} before the end")));
+        }
+        let bytes = &self.payload[self.at..self.at + length as usize];
+        self.at += length as usize;
+        Ok(bytes)
+    }
+
+    /// How many elements or entries follow.
+    fn length(&mut self, marker: Marker) -> Result<u64, CodecError> {
+        match marker {
+            Marker::FixArray(length) | Marker::FixMap(length) => Ok(length.into()),
+            Marker::Array16 | Marker::Map16 => self.number(2),
+            _ => self.number(4),
+        }
+    }
+
+    fn text(&mut self, start: usize, marker: Marker) -> Result<Cow<'a, str>, CodecError> {
+        let length = match marker {
+            Marker::FixStr(length) => length.into(),
+            Marker::Str8 => self.number(1)?,
+            Marker::Str16 => self.number(2)?,
+            Marker::Str32 => self.number(4)?,
+            _ => return Err(wrong(start, "the name of a property", "something else")),
+        };
+        let begin = self.at;
+        let bytes = self.take(length)?;
+        str::from_utf8(bytes)
+            .map(Cow::Borrowed)
+            .map_err(|error| wrong(begin + error.valid_up_to(), "UTF-8", "another byte"))
+    }
+
+    fn array(&mut self, start: usize, length: u64, depth: usize) -> Result<Vec<Node<'a>>, CodecError> {
+        if depth >= MAX_DEPTH {
+            return Err(too_deep(start));
+        }
+        // Not with room for as many as are announced: those may not be there.
+        let mut values = Vec::new();
+        for _ in 0..length {
+            values.push(self.value(depth + 1)?);
+        }
+        Ok(values)
+    }
+
+    fn object(
+        &mut self,
+        start: usize,
+        length: u64,
+        depth: usize,
+    ) -> Result<Vec<(Key<'a>, Node<'a>)>, CodecError> {
+        if depth >= MAX_DEPTH {
+            return Err(too_deep(start));
+        }
+        let mut entries = Vec::new();
+        for _ in 0..length {
+            let start = self.at;
+            let marker = Marker::from_u8(self.number(1)? as u8);
+            let key = Key::Text(self.text(start, marker)?);
+            entries.push((key, self.value(depth + 1)?));
+        }
+        Ok(entries)
+    }
+}

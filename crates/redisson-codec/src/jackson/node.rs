@@ -1,0 +1,156 @@
+//! [`Node`]: what JSON, CBOR and MessagePack have in common, as Jackson writes it.
+
+use std::borrow::Cow;
+
+use super::failure::Failure;
+use super::format::{Format, Group};
+use crate::CodecError;
+use crate::java::{BigDecimal, BigInteger};
+
+/// How deep values may nest. As deep as `serde_json` goes; a Java list is two levels, itself and its class's.
+pub(super) const MAX_DEPTH: usize = 127;
+
+/// As many digits as Jackson reads in a number, by default. What it costs to convert more of them grows with their
+/// square.
+pub(super) const MAX_DIGITS: usize = 1000;
+
+/// As many bytes as these digits take.
+pub(super) const MAX_BIG_BYTES: usize = MAX_DIGITS * 10 / 24;
+
+/// A value and where it begins in the payload.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node<'a> {
+    pub(super) at: u32,
+    pub(super) is: Is<'a>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+// So that it is written in words, as it is moved: a word whose bytes were just written one by one has to wait for them.
+#[repr(u64)]
+pub(super) enum Is<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Beyond an `i64`, or a `BigInteger`.
+    Big(BigInteger),
+    /// As JSON has it, with a fraction or an exponent: of a `float`, a `double` or a `BigDecimal`, who knows.
+    Number(Cow<'a, str>),
+    Decimal(Box<BigDecimal>),
+    Float(f32),
+    Double(f64),
+    Text(Cow<'a, str>),
+    /// In JSON this is written as base64, and read as text.
+    Bytes(Cow<'a, [u8]>),
+    /// With its class in front, or that pair itself.
+    Array(Vec<Node<'a>>),
+    /// Without a class: in CBOR this one says how long it is.
+    Bare(Vec<Node<'a>>),
+    Object(Vec<(Key<'a>, Node<'a>)>),
+}
+
+/// The name of a property or of a map's entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key<'a> {
+    Text(Cow<'a, str>),
+    /// An `Integer` or `Long`, which CBOR writes as a number.
+    Number(i64),
+}
+
+impl Key<'_> {
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) {
+        match self {
+            Key::Text(key) => F::key(out, key),
+            Key::Number(key) => F::number_key(out, *key),
+        }
+    }
+
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Key::Text(text) => Cow::Borrowed(text),
+            Key::Number(number) => Cow::Owned(number.to_string()),
+        }
+    }
+}
+
+impl<'a> From<Is<'a>> for Node<'a> {
+    /// A value that is to be written, and so is nowhere yet.
+    fn from(is: Is<'a>) -> Self {
+        Self { at: 0, is }
+    }
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn offset(at: usize) -> u32 {
+        // Redis holds no payload of 4 GiB.
+        at.try_into().unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Is::Text(text.into()).into()
+    }
+
+    /// `["java.lang.Long",1]`.
+    pub(super) fn wrapped(class: impl Into<Cow<'a, str>>, inside: impl Into<Node<'a>>) -> Self {
+        Is::Array(vec![Node::text(class), inside.into()]).into()
+    }
+
+    /// Writes it with all that is in it.
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match &self.is {
+            Is::Null => F::null(out),
+            Is::Bool(value) => F::boolean(out, *value),
+            Is::Int(value) => F::integer(out, *value),
+            Is::Big(value) => F::big(out, value)?,
+            Is::Number(value) => F::number(out, value),
+            Is::Decimal(value) => F::decimal(out, value)?,
+            Is::Float(value) => F::float(out, *value),
+            Is::Double(value) => F::double(out, *value),
+            Is::Text(value) => F::text(out, value),
+            Is::Bytes(value) => F::bytes(out, value),
+            Is::Array(values) => write_list::<F>(values, Group::List, out)?,
+            Is::Bare(values) => write_list::<F>(values, Group::Bare, out)?,
+            Is::Object(entries) => {
+                let open = F::open(out, Group::Object, entries.len());
+                for (key, value) in entries {
+                    key.write::<F>(out);
+                    value.write::<F>(out)?;
+                }
+                F::close(out, open, entries.len());
+            }
+        }
+        Ok(())
+    }
+
+    /// What it is, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.is {
+            Is::Null => "null",
+            Is::Bool(_) => "a boolean",
+            Is::Int(_) | Is::Big(_) => "an integer",
+            Is::Number(_) | Is::Decimal(_) | Is::Float(_) | Is::Double(_) => "a number with a fraction",
+            Is::Text(_) => "text",
+            Is::Bytes(_) => "bytes",
+            Is::Array(_) | Is::Bare(_) => "a list",
+            Is::Object(_) => "an object",
+        }
+    }
+}
+
+fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let open = F::open(out, group, values.len());
+    for value in values {
+        F::next(out);
+        value.write::<F>(out)?;
+    }
+    F::close(out, open, values.len());
+    Ok(())
+}
+
+/// What should have been at an offset, and what was.
+pub(super) fn wrong(at: usize, expected: &str, found: &str) -> CodecError {
+    CodecError::new(format!("expected {expected} at offset {at}, found {found}"))
+}
+
+pub(super) fn too_deep(at: usize) -> CodecError {
+    CodecError::new(format!("expected at most {MAX_DEPTH} levels, found more at offset {at}"))
+}

@@ -1,0 +1,37 @@
+//! [`Value`](crate::java::Value) from and to nodes: what stands there decides what it is, as for Java where an
+//! `Object` is declared.
+
+mod read;
+mod write;
+
+pub(super) use read::{
+    bytes, double, float, integer, is_collection, is_map, read, scalar_of, split_class, unit,
+};
+pub(super) use write::{key, write};
+
+use super::node::{Is, Node};
+use crate::java::class::{ClassKind, Field, known};
+
+pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
+    match &node.is {
+        Is::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether it is a text of `java.time`, for which Redisson's mapper has no module.
+pub(super) fn is_time(class: &str) -> bool {
+    class.starts_with("java.time.")
+}
+
+/// The only field of a class whose objects are that field to Jackson, behind the class: the `value` of an `AtomicInteger`.
+fn only_field(class: &str) -> Option<(&'static str, Field)> {
+    match known(class)?.kind {
+        // It is a text there.
+        _ if class == "java.sql.Time" => None,
+        ClassKind::Fields([(name, field @ (Field::Boolean | Field::Int | Field::Long | Field::Date))]) => {
+            Some((name, *field))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,298 @@
+//! A [`Value`] from nodes.
+
+use std::borrow::Cow;
+
+use super::{as_text, is_time, only_field};
+use crate::jackson::base64;
+use crate::jackson::failure::Failure;
+use crate::jackson::node::{Is, Key, Node};
+use crate::jackson::writer::CLASS;
+use crate::java::class::{Class, ClassKind, Field, Scalar, known};
+use crate::java::{
+    Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
+    Uuid, Value,
+};
+use crate::number::java_text;
+
+/// The class in front and what is behind it, if that is what the two elements are.
+///
+/// `["a.b","c"]` may also be an array of two strings: both are written alike.
+fn pair<'n, 'a>(elements: &'n [Node<'a>]) -> Option<(&'n str, &'n Node<'a>)> {
+    let [class, inside] = elements else { return None };
+    let class = as_text(class)?;
+    let letter =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ';' | '[' | '<' | '>' | ',' | '-');
+    let named = class.starts_with('[') || class.contains('.') && class.chars().all(letter);
+    let fits = match inside.is {
+        Is::Array(_) | Is::Bare(_) => true,
+        Is::Text(_) => !class.starts_with('[') || matches!(class, "[B" | "[C"),
+        Is::Bool(_) => class == "java.util.concurrent.atomic.AtomicBoolean",
+        Is::Object(_) | Is::Null => false,
+        _ => true,
+    };
+    (named && fits).then_some((class, inside))
+}
+
+fn owned(class: &str) -> ClassName {
+    match known(class) {
+        Some(class) => Cow::Borrowed(class.name),
+        None => Cow::Owned(class.to_owned()),
+    }
+}
+
+/// What stands there, whatever it is.
+pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Result<Value, Failure> {
+    let without_class = |value| if root { value } else { Value::Bare(Box::new(value)) };
+    Ok(match &node.is {
+        Is::Null => Value::Null,
+        Is::Bool(value) => Value::Boolean(*value),
+        Is::Int(value) => match i32::try_from(*value) {
+            Ok(value) => Value::Integer(value),
+            Err(_) => Value::Bare(Box::new(Value::Long(*value))),
+        },
+        Is::Number(text) => Value::Double(text.parse().map_err(|_| wrong(node, "java.lang.Double"))?),
+        Is::Double(value) if value.is_finite() => Value::Double(*value),
+        Is::Double(value) => without_class(Value::Double(*value)),
+        Is::Float(value) => without_class(Value::Float(*value)),
+        Is::Big(value) => Value::Bare(Box::new(Value::BigInteger(value.clone()))),
+        Is::Decimal(value) => Value::Bare(Box::new(Value::BigDecimal((**value).clone()))),
+        Is::Text(text) => Value::String(text.to_string()),
+        Is::Bytes(bytes) => without_class(Value::Bytes(bytes.to_vec())),
+        Is::Object(entries) => object_of(entries)?,
+        Is::Array(elements) => match pair(elements) {
+            Some((class, inside)) => of_class(class, inside)?,
+            None => array_of("", elements)?,
+        },
+        Is::Bare(elements) => array_of("", elements)?,
+    })
+}
+
+fn each(elements: &[Node<'_>]) -> Result<Vec<Value>, Failure> {
+    elements.iter().map(|element| read(element, false)).collect()
+}
+
+fn array_of(class: &str, elements: &[Node<'_>]) -> Result<Value, Failure> {
+    let primitive = match class {
+        "[I" => "java.lang.Integer",
+        "[J" => "java.lang.Long",
+        "[S" => "java.lang.Short",
+        "[F" => "java.lang.Float",
+        "[D" => "java.lang.Double",
+        "[Z" => "java.lang.Boolean",
+        _ => {
+            return Ok(Value::Array(Box::new(Array { class: owned(class), elements: each(elements)? })));
+        }
+    };
+    let elements = elements.iter().map(|element| of_class(primitive, element)).collect::<Result<_, _>>()?;
+    Ok(Value::Array(Box::new(Array { class: owned(class), elements })))
+}
+
+/// Whether Java has this map, or one like it, in its library.
+pub(in crate::jackson) fn is_map(class: &str) -> bool {
+    let known = known(class).map(|class| class.kind);
+    matches!(known, Some(ClassKind::Map(_))) || class.starts_with("java.util.") && class.contains("Map")
+}
+
+/// The class that an object names, and the entries that are not it.
+pub(in crate::jackson) fn split_class<'n, 'a>(
+    entries: &'n [(Key<'a>, Node<'a>)],
+) -> (Option<(&'n str, u32)>, impl Iterator<Item = &'n (Key<'a>, Node<'a>)>) {
+    let is_class = |(key, value): &(Key<'_>, Node<'_>)| {
+        matches!(key, Key::Text(key) if key == CLASS) && as_text(value).is_some()
+    };
+    let at = entries.iter().position(is_class);
+    let class = at.and_then(|at| Some((as_text(&entries[at].1)?, entries[at].1.at)));
+    (class, entries.iter().enumerate().filter(move |(index, _)| Some(*index) != at).map(|(_, entry)| entry))
+}
+
+fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Result<Value, Failure> {
+    let (class, entries) = split_class(entries);
+    let class = class.map_or("", |(class, _)| class);
+    if is_map(class) {
+        let entries = entries.map(|(key, value)| {
+            let key = match key {
+                Key::Text(key) => Value::String(key.to_string()),
+                Key::Number(key) => Value::Long(*key),
+            };
+            Ok((key, read(value, false)?))
+        });
+        let entries = entries.collect::<Result<_, Failure>>()?;
+        return Ok(Value::Map(Box::new(Map { class: owned(class), comparator: None, entries })));
+    }
+    let fields = entries.map(|(key, value)| Ok((key.text().into_owned(), read(value, false)?)));
+    let fields = fields.collect::<Result<_, Failure>>()?;
+    Ok(Value::Object(Box::new(Object { class: owned(class), fields })))
+}
+
+fn wrong(node: &Node<'_>, class: &str) -> Failure {
+    Failure::new(format!("expected a {class}, found {}", node.kind())).at(node.at)
+}
+
+/// What stands behind its class.
+fn of_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
+    let wrong = || wrong(node, class);
+    let value = match class {
+        "java.lang.Boolean" => match node.is {
+            Is::Bool(value) => Some(Value::Boolean(value)),
+            _ => None,
+        },
+        "java.lang.Byte" => integer(node).map(Value::Byte),
+        "java.lang.Short" => integer(node).map(Value::Short),
+        "java.lang.Integer" => integer(node).map(Value::Integer),
+        "java.lang.Long" => integer(node).map(Value::Long),
+        "java.lang.Float" => float(node).map(Value::Float),
+        "java.lang.Double" => double(node).map(Value::Double),
+        "java.lang.Character" => as_text(node).and_then(unit).map(Value::Character),
+        "java.lang.String" => as_text(node).map(Value::from),
+        "[B" => bytes(node).map(|bytes| Value::Bytes(bytes.into_owned())),
+        "[C" => as_text(node).map(|text| {
+            let elements = text.encode_utf16().map(Value::Character).collect();
+            Value::Array(Box::new(Array { class: "[C".into(), elements }))
+        }),
+        _ => return of_other_class(class, node),
+    };
+    value.ok_or_else(wrong)
+}
+
+fn of_other_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
+    let elements = match &node.is {
+        Is::Array(elements) | Is::Bare(elements) => elements,
+        _ => {
+            if let Some((name, field)) = only_field(class) {
+                let value = match (field, &node.is) {
+                    (Field::Boolean, Is::Bool(value)) => Some(Value::Boolean(*value)),
+                    (Field::Int, _) => integer(node).map(Value::Integer),
+                    (Field::Date, _) => integer(node).map(|millis| Value::Date(Date::from_millis(millis))),
+                    _ => integer(node).map(Value::Long),
+                };
+                let fields = vec![(name.to_owned(), value.ok_or_else(|| wrong(node, class))?)];
+                return Ok(Value::Object(Box::new(Object { class: owned(class), fields })));
+            }
+            return match known(class) {
+                Some(Class { kind: ClassKind::Scalar(kind), .. }) => {
+                    scalar_of(*kind, node).ok_or_else(|| wrong(node, class))
+                }
+                Some(Class { kind: ClassKind::Text(_), .. }) => match as_text(node) {
+                    Some(text) if !is_time(class) => {
+                        Ok(Value::Text(Box::new(Text { class: owned(class), text: text.to_owned() })))
+                    }
+                    _ => Err(wrong(node, class)),
+                },
+                _ => match as_text(node) {
+                    Some(constant) => Ok(Value::Enum(Box::new(Enum {
+                        class: owned(class),
+                        constant: Constant::Name(constant.to_owned()),
+                    }))),
+                    None => Err(Failure::new(format!("the class {class} is not known")).at(node.at)),
+                },
+            };
+        }
+    };
+    if class.starts_with('[') {
+        return array_of(class, elements);
+    }
+    if let Some(element) = class.strip_prefix("java.util.EnumSet<").and_then(|rest| rest.strip_suffix('>')) {
+        let constants = elements.iter().map(|constant| match as_text(constant) {
+            Some(name) => Ok(Constant::Name(name.to_owned())),
+            None => Err(wrong(constant, element)),
+        });
+        return Ok(Value::EnumSet(Box::new(EnumSet {
+            class: "java.util.RegularEnumSet".into(),
+            element: owned(element),
+            constants: constants.collect::<Result<_, _>>()?,
+        })));
+    }
+    Ok(Value::Collection(Box::new(Collection {
+        class: owned(class),
+        comparator: None,
+        elements: each(elements)?,
+    })))
+}
+
+pub(in crate::jackson) fn integer<T: TryFrom<i64>>(node: &Node<'_>) -> Option<T> {
+    match node.is {
+        Is::Int(value) => value.try_into().ok(),
+        _ => None,
+    }
+}
+
+pub(in crate::jackson) fn double(node: &Node<'_>) -> Option<f64> {
+    match &node.is {
+        Is::Int(value) => Some(*value as f64),
+        Is::Big(value) => value.to_string().parse().ok(),
+        Is::Number(text) => text.parse().ok(),
+        Is::Decimal(value) => value.to_string().parse().ok(),
+        Is::Float(value) => Some((*value).into()),
+        Is::Double(value) => Some(*value),
+        Is::Text(text) => infinite(text),
+        _ => None,
+    }
+}
+
+pub(in crate::jackson) fn float(node: &Node<'_>) -> Option<f32> {
+    match &node.is {
+        // Not by way of a double, which would round twice.
+        Is::Number(text) => text.parse().ok(),
+        Is::Float(value) => Some(*value),
+        _ => double(node).map(|value| value as f32),
+    }
+}
+
+/// What JSON has no number for is text there.
+fn infinite(text: &str) -> Option<f64> {
+    Some(match text {
+        "NaN" => f64::NAN,
+        "Infinity" => f64::INFINITY,
+        "-Infinity" => f64::NEG_INFINITY,
+        _ => return None,
+    })
+}
+
+/// The only UTF-16 unit of a text.
+pub(in crate::jackson) fn unit(text: &str) -> Option<u16> {
+    let mut units = text.encode_utf16();
+    let first = units.next()?;
+    units.next().is_none().then_some(first)
+}
+
+pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>> {
+    match &node.is {
+        Is::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
+        Is::Text(text) => base64::decode(text).map(Cow::Owned),
+        _ => None,
+    }
+}
+
+/// A value of a class that has a type of its own; none of those that Redisson's mapper refuses.
+pub(in crate::jackson) fn scalar_of(kind: Scalar, node: &Node<'_>) -> Option<Value> {
+    Some(match kind {
+        Scalar::BigInteger => Value::BigInteger(big(node)?),
+        Scalar::BigDecimal => Value::BigDecimal(match &node.is {
+            Is::Decimal(value) => (**value).clone(),
+            Is::Number(text) => text.parse().ok()?,
+            // What MessagePack has instead.
+            Is::Double(value) if value.is_finite() => java_text(*value).parse().ok()?,
+            Is::Float(value) if value.is_finite() => java_text((*value).into()).parse().ok()?,
+            _ => BigDecimal::new(big(node)?, 0),
+        }),
+        Scalar::Uuid => Value::Uuid(as_text(node)?.parse::<Uuid>().ok()?),
+        Scalar::Date => Value::Date(Date::from_millis(integer(node)?)),
+        _ => return None,
+    })
+}
+
+fn big(node: &Node<'_>) -> Option<BigInteger> {
+    match &node.is {
+        Is::Int(value) => Some((*value).into()),
+        Is::Big(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a class is a list or set that is read without knowing more about it.
+pub(in crate::jackson) fn is_collection(class: &str) -> bool {
+    let known = known(class).map(|class| class.kind);
+    matches!(known, Some(ClassKind::Collection(_) | ClassKind::EnumSet))
+        || class.starts_with("java.util.EnumSet<")
+        || class.starts_with("java.util.Collections$")
+}

@@ -1,0 +1,111 @@
+//! Objects: the properties of a struct, sorted, without those that are null.
+
+use std::ops::Range;
+
+use serde::ser::{self, Serialize};
+
+use super::plan::{Field, Struct};
+use super::{Place, Written};
+use crate::jackson::failure::Failure;
+use crate::jackson::format::{Format, Group, Open};
+
+/// Of a property that is not there.
+const ABSENT: Range<usize> = 0..0;
+
+/// The properties of an object: written in Rust's order, and put into Java's at the end.
+pub(in crate::jackson) struct Fields<'w, F> {
+    place: Place<'w, F>,
+    class: &'static Struct,
+    open: Open,
+    /// Where the first property is, behind the class.
+    start: usize,
+    /// In [`Output::parts`](super::Output), the first of this object's.
+    first: usize,
+    /// The field that most likely is the next one.
+    next: usize,
+    /// The properties so far are in Java's order, and the next one is from here on.
+    least: usize,
+    in_order: bool,
+}
+
+impl<'w, F: Format> Fields<'w, F> {
+    #[inline]
+    pub(super) fn new(place: Place<'w, F>, class: usize) -> Result<Self, Failure> {
+        let class = place.plan.class(class);
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        let name = place.site.class.as_deref();
+        let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
+        out.extend_from_slice(name.unwrap_or_default());
+        let start = out.len();
+        let parts = &mut place.output.parts;
+        let first = parts.len();
+        parts.resize(first + class.fields.len(), ABSENT);
+        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true })
+    }
+
+    #[inline]
+    fn find(&mut self, name: &str) -> Option<&'static Field> {
+        let fields = &self.class.fields;
+        let at = match fields.get(self.next) {
+            // Mostly it is the very same text.
+            Some(field) if std::ptr::eq(field.name, name) || field.name == name => self.next,
+            _ => fields.iter().position(|field| field.name == name)?,
+        };
+        self.next = at + 1;
+        fields.get(at)
+    }
+}
+
+impl<F: Format> ser::SerializeStruct for Fields<'_, F> {
+    type Ok = Written;
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Failure> {
+        let Some(field) = self.find(name) else {
+            return Err(Failure::new(format!("the type writes the field `{name}`, and does not read it")));
+        };
+        let start = self.place.output.bytes.len();
+        self.place.output.bytes.extend_from_slice(&field.key);
+        let written = value.serialize(self.place.inner(field.site))?;
+        let output = &mut *self.place.output;
+        let part = match written {
+            Written::Value => start..output.bytes.len(),
+            Written::Null => {
+                output.bytes.truncate(start);
+                ABSENT
+            }
+        };
+        // One that comes again, and so is not in order, takes the place of the first.
+        self.in_order &= field.place >= self.least;
+        self.least = field.place + 1;
+        output.parts[self.first + field.place] = part;
+        Ok(())
+    }
+
+    #[inline]
+    fn end(self) -> Result<Written, Failure> {
+        let output = self.place.output;
+        let (out, parts) = (&mut output.bytes, output.parts.drain(self.first..));
+        let mut count = usize::from(self.place.site.class.is_some());
+        let end = out.len();
+        for part in parts {
+            count += usize::from(part != ABSENT);
+            if !self.in_order {
+                out.extend_from_within(part);
+            }
+        }
+        if !self.in_order {
+            out.copy_within(end.., self.start);
+            out.truncate(self.start + (out.len() - end));
+        }
+        F::close(out, self.open, count);
+        output.shallower();
+        Ok(Written::Value)
+    }
+}

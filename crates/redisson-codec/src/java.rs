@@ -1,0 +1,87 @@
+//! Java's values for the codecs that share payloads with Java objects: types for what Rust has no type of, field
+//! attributes for what Rust's types cannot say, and [`Value`] for anything at all.
+//!
+//! A Java class is a struct whose serde name is the Java one, and a field is a field of the same name:
+//!
+//! | in Rust | in Java |
+//! |---|---|
+//! | `i32`, `i64`, `i16`, `i8`, `f32`, `f64`, `bool` | `int`, `long`, `short`, `byte`, `float`, `double`, `boolean` |
+//! | `u16`, or a `char` up to U+FFFF | `char` |
+//! | `Option<i32>` and so on | `Integer` and so on |
+//! | `String`, `Option<String>` | `String` |
+//! | `Vec<T>` | `ArrayList`; its elements are objects, so that `Vec<i32>` is a `List<Integer>` |
+//! | `HashSet<T>`, `BTreeSet<T>` with [`set`] or another of the set modules | `HashSet` … |
+//! | `HashMap<K, V>`, `BTreeMap<K, V>` | `HashMap`; with [`linked_hash_map`], [`tree_map`] another |
+//! | `Vec<u8>`, `serde_bytes` | `byte[]` |
+//! | `Vec<T>` with [`array`](mod@array) | `int[]`, `Integer[]`, `String[]`, `Line[]` … |
+//! | `String` with [`offset_date_time`], [`year`], [`uri`], [`locale`] or another of the text modules | `OffsetDateTime` … |
+//! | a struct, `Option` of a struct | an object of the class that is its serde name |
+//! | `#[serde(rename = "record com.acme.Point")]` on a struct | a record |
+//! | `#[serde(rename = "final com.acme.Point")]` | a class that is declared `final` |
+//! | an enum without data | an enum of the same constants in the same order |
+//! | `#[serde(rename = "abstract com.acme.Level")]` on it | an enum whose constants have bodies |
+//! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class |
+//! | [`Value`] | any value, declared as `Object` |
+//!
+//! Any reference in Java may be null, and then is a `None`: what is not an `Option` here fails on a null.
+//!
+//! # Examples
+//! ```
+//! use redisson_codec::java;
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// `class Order { long id; String customer; Set<String> tags; BigDecimal total; Object extra; }`
+//! #[derive(Serialize, Deserialize)]
+//! #[serde(rename = "com.acme.Order")]
+//! struct Order {
+//!     id: i64,
+//!     customer: Option<String>,
+//!     #[serde(with = "java::set")]
+//!     tags: Option<Vec<String>>,
+//!     total: Option<java::BigDecimal>,
+//!     extra: java::Value,
+//! }
+//! ```
+
+mod big;
+pub(crate) mod class;
+pub(crate) mod handover;
+pub(crate) mod marker;
+pub(crate) mod per_type;
+pub(crate) mod refuse;
+pub(crate) mod shape;
+mod time;
+mod trace;
+mod uuid;
+mod value;
+
+pub use big::{BigDecimal, BigInteger};
+pub use marker::{
+    array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
+    linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time, optional, period,
+    set, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
+    zoned_date_time,
+};
+pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
+pub use uuid::Uuid;
+pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
+
+/// What a text should have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    expected: &'static str,
+}
+
+impl ParseError {
+    fn new(expected: &'static str) -> Self {
+        Self { expected }
+    }
+}
+
+impl std::fmt::Display for ParseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "expected {}", self.expected)
+    }
+}
+
+impl std::error::Error for ParseError {}

@@ -1,0 +1,230 @@
+//! The shape of a Rust type in Java's terms, learnt once from its `Deserialize`.
+//!
+//! serde tells a codec what a type wants only while it is being read, and `serialize_none` not even then. So before the
+//! first value the type is asked, place by place, what it would read there; see [`trace`](super::trace). What it answers
+//! is put together in `learn.rs`.
+
+mod learn;
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+use super::class::Class;
+use super::per_type::{Last, PerType};
+use crate::CodecError;
+
+/// A type's shape. The first node is that of the type itself.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) structs: Vec<StructShape>,
+    pub(crate) enums: Vec<EnumShape>,
+}
+
+/// Which of [`Shape::nodes`].
+pub(crate) type NodeId = usize;
+
+/// What stands at one place of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// An `Option`. Of what is a primitive type otherwise, this makes it the boxed one.
+    pub(crate) nullable: bool,
+    /// Declared as `Object`, or another class with classes below it.
+    pub(crate) object: bool,
+    pub(crate) kind: Kind,
+    /// Nothing else than this class can be where a field declares it, so that the class is not written.
+    pub(crate) is_final: bool,
+}
+
+impl Node {
+    /// A primitive type where it is a field or in an array, and a box of it anywhere else.
+    #[inline]
+    pub(crate) fn is_primitive(&self) -> bool {
+        let kind = matches!(
+            self.kind,
+            Kind::Boolean
+                | Kind::Byte
+                | Kind::Short
+                | Kind::Character
+                | Kind::Integer
+                | Kind::Long
+                | Kind::Float
+                | Kind::Double
+        );
+        kind && !self.nullable && !self.object
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    /// `u16` or `char`.
+    Character,
+    Integer,
+    Long,
+    Float,
+    Double,
+    String,
+    /// `byte[]`: bytes, or a list of `u8`.
+    Bytes,
+    /// A type of [`java`](super) that hands itself over.
+    Scalar(&'static Class),
+    /// A text, of this class.
+    Text(&'static Class),
+    /// Any value; it hands itself over.
+    Value,
+    /// `java.util.Optional`; the node is that of the inside.
+    Optional(NodeId),
+    Array(NodeId),
+    Collection(&'static Class, NodeId),
+    /// Of an enum, which is the node.
+    EnumSet(&'static Class, NodeId),
+    Map(&'static Class, NodeId, NodeId),
+    /// Which of [`Shape::structs`].
+    Struct(usize),
+    /// Which of [`Shape::enums`].
+    Enum(usize),
+}
+
+/// A Java class with fields.
+#[derive(Debug)]
+pub(crate) struct StructShape {
+    /// The Java class.
+    pub(crate) class: String,
+    pub(crate) form: Form,
+    /// As they are declared in Rust.
+    pub(crate) fields: Vec<Field>,
+    /// The fields in Java's order, which is by name.
+    pub(crate) sorted: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) node: NodeId,
+}
+
+/// An enum of unit variants.
+#[derive(Debug)]
+pub(crate) struct EnumShape {
+    /// The Java class.
+    pub(crate) class: String,
+    pub(crate) form: Form,
+    pub(crate) variants: &'static [&'static str],
+}
+
+/// What the word in front of a class says: `#[serde(rename = "record com.acme.Point")]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// No word: a class that may have others below it; an enum without bodies.
+    Plain,
+    /// `final`: a class without others below it.
+    Final,
+    /// `record`: a Java record, which is final, too.
+    Record,
+    /// `abstract`: an enum whose constants have bodies, and so classes of their own.
+    Abstract,
+}
+
+impl Form {
+    fn of(name: &str) -> (Form, &str) {
+        for (word, form) in
+            [("final ", Form::Final), ("record ", Form::Record), ("abstract ", Form::Abstract)]
+        {
+            if let Some(class) = name.strip_prefix(word) {
+                return (form, class);
+            }
+        }
+        (Form::Plain, name)
+    }
+}
+
+static SHAPES: PerType<Shape> = PerType::new(&LAST);
+
+thread_local! {
+    static LAST: Last<Shape> = const { Last::new(None) };
+}
+
+impl Shape {
+    /// The shape of a type; learnt when first asked for.
+    ///
+    /// # Errors
+    /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
+    pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
+        SHAPES.of::<T>(Shape::learn::<T>)
+    }
+
+    /// The node of the type itself.
+    pub(crate) fn root(&self) -> NodeId {
+        0
+    }
+
+    /// The Java class that is declared at a place, for messages and for arrays.
+    pub(crate) fn class_name(&self, node: NodeId) -> Cow<'_, str> {
+        let name = match &self.nodes[node].kind {
+            Kind::Boolean => "java.lang.Boolean",
+            Kind::Byte => "java.lang.Byte",
+            Kind::Short => "java.lang.Short",
+            Kind::Character => "java.lang.Character",
+            Kind::Integer => "java.lang.Integer",
+            Kind::Long => "java.lang.Long",
+            Kind::Float => "java.lang.Float",
+            Kind::Double => "java.lang.Double",
+            Kind::String => "java.lang.String",
+            Kind::Bytes => "[B",
+            Kind::Value => "java.lang.Object",
+            Kind::Optional(_) => "java.util.Optional",
+            Kind::Array(_) => return Cow::Owned(self.array_class(node)),
+            Kind::Scalar(class)
+            | Kind::Text(class)
+            | Kind::Collection(class, _)
+            | Kind::EnumSet(class, _)
+            | Kind::Map(class, ..) => class.name,
+            Kind::Struct(at) => &self.structs[*at].class,
+            Kind::Enum(at) => &self.enums[*at].class,
+        };
+        Cow::Borrowed(name)
+    }
+
+    /// The class of an array: `[I`, `[Ljava.lang.String;`.
+    pub(crate) fn array_class(&self, node: NodeId) -> String {
+        let Kind::Array(element) = self.nodes[node].kind else { return "[B".to_owned() };
+        let node = &self.nodes[element];
+        let element = match &node.kind {
+            Kind::Boolean if node.is_primitive() => "Z",
+            Kind::Short if node.is_primitive() => "S",
+            Kind::Character if node.is_primitive() => "C",
+            Kind::Integer if node.is_primitive() => "I",
+            Kind::Long if node.is_primitive() => "J",
+            Kind::Float if node.is_primitive() => "F",
+            Kind::Double if node.is_primitive() => "D",
+            _ if node.object => "Ljava.lang.Object;",
+            Kind::Bytes => "[B",
+            Kind::Array(_) => return format!("[{}", self.array_class(element)),
+            Kind::Collection(class, _) if class.name == "java.util.ArrayList" => "Ljava.util.List;",
+            Kind::Map(class, ..) if class.name == "java.util.HashMap" => "Ljava.util.Map;",
+            Kind::Text(class) if class.name == "java.time.ZoneRegion" => "Ljava.time.ZoneId;",
+            _ => return format!("[L{};", self.class_name(element)),
+        };
+        format!("[{element}")
+    }
+
+    /// Whether nothing else than this class can be where it is declared, so that it need not be written.
+    pub(crate) fn is_final(&self, node: NodeId) -> bool {
+        let node = &self.nodes[node];
+        if node.object {
+            return false;
+        }
+        match &node.kind {
+            Kind::Scalar(class) | Kind::Text(class) => class.is_final,
+            Kind::Value | Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => false,
+            Kind::Array(element) => self.is_final(*element),
+            Kind::Struct(at) => matches!(self.structs[*at].form, Form::Final | Form::Record),
+            Kind::Enum(at) => self.enums[*at].form != Form::Abstract,
+            _ => true,
+        }
+    }
+}

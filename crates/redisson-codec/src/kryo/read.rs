@@ -1,0 +1,265 @@
+//! From a payload to a Rust type, by its shape.
+
+mod constant;
+mod elements;
+mod entries;
+mod fields;
+mod head;
+
+use std::borrow::Cow;
+
+use serde::de::{Deserializer, Visitor};
+
+use super::input::{Fault, Outcome};
+use super::{scalar, texts, values};
+use crate::java::class::ClassKind;
+use crate::java::marker::{Marker, marker};
+use crate::java::shape::{Kind, Node, NodeId, Shape};
+use crate::java::{Value, handover};
+
+use constant::Constant;
+use fields::Fields;
+use head::{Found, Head};
+
+pub(super) use head::Reader;
+
+/// A place in the type, and what is before the value there.
+pub(super) struct Place<'r, 'a, 'de> {
+    reader: &'r mut Reader<'a, 'de>,
+    node: NodeId,
+    head: Head,
+    /// Whether Kryo knows the type arguments here, as declared by a field.
+    generic: bool,
+}
+
+impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
+    /// The value of a whole payload.
+    #[inline]
+    pub(super) fn whole(reader: &'r mut Reader<'a, 'de>) -> Self {
+        let node = reader.shape.root();
+        Self { reader, node, head: Head::Class, generic: false }
+    }
+
+    #[inline]
+    fn inner(&mut self, node: NodeId, head: Head, generic: bool) -> Place<'_, 'a, 'de> {
+        Place { reader: self.reader, node, head, generic }
+    }
+}
+
+/// For the places of which the type asks for something else than what it was traced with.
+fn changed() -> Fault {
+    Fault::new("its `Deserialize` asks for something else than it did at first")
+}
+
+macro_rules! primitives {
+    ($($method:ident $kind:ident |$input:ident| $value:expr => $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+            let (_, node) = self.present()?;
+            let ($input, Kind::$kind) = (&mut self.reader.input, &node.kind) else { return Err(changed()) };
+            visitor.$visit($value)
+        }
+    )*};
+}
+
+impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
+    /// What is in front of a value that is not null.
+    #[inline]
+    fn present(&mut self) -> Outcome<(Found, &'a Node)> {
+        match self.reader.head(self.node, self.head)? {
+            Some(found) => Ok((found, self.reader.node(self.node))),
+            None => Err(self.reader.unexpected_null(self.node)),
+        }
+    }
+
+    /// A value of [`Value`] or one of its kinds.
+    fn value(&mut self) -> Outcome<Value> {
+        let found = self.reader.head(self.node, self.head)?;
+        let node = self.reader.node(self.node);
+        match (&node.kind, found) {
+            (Kind::Value, None) => Ok(Value::Null),
+            (Kind::Value, Some(Found::Any(class))) => values::read(&mut self.reader.input, class),
+            (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
+            (_, None) => Err(self.reader.unexpected_null(self.node)),
+            _ => Err(changed()),
+        }
+    }
+}
+
+impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
+    type Error = Fault;
+
+    primitives! {
+        deserialize_bool Boolean |input| input.boolean()? => visit_bool;
+        deserialize_i8 Byte |input| input.byte()? as i8 => visit_i8;
+        deserialize_i16 Short |input| i16::from_le_bytes(input.array()?) => visit_i16;
+        deserialize_u16 Character |input| u16::from_le_bytes(input.array()?) => visit_u16;
+        deserialize_i32 Integer |input| input.int()? => visit_i32;
+        deserialize_i64 Long |input| input.long()? => visit_i64;
+        deserialize_f32 Float |input| f32::from_le_bytes(input.array()?) => visit_f32;
+        deserialize_f64 Double |input| f64::from_le_bytes(input.array()?) => visit_f64;
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        self.present()?;
+        let unit = u16::from_le_bytes(self.reader.input.array()?);
+        match char::from_u32(unit.into()) {
+            Some(char) => visitor.visit_char(char),
+            None => {
+                Err(Fault::new(format!("half of a surrogate pair before offset {}", self.reader.input.at)))
+            }
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        let (found, node) = self.present()?;
+        match (&node.kind, found) {
+            (Kind::String, _) => {}
+            (Kind::Text(_), Found::Known(class)) | (&Kind::Text(class), _) => {
+                return visitor.visit_string(texts::read(&mut self.reader.input, class)?);
+            }
+            _ => return Err(changed()),
+        }
+        match self.reader.input.text()? {
+            Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
+            Some(Cow::Owned(text)) => visitor.visit_string(text),
+            None => Err(self.reader.unexpected_null(self.node)),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        self.present()?;
+        visitor.visit_borrowed_bytes(self.bytes()?)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        match self.reader.head(self.node, self.head)? {
+            None => visitor.visit_none(),
+            Some(found) => {
+                self.head = Head::Nothing(found);
+                visitor.visit_some(self)
+            }
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        mut self,
+        name: &'static str,
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        match marker(name) {
+            Some(Marker::Value) => handover::give(self.value()?, visitor),
+            Some(Marker::Class(class)) => match class.kind {
+                ClassKind::Scalar(_) => handover::give(self.value()?, visitor),
+                ClassKind::Optional => {
+                    let Kind::Optional(inside) = self.reader.node(self.node).kind else {
+                        return Err(changed());
+                    };
+                    // A null is taken for an empty one, whose null is read next.
+                    let head = match self.reader.head(self.node, self.head)? {
+                        None => Head::Null,
+                        Some(_) => Head::Class,
+                    };
+                    self.reader.input.deeper()?;
+                    let value = visitor.visit_newtype_struct(self.inner(inside, head, false))?;
+                    self.reader.input.shallower();
+                    Ok(value)
+                }
+                _ => visitor.visit_newtype_struct(self),
+            },
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        mut self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let (_, node) = self.present()?;
+        let Kind::Struct(at) = node.kind else { return Err(changed()) };
+        let shape: &'a Shape = self.reader.shape;
+        let class = &shape.structs[at];
+        self.reader.input.deeper()?;
+        let mut fields = Fields { place: self, class, next: 0 };
+        let value = visitor.visit_map(&mut fields)?;
+        if fields.next < class.fields.len() {
+            return Err(changed());
+        }
+        fields.place.reader.input.shallower();
+        Ok(value)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(mut self, _: &'static str, visitor: V) -> Outcome<V::Value> {
+        self.present()?;
+        visitor.visit_unit()
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        mut self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let (_, node) = self.present()?;
+        let Kind::Enum(at) = node.kind else { return Err(changed()) };
+        let declared = &self.reader.shape.enums[at];
+        let input = &mut self.reader.input;
+        let start = input.at;
+        let number = input.varint()? as usize;
+        let Some(variant) = number.checked_sub(1).and_then(|ordinal| declared.variants.get(ordinal)) else {
+            let (class, count) = (&declared.class, declared.variants.len());
+            return Err(Fault::new(format!(
+                "expected one of the {count} constants of `{class}` at offset {start}, found the number {number}"
+            )));
+        };
+        visitor.visit_enum(Constant(variant))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        let (found, node) = self.present()?;
+        self.reader.input.deeper()?;
+        let mut elements = self.elements(found, node)?;
+        let value = visitor.visit_seq(&mut elements)?;
+        if elements.left > 0 {
+            return Err(changed());
+        }
+        elements.place.reader.input.shallower();
+        Ok(value)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
+        let (found, node) = self.present()?;
+        let (Kind::Map(_, key, value), Found::Known(class)) = (&node.kind, found) else {
+            return Err(changed());
+        };
+        self.reader.input.deeper()?;
+        let mut entries = self.entries(*key, *value, class)?;
+        let map = visitor.visit_map(&mut entries)?;
+        if entries.left > 0 {
+            return Err(changed());
+        }
+        entries.place.reader.input.shallower();
+        Ok(map)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        true
+    }
+
+    serde::forward_to_deserialize_any! {
+        u8 u32 u64 i128 u128 unit tuple tuple_struct identifier ignored_any
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Outcome<V::Value> {
+        Err(changed())
+    }
+}

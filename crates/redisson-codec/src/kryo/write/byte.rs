@@ -1,0 +1,38 @@
+//! The elements of an array of bytes.
+
+use serde::ser::Serializer;
+
+use super::super::input::{Fault, Outcome};
+use super::super::output::Output;
+use super::{No, changed};
+use crate::java::refuse::refuse;
+
+/// An element of a `byte[]`.
+pub(super) struct Byte<'w>(pub(super) &'w mut Output);
+
+impl Serializer for Byte<'_> {
+    type Ok = ();
+    type Error = Fault;
+    type SerializeSeq = No;
+    type SerializeTuple = No;
+    type SerializeTupleStruct = No;
+    type SerializeTupleVariant = No;
+    type SerializeMap = No;
+    type SerializeStruct = No;
+    type SerializeStructVariant = No;
+
+    fn serialize_u8(self, value: u8) -> Outcome<()> {
+        self.0.byte(value);
+        Ok(())
+    }
+
+    fn serialize_i8(self, value: i8) -> Outcome<()> {
+        self.0.byte(value as u8);
+        Ok(())
+    }
+
+    refuse! {
+        changed() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
+            newtype_struct newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+    }
+}

@@ -1,0 +1,381 @@
+//! What is written at each place of a type, worked out once from its shape, so that writing a value looks nothing up.
+
+use std::collections::HashMap;
+
+use serde::de::DeserializeOwned;
+
+use super::super::input::Numbered;
+use super::super::output::{Name, Written};
+use super::super::scalar;
+use crate::CodecError;
+use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::per_type::{Last, PerType};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+
+/// A type, as it is written.
+#[derive(Default)]
+pub(in super::super) struct Plan {
+    /// The first is the type itself.
+    sites: &'static [Site],
+    structs: Vec<Struct>,
+    /// The names of all classes that the type itself says.
+    pub(in super::super) classes: Vec<Name>,
+}
+
+/// Which of [`Plan::sites`].
+type SiteId = usize;
+
+/// A place in the type, and what is in front of the value there.
+pub(super) struct Site {
+    pub(super) head: Head,
+    /// The class of what is declared here.
+    pub(super) class: Written,
+    pub(super) content: Content,
+}
+
+/// What is in front of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Head {
+    /// Its class, or null.
+    Class,
+    /// A byte that says whether it is null.
+    Flag,
+    /// Nothing: a null is this byte, by which no value begins.
+    Null(u8),
+    /// Nothing, and there is no null.
+    Nothing,
+    /// Nothing; whether there was a null is told when the list ends.
+    Element,
+}
+
+pub(super) enum Content {
+    Boolean,
+    Byte,
+    Short,
+    Character,
+    Integer,
+    Long,
+    Float,
+    Double,
+    Text,
+    /// A text for which Kryo has another form.
+    TextOf(&'static Class),
+    Bytes,
+    /// A type of [`java`](crate::java) that hands itself over.
+    Scalar,
+    /// Any value; it hands itself over.
+    Value,
+    Optional(SiteId),
+    List(List),
+    Map(Map),
+    /// Which of [`Plan::structs`].
+    Struct(usize),
+    Enum(Enum),
+}
+
+/// A list or array.
+pub(super) struct List {
+    pub(super) each: Each,
+    pub(super) element: SiteId,
+    /// The byte that an element of the declared class is if it is null.
+    pub(super) null: Option<u8>,
+    /// In its head is a comparator.
+    pub(super) sorted: bool,
+}
+
+/// How the elements of a list are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Each {
+    /// Of a `byte[]`.
+    Byte,
+    /// Of an array.
+    Array,
+    /// Of an `EnumSet`, of this class.
+    Constant(Written),
+    /// All are of the class that the field declares.
+    Declared,
+    /// All are of one class, which is written once.
+    Same,
+    /// Each has a class; where it is the same one, this is to be written once.
+    Any,
+}
+
+pub(super) struct Map {
+    pub(super) key: SiteId,
+    pub(super) value: SiteId,
+    /// In its head is a comparator.
+    pub(super) sorted: bool,
+}
+
+pub(super) struct Struct {
+    /// As they are declared in Rust.
+    pub(super) fields: Vec<Field>,
+    /// This is Java's order, too.
+    pub(super) is_sorted: bool,
+}
+
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    /// Its number in Java's order.
+    pub(super) place: usize,
+    pub(super) site: &'static Site,
+}
+
+pub(super) struct Enum {
+    pub(super) variants: &'static [&'static str],
+    /// The class of each constant, where they have bodies.
+    pub(super) bodies: Vec<Written>,
+}
+
+/// An array of bytes as a list.
+pub(super) static BYTES: List = List { each: Each::Byte, element: 0, null: None, sorted: false };
+
+static PLANS: PerType<Plan> = PerType::new(&LAST);
+
+thread_local! {
+    static LAST: Last<Plan> = const { Last::new(None) };
+}
+
+impl Plan {
+    /// Of what has no type that says something.
+    pub(in super::super) const NONE: &'static Plan =
+        &Plan { sites: &[], structs: Vec::new(), classes: Vec::new() };
+
+    /// The plan of a type; made when first asked for.
+    ///
+    /// # Errors
+    /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
+    #[inline]
+    pub(in super::super) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Plan, CodecError> {
+        PLANS.of::<T>(|| Ok(Plan::new(Shape::of::<T>()?)))
+    }
+
+    fn new(shape: &'static Shape) -> Plan {
+        let fields = shape.structs.iter().map(|_| Vec::new()).collect();
+        let mut planner =
+            Planner { shape, sites: Vec::new(), fields, classes: Vec::new(), known: HashMap::new() };
+        planner.site(shape.root(), Head::Class, false);
+        let sites: &'static [Site] = planner.sites.leak();
+        let structs = shape.structs.iter().zip(planner.fields).map(|(class, known)| {
+            let place = |field| class.sorted.iter().position(|at| *at == field).unwrap_or_default();
+            let field = |(at, site): (usize, &SiteId)| Field {
+                name: class.fields[at].name,
+                place: place(at),
+                site: &sites[*site],
+            };
+            Struct {
+                fields: known.iter().enumerate().map(field).collect(),
+                is_sorted: class.sorted.is_sorted(),
+            }
+        });
+        Plan { sites, structs: structs.collect(), classes: planner.classes }
+    }
+
+    /// The value of a whole payload.
+    #[inline]
+    pub(super) fn root(&'static self) -> &'static Site {
+        self.site(0)
+    }
+
+    #[inline]
+    pub(super) fn site(&'static self, site: SiteId) -> &'static Site {
+        &self.sites[site]
+    }
+
+    #[inline]
+    pub(super) fn class(&'static self, at: usize) -> &'static Struct {
+        &self.structs[at]
+    }
+}
+
+impl Default for &'static Plan {
+    fn default() -> Self {
+        Plan::NONE
+    }
+}
+
+struct Planner {
+    shape: &'static Shape,
+    sites: Vec<Site>,
+    /// Of each struct of the shape.
+    fields: Vec<Vec<SiteId>>,
+    classes: Vec<Name>,
+    /// So that a type that holds itself comes to an end.
+    known: HashMap<(NodeId, Head, bool), SiteId>,
+}
+
+impl Planner {
+    /// `generic` is whether Kryo knows the type arguments here, as declared by a field.
+    fn site(&mut self, node: NodeId, head: Head, generic: bool) -> SiteId {
+        if let Some(&known) = self.known.get(&(node, head, generic)) {
+            return known;
+        }
+        let id = self.sites.len();
+        self.known.insert((node, head, generic), id);
+        let class = self.class(node);
+        self.sites.push(Site { head, class, content: Content::Value });
+        self.sites[id].content = self.content(node, generic);
+        id
+    }
+
+    fn content(&mut self, at: NodeId, generic: bool) -> Content {
+        let shape = self.shape;
+        match shape.nodes[at].kind {
+            Kind::Boolean => Content::Boolean,
+            Kind::Byte => Content::Byte,
+            Kind::Short => Content::Short,
+            Kind::Character => Content::Character,
+            Kind::Integer => Content::Integer,
+            Kind::Long => Content::Long,
+            Kind::Float => Content::Float,
+            Kind::Double => Content::Double,
+            Kind::String => Content::Text,
+            Kind::Text(class) => Content::TextOf(class),
+            Kind::Bytes => Content::Bytes,
+            Kind::Scalar(_) => Content::Scalar,
+            Kind::Value => Content::Value,
+            Kind::Optional(inside) => Content::Optional(self.site(inside, Head::Class, false)),
+            Kind::Array(element) => {
+                let node = &shape.nodes[element];
+                let head = match &node.kind {
+                    // The class of an array is final, whatever its elements.
+                    Kind::Array(_) | Kind::Bytes if !node.object => Head::Null(0),
+                    _ => self.declared(element),
+                };
+                self.list(Each::Array, element, head, false, false)
+            }
+            Kind::EnumSet(_, element) => {
+                let class = match self.constants(element) {
+                    Some(constants) if constants.form == Form::Abstract => self.body(constants, 0),
+                    _ => self.class(element),
+                };
+                self.list(Each::Constant(class), element, Head::Nothing, false, false)
+            }
+            Kind::Collection(class, element) => {
+                let node = &shape.nodes[element];
+                let (each, head) = if generic && node.is_final {
+                    (Each::Declared, Head::Element)
+                } else if node.kind == Kind::Value || self.is_abstract(element) {
+                    (Each::Any, Head::Class)
+                } else {
+                    (Each::Same, Head::Element)
+                };
+                self.list(each, element, head, generic, is_sorted(class))
+            }
+            Kind::Map(class, key, value) => {
+                let head = |planner: &Self, node| match generic {
+                    true => planner.reference(node),
+                    false => Head::Class,
+                };
+                let (key_head, value_head) = (head(self, key), head(self, value));
+                let key = self.site(key, key_head, generic);
+                let value = self.site(value, value_head, generic);
+                Content::Map(Map { key, value, sorted: is_sorted(class) })
+            }
+            Kind::Struct(at) => {
+                self.fields(at);
+                Content::Struct(at)
+            }
+            Kind::Enum(at) => {
+                let constants = &shape.enums[at];
+                let bodies = match constants.form {
+                    Form::Abstract => 0..constants.variants.len(),
+                    _ => 0..0,
+                };
+                let bodies = bodies.map(|ordinal| self.body(constants, ordinal)).collect();
+                Content::Enum(Enum { variants: constants.variants, bodies })
+            }
+        }
+    }
+
+    fn list(&mut self, each: Each, element: NodeId, head: Head, generic: bool, sorted: bool) -> Content {
+        let null = null(&self.shape.nodes[element]);
+        Content::List(List { each, element: self.site(element, head, generic), null, sorted })
+    }
+
+    fn fields(&mut self, at: usize) {
+        let class = &self.shape.structs[at];
+        for (number, field) in class.fields.iter().enumerate() {
+            // A struct that holds itself comes here again before it is done.
+            if number == self.fields[at].len() {
+                self.fields[at].push(0);
+                let head = self.declared(field.node);
+                // Kryo keeps the type arguments of the fields of classes, but not of those of records.
+                let site = self.site(field.node, head, class.form != Form::Record);
+                self.fields[at][number] = site;
+            }
+        }
+    }
+
+    /// What is in front of a field, or an element of an array.
+    fn declared(&self, node: NodeId) -> Head {
+        if self.shape.nodes[node].is_primitive() { Head::Nothing } else { self.reference(node) }
+    }
+
+    /// What is in front of an object where its class is declared.
+    fn reference(&self, node: NodeId) -> Head {
+        let node = &self.shape.nodes[node];
+        match null(node) {
+            _ if !node.is_final => Head::Class,
+            Some(null) => Head::Null(null),
+            None => Head::Flag,
+        }
+    }
+
+    fn constants(&self, node: NodeId) -> Option<&'static EnumShape> {
+        match self.shape.nodes[node].kind {
+            Kind::Enum(at) => Some(&self.shape.enums[at]),
+            _ => None,
+        }
+    }
+
+    fn is_abstract(&self, node: NodeId) -> bool {
+        self.constants(node).is_some_and(|constants| constants.form == Form::Abstract)
+    }
+
+    /// The class of what is declared at a place. The constants of an enum with bodies say their own.
+    fn class(&mut self, node: NodeId) -> Written {
+        let number = match &self.shape.nodes[node].kind {
+            Kind::Boolean => Numbered::Boolean,
+            Kind::Byte => Numbered::Byte,
+            Kind::Short => Numbered::Short,
+            Kind::Character => Numbered::Character,
+            Kind::Integer => Numbered::Integer,
+            Kind::Long => Numbered::Long,
+            Kind::Float => Numbered::Float,
+            Kind::Double => Numbered::Double,
+            Kind::String => Numbered::String,
+            _ => return self.named(&self.shape.class_name(node)),
+        };
+        Written::Numbered(number as u8)
+    }
+
+    fn body(&mut self, constants: &EnumShape, ordinal: usize) -> Written {
+        self.named(&format!("{}${}", constants.class, ordinal + 1))
+    }
+
+    fn named(&mut self, class: &str) -> Written {
+        let classes = &mut self.classes;
+        let known = classes.iter().position(|known| known.text() == class);
+        Written::Named(known.unwrap_or_else(|| {
+            classes.push(Name::new(class));
+            classes.len() - 1
+        }))
+    }
+}
+
+/// The byte that a value itself is if it is null.
+fn null(node: &Node) -> Option<u8> {
+    match &node.kind {
+        Kind::String => Some(0x80),
+        Kind::Bytes | Kind::Array(_) | Kind::Enum(_) => Some(0),
+        Kind::Scalar(class) | Kind::Text(class) | Kind::Collection(class, _) | Kind::Map(class, ..) => {
+            scalar::null(class)
+        }
+        _ => None,
+    }
+}
+
+fn is_sorted(class: &Class) -> bool {
+    matches!(class.kind, ClassKind::Collection(Layout::Sorted) | ClassKind::Map(Layout::Sorted))
+}

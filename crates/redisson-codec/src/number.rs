@@ -1,0 +1,210 @@
+//! [`Long`], [`Int`] and [`Double`]: numbers as the decimal text that Java's `toString` gives.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use super::{Codec, CodecError};
+
+/// An `i64` as decimal text, as Redisson's `LongCodec` writes a `Long`: `-1` is the two bytes `2d 31`.
+///
+/// # Errors
+/// Decoding fails unless the payload is what `Long.valueOf` takes: an optional sign and ASCII digits, without spaces, in
+/// the range of an `i64`. Encoding does not fail.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::{self as codec, Codec};
+///
+/// assert_eq!(codec::Long.encode(&5_000_000_000)?, b"5000000000");
+/// assert_eq!(codec::Long.decode(b"-1")?, -1);
+/// let error = codec::Long.decode(b"12x").unwrap_err();
+/// assert!(error.to_string().ends_with("found the byte 0x78 at offset 2"));
+/// # Ok::<(), codec::CodecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Long;
+
+impl Codec<i64> for Long {
+    fn encode(&self, value: &i64) -> Result<Vec<u8>, CodecError> {
+        Ok(value.to_string().into_bytes())
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<i64, CodecError> {
+        integer(payload, i64::MIN, i64::MAX)
+    }
+}
+
+/// An `i32` as decimal text, as Redisson's `IntegerCodec` writes an `Integer`: `-1` is the two bytes `2d 31`.
+///
+/// # Errors
+/// Decoding fails unless the payload is what `Integer.valueOf` takes: an optional sign and ASCII digits, without spaces,
+/// in the range of an `i32`. Encoding does not fail.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::{self as codec, Codec};
+///
+/// assert_eq!(codec::Int.encode(&-1)?, b"-1");
+/// assert_eq!(codec::Int.decode(b"+7")?, 7);
+/// assert!(codec::Int.decode(b"5000000000").is_err());
+/// # Ok::<(), codec::CodecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Int;
+
+impl Codec<i32> for Int {
+    fn encode(&self, value: &i32) -> Result<Vec<u8>, CodecError> {
+        Ok(value.to_string().into_bytes())
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<i32, CodecError> {
+        integer(payload, i32::MIN, i32::MAX)
+    }
+}
+
+// Java also takes the digits of other scripts. No Redisson codec writes them, so they are refused like any other text.
+fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, CodecError> {
+    if let Ok(text) = str::from_utf8(payload)
+        && let Ok(value) = text.parse()
+    {
+        return Ok(value);
+    }
+    let sign = usize::from(payload.starts_with(b"-") || payload.starts_with(b"+"));
+    let found = match first_not(payload, sign, |byte| byte.is_ascii_digit()) {
+        Some(byte) => byte,
+        None if payload.len() == sign => "no digit".to_owned(),
+        None => format!("{} digits, out of that range", payload.len() - sign),
+    };
+    Err(CodecError::new(format!("expected an integer from {min} to {max} as decimal text, found {found}")))
+}
+
+/// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`, `-Infinity`.
+///
+/// Encodes as `Double.toString` of JDK 19 and later. Older ones print some numbers with more digits than it takes, as
+/// JDK 17 does with `1.9999999999999998E23` for `2.0E23`: other bytes, which either side reads as the same number.
+///
+/// # Errors
+/// Decoding fails unless the payload is a decimal number, with or without a fraction or an exponent, or `NaN` or
+/// `Infinity`. A sign and, as `Double.valueOf` trims, spaces and control characters around it are taken. Java's
+/// hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never gives them. Encoding does not fail.
+///
+/// # Examples
+/// ```
+/// use redisson_codec::{self as codec, Codec};
+///
+/// assert_eq!(codec::Double.encode(&-1e300)?, b"-1.0E300");
+/// assert_eq!(codec::Double.decode(b"51.125")?, 51.125);
+/// assert!(codec::Double.decode(b"1,5").is_err());
+/// # Ok::<(), codec::CodecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Double;
+
+impl Codec<f64> for Double {
+    fn encode(&self, value: &f64) -> Result<Vec<u8>, CodecError> {
+        Ok(java_text(*value).into_bytes())
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<f64, CodecError> {
+        str::from_utf8(payload).ok().and_then(java_value).ok_or_else(|| {
+            let known = |byte: u8| byte <= b' ' || byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+            let found = first_not(payload, 0, known)
+                .unwrap_or_else(|| format!("{} bytes that are no such number", payload.len()));
+            CodecError::new(format!(
+                "expected a number as Java prints a double (1.5, -1.0E300, NaN, Infinity), found {found}"
+            ))
+        })
+    }
+}
+
+/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal of no more than so many digits is the only one of
+/// its length that gives its number back.
+macro_rules! java_text {
+    ($name:ident, $put:ident, $kind:ident, $digits:literal) => {
+        pub(super) fn $name(value: $kind) -> String {
+            let mut text = Vec::new();
+            $put(&mut text, value);
+            String::from_utf8(text).unwrap_or_default()
+        }
+
+        /// Writes it to the end of a text.
+        pub(super) fn $put(out: &mut Vec<u8>, value: $kind) {
+            if value.is_nan() {
+                return out.extend_from_slice(b"NaN");
+            }
+            if value.is_infinite() {
+                return out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
+            }
+            let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+            // What is written down by people has few digits, which can be tried: of whole numbers that are exact, the
+            // quotient is the number that the text stands for.
+            if plain {
+                for (decimals, power) in (1..).zip([1e1, 1e2, 1e3, 1e4, 1e5, 1e6]) {
+                    let unscaled = (value * power + $kind::copysign(0.5, value)) as i64;
+                    let again = unscaled as $kind / power;
+                    if again.to_bits() == value.to_bits() && unscaled.abs() < 10i64.pow($digits) {
+                        return put_digits(out, unscaled, decimals);
+                    }
+                }
+            }
+            let shortest = if plain { format!("{value:?}") } else { format!("{value:E}") };
+            // Java (since 19) and Rust both take the fewest digits that give the value back, but not always the same
+            // ones: Java prints two at least, the nearest such (4.9E-324, not 5E-324), and of two equally near ones the
+            // even (1.1258999068426242E15 for 2^50 + 0.25, where Rust rounds up to …3). The exact value rounded to as
+            // many digits is both. Only at a power of two, where the numbers below are closer, can that be another
+            // number's text.
+            let decimals = match shortest.split_once('.') {
+                Some((_, fraction)) => fraction.bytes().take_while(u8::is_ascii_digit).count(),
+                None => 1,
+            };
+            let nearest = if plain { format!("{value:.decimals$}") } else { format!("{value:.decimals$E}") };
+            let text = if nearest.parse() == Ok(value) { nearest } else { shortest };
+            out.extend_from_slice(text.as_bytes());
+        }
+    };
+}
+
+java_text!(java_text, put_java_text, f64, 15);
+#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+java_text!(java_float, put_java_float, f32, 6);
+
+/// Writes a number of so many decimals, of which there are no more than 18.
+pub(super) fn put_digits(out: &mut Vec<u8>, unscaled: i64, decimals: usize) {
+    let mut text = [b'0'; 24];
+    let (mut at, mut left) = (text.len(), unscaled.unsigned_abs());
+    let point = at - decimals;
+    // At least one digit is in front of the point.
+    while left > 0 || at >= point {
+        if at == point && decimals > 0 {
+            at -= 1;
+            text[at] = b'.';
+        }
+        at -= 1;
+        text[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    if unscaled < 0 {
+        at -= 1;
+        text[at] = b'-';
+    }
+    out.extend_from_slice(&text[at..]);
+}
+
+fn java_value(text: &str) -> Option<f64> {
+    // `String.trim`, which is not Unicode white space.
+    let text = text.trim_matches(|c| c <= ' ');
+    let magnitude = match text.strip_prefix(['+', '-']).unwrap_or(text) {
+        "NaN" => f64::NAN,
+        "Infinity" => f64::INFINITY,
+        // Rust would also read `inf` and `nan`.
+        number if number.starts_with(|c: char| c.is_ascii_digit() || c == '.') => number.parse().ok()?,
+        _ => return None,
+    };
+    Some(if text.starts_with('-') { -magnitude } else { magnitude })
+}
+
+/// The first byte from an offset on that is not of a kind: one byte and its place give no payload away.
+fn first_not(payload: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Option<String> {
+    let at = from + payload[from..].iter().position(|&byte| !kind(byte))?;
+    Some(format!("the byte 0x{:02x} at offset {at}", payload[at]))
+}

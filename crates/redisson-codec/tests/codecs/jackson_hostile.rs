@@ -1,0 +1,67 @@
+//! Payloads that Redisson did not write, for the Jackson codecs and the compressions: changed, made up.
+
+use codec::java::Value;
+use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
+
+use super::hostile::{made_up, survives};
+use super::*;
+use redelay_compat_values::zoo::*;
+
+macro_rules! survive {
+    ($codec:expr, $payload:expr) => {{
+        let (codec, payload) = (&$codec, $payload);
+        survives::<Value>(codec, payload);
+        survives::<Order>(codec, payload);
+        survives::<RefundEvent>(codec, payload);
+        survives::<Envelope>(codec, payload);
+        survives::<Ledger>(codec, payload);
+        survives::<Nested>(codec, payload);
+        survives::<Boxes>(codec, payload);
+        survives::<Level>(codec, payload);
+        survives::<Vec<Value>>(codec, payload);
+    }};
+}
+
+fn payloads(file: &str) -> Vec<Vec<u8>> {
+    // Short ones, since most of the longest is one text.
+    rows(file).into_iter().map(|row| row.payload).filter(|payload| payload.len() < 800).collect()
+}
+
+const COUNT: usize = 10_000;
+
+#[test]
+fn made_up_json() {
+    made_up(&payloads("json-jackson"), COUNT, b"[]{},:\"\\0-.eEntf", |payload| {
+        survive!(JsonJackson, payload)
+    });
+}
+
+#[test]
+fn made_up_cbor() {
+    let meaning = [
+        0x00, 0x20, 0x40, 0x5f, 0x60, 0x7f, 0x80, 0x82, 0x9f, 0xa0, 0xbf, 0xc2, 0xc3, 0xc4, 0xf6, 0xfb, 0xff,
+    ];
+    made_up(&payloads("cbor-jackson"), COUNT, &meaning, |payload| survive!(CborJackson, payload));
+}
+
+#[test]
+fn made_up_msgpack() {
+    let meaning = [
+        0x00, 0x80, 0x90, 0x92, 0xa0, 0xc0, 0xc1, 0xc4, 0xc7, 0xcb, 0xcf, 0xd3, 0xd9, 0xdc, 0xdd, 0xde, 0xdf,
+    ];
+    made_up(&payloads("msgpack-jackson"), COUNT, &meaning, |payload| survive!(MsgPackJackson, payload));
+}
+
+#[test]
+fn made_up_compressed() {
+    const MEANING: [u8; 9] = [0x00, 0x01, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
+    made_up(&payloads("lz4v2-kryo5"), COUNT, &MEANING, |payload| {
+        survives::<Vec<u8>>(&Lz4V2(codec::Bytes), payload)
+    });
+    made_up(&payloads("snappyv2-kryo5"), COUNT, &MEANING, |payload| {
+        survives::<Vec<u8>>(&SnappyV2(codec::Bytes), payload)
+    });
+    made_up(&payloads("zstd-kryo5"), COUNT, &MEANING, |payload| {
+        survives::<Vec<u8>>(&ZStd(codec::Bytes), payload)
+    });
+}

@@ -1,0 +1,183 @@
+//! Payloads that Redisson did not write: cut off, changed, made up.
+
+use codec::Kryo5;
+use codec::java::Value;
+
+use super::hostile::{made_up, survives};
+use super::kinds::Moments;
+use super::*;
+use redelay_compat_values::zoo::*;
+
+fn survive(payload: &[u8]) {
+    survives::<Value>(&Kryo5, payload);
+    survives::<Order>(&Kryo5, payload);
+    survives::<RefundEvent>(&Kryo5, payload);
+    survives::<Envelope>(&Kryo5, payload);
+    survives::<Ledger>(&Kryo5, payload);
+    survives::<Times>(&Kryo5, payload);
+    survives::<Moments>(&Kryo5, payload);
+    survives::<Nested>(&Kryo5, payload);
+    survives::<Boxes>(&Kryo5, payload);
+    survives::<Point>(&Kryo5, payload);
+    survives::<Status>(&Kryo5, payload);
+    survives::<Vec<Value>>(&Kryo5, payload);
+    survives::<String>(&Kryo5, payload);
+}
+
+fn payloads() -> Vec<Vec<u8>> {
+    rows("kryo5").into_iter().chain(rows("kryo5-kinds")).map(|row| row.payload).collect()
+}
+
+#[test]
+fn cut_off_anywhere() {
+    for payload in payloads() {
+        for end in 0..payload.len() {
+            survive(&payload[..end]);
+        }
+    }
+}
+
+#[test]
+fn one_bit_changed_anywhere() {
+    for (seed, mut payload) in payloads().into_iter().enumerate() {
+        for at in 0..payload.len() {
+            let bit = 1 << ((at + seed) % 8);
+            payload[at] ^= bit;
+            survive(&payload);
+            payload[at] ^= bit;
+        }
+    }
+}
+
+#[test]
+fn made_up_kryo() {
+    made_up(&payloads(), 50_000, &[0, 1, 2, 3, 4, 0x7f, 0x80, 0x81, 0xff], survive);
+}
+
+#[test]
+fn claims_are_checked() {
+    let list = b"\x01\x00java.util.ArrayLis\xf4";
+    let value = |payload: &[u8]| error(Codec::<Value>::decode(&Kryo5, payload));
+    let ints = |payload: &[u8]| error(Codec::<Vec<Option<i32>>>::decode(&Kryo5, payload));
+    // As many nulls as a length can tell, in five bytes.
+    let nulls = [&list[..], b"\xff\xff\xff\xff\x7f\x00"].concat();
+    for error in [value(&nulls), ints(&nulls)] {
+        assert!(error.contains("elements are announced before offset 26, with 1 bytes behind it"), "{error}");
+    }
+    // Nulls upon nulls: each list is short enough, but not all.
+    let list_of_nulls = [&b"\x01\x00"[..], b"\xff\xff\x07\x00"].concat();
+    let many = [&list[..], b"\x06", &list_of_nulls.repeat(5)].concat();
+    let error = value(&many);
+    assert!(error.contains("elements without bytes") || error.contains("announced"), "{error}");
+    // A thousand are a list like any other.
+    let thousand: Vec<Option<i32>> = vec![None; 1000];
+    let again: Vec<Option<i32>> = Kryo5.decode(&Kryo5.encode(&thousand).unwrap()).unwrap();
+    assert_eq!(again, thousand);
+    for payload in [
+        &b"\x01\x005[B\xff\xff\xff\xff\x0f"[..],
+        b"\x03\xff\xff\xff\xff\x7f",
+        b"\x01\x00[\xc9\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\xff\xff\xff\xff\x0f",
+        b"\x01\x00java.util.BitSe\xf4\x02\x00\x00\x00\x00\x00\x00\x00\x00",
+    ] {
+        value(payload);
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let nested = |levels: usize| {
+        // A list of one list, whose class is named the first time.
+        let mut payload = b"\x01\x00java.util.ArrayLis\xf4".to_vec();
+        (1..levels).for_each(|_| payload.extend(b"\x82\x01\x00\x00"));
+        payload.push(1);
+        payload
+    };
+    assert!(Codec::<Value>::decode(&Kryo5, &nested(127)).is_ok());
+    for levels in [128, 100_000] {
+        let error = error(Codec::<Value>::decode(&Kryo5, &nested(levels)));
+        assert!(error.contains("more than 127 levels at offset"), "{error}");
+    }
+    // An `AtomicReference` of an `AtomicReference`, two bytes a level.
+    let references = |levels: usize| {
+        let name = &b"\x01\x00java.util.concurrent.atomic.AtomicReferenc\xe5"[..];
+        [name, &b"\x01\x00".repeat(levels - 1), b"\x00"].concat()
+    };
+    let deep: Value = Kryo5.decode(&references(127)).unwrap();
+    assert_eq!(Kryo5.encode(&deep).unwrap(), references(127));
+    for levels in [128, 100_000] {
+        let error = error(Codec::<Value>::decode(&Kryo5, &references(levels)));
+        assert!(error.contains("more than 127 levels at offset"), "{error}");
+    }
+    let mut value = Value::Null;
+    (0..128).for_each(|_| value = Value::list([std::mem::replace(&mut value, Value::Null)]));
+    let error = error(Kryo5.encode(&value));
+    assert!(error.contains("more than 127 levels"), "{error}");
+}
+
+#[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename = "com.acme.Tree")]
+struct Tree {
+    next: Option<Box<Tree>>,
+    number: Option<i32>,
+    texts: Vec<String>,
+}
+
+#[test]
+fn types_that_hold_themselves() {
+    let grow = |levels| {
+        (1..levels).fold(Tree { next: None, number: None, texts: vec![] }, |next, number| Tree {
+            next: Some(Box::new(next)),
+            number: Some(number),
+            texts: vec![number.to_string()],
+        })
+    };
+    let tree = grow(126);
+    assert_eq!(Codec::<Tree>::decode(&Kryo5, &Kryo5.encode(&tree).unwrap()).unwrap(), tree);
+    assert!(error(Kryo5.encode(&grow(128))).contains("more than 127 levels"));
+    // One level is 5 bytes.
+    let payload = [&b"\x01\x00com.acme.Tre\xe5"[..], &b"\x01\x00".repeat(50_000)].concat();
+    assert!(error(Codec::<Tree>::decode(&Kryo5, &payload)).contains("more than 127 levels"));
+}
+
+#[test]
+fn errors_say_where_and_quote_nothing() {
+    let says = |error: String, words: &str| {
+        assert!(error.contains(words) && !error.contains("SECRET"), "{error}");
+    };
+    says(
+        error(Codec::<i32>::decode(&Kryo5, b"\x03SECRE\xd4")),
+        "expected the class `java.lang.Integer`, found `java.lang.String`, before offset 1",
+    );
+    says(error(Codec::<i32>::decode(&Kryo5, b"\x02\x02SECRET")), "6 bytes follow it at offset 2");
+    says(error(Codec::<i32>::decode(&Kryo5, b"")), "it ends at offset 0");
+    says(
+        error(Codec::<i32>::decode(&Kryo5, b"\x00")),
+        "expected `java.lang.Integer`, found a null before offset 1",
+    );
+    says(
+        error(Codec::<i32>::decode(&Kryo5, b"\x0b")),
+        "a class at offset 0 with the number 11, which has none",
+    );
+    says(
+        error(Codec::<Status>::decode(&Kryo5, b"\x01\x00com.acme.Zoo$Statu\xf3\x05")),
+        "expected one of the 4 constants of `com.acme.Zoo$Status` at offset 21, found the number 5",
+    );
+    says(
+        error(Codec::<Point>::decode(&Kryo5, b"\x01\x00com.acme.Othe\xf2")),
+        "expected the class `com.acme.Zoo$Point`, found `com.acme.Other`, before offset 16",
+    );
+    says(
+        error(Codec::<Value>::decode(&Kryo5, b"\x01\x00java.util.Collections$UnmodifiableLis\xf4\xac\xed")),
+        "the class `java.util.Collections$UnmodifiableList`",
+    );
+    says(error(Kryo5.encode(&'🚀')), "a character beyond U+FFFF");
+    says(error(Kryo5.encode(&7u32)), "`u32` has no Java type: use `i32` or `i64`");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes(payload: Vec<u8>) {
+        survive(&payload);
+    }
+}
