@@ -6,7 +6,9 @@
 #[allow(unused, unreachable_pub)]
 #[path = "../src"]
 mod rooms {
-    pub(crate) mod entry;
+    pub(crate) mod wire {
+        pub(crate) mod entry;
+    }
     pub(crate) mod transfer {
         pub(crate) mod schedule;
     }
@@ -19,8 +21,8 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use rooms::entry::{self, EntryFormat};
 use rooms::transfer::schedule::{Next, Outcome, Schedule};
+use rooms::wire::entry::{self, EntryFormat};
 
 fn main() {
     divan::main();

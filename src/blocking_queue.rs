@@ -18,11 +18,11 @@ pub use stream::Elements;
 
 use crate::conn::Command;
 use crate::error::Result;
-use crate::keys::Keys;
 use crate::pops::Lists;
 use crate::queue::Queue;
-use crate::stats::QueueCounters;
+use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
+use crate::wire::keys::Keys;
 
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
 /// [`Client::blocking_queue`](crate::Client::blocking_queue); cloning is cheap.

@@ -9,10 +9,10 @@ use crate::blocking_queue::BlockingQueue;
 use crate::codec::Codec;
 use crate::delayed_queue::DelayedQueue;
 use crate::engine::Engine;
-use crate::entry::EntryFormat;
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::stats::ClientStats;
+use crate::telemetry::ClientStats;
+use crate::wire::entry::EntryFormat;
 pub use builder::Builder;
 
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
@@ -111,7 +111,7 @@ impl Client {
     /// # use redelay::Client;
     /// # fn example(client: &Client) {
     /// let stats = client.stats();
-    /// println!("moved {} in {} calls, {} of them failed", stats.moved, stats.transfers, stats.failed_transfers);
+    /// println!("transferred {} payloads in {} calls, {} calls failed", stats.transferred, stats.transfers, stats.failed_transfers);
     /// # }
     /// ```
     #[must_use]

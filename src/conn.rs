@@ -13,14 +13,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 pub(crate) use link::Link;
 pub(crate) use options::{ConnectError, Options};
 pub(crate) use reply::{OpError, Reply};
 pub(crate) use subscriber::{Channels, Notice};
 
-use crate::stats::ClientCounters;
+use crate::pacing::Retries;
+use crate::telemetry::ClientCounters;
 use link::Role;
 use session::{Demotion, Session};
 use std::time::Duration;
@@ -106,7 +107,7 @@ impl Conn {
     /// Runs a command that may be run twice without harm: again when the reply was lost, within the command timeout.
     pub(crate) async fn call_repeatable(&self, command: Command) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.options.command_timeout;
-        let mut pause = Duration::from_millis(2);
+        let mut retries = Retries::until(deadline);
         loop {
             let error = match timeout_at(deadline, self.commands.call(command.clone())).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
@@ -115,11 +116,9 @@ impl Conn {
                 Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
                 Err(_) => return Err(OpError::Unknown("no reply within the command timeout".into())),
             };
-            if Instant::now() + pause >= deadline {
+            if !retries.pause().await {
                 return Err(error);
             }
-            sleep(pause).await;
-            pause *= 2;
         }
     }
 
@@ -182,13 +181,6 @@ impl Conn {
             _ => Ok(()),
         }
     }
-}
-
-/// The pause after so many failed attempts in a row, jittered so that clients do not come back in step.
-pub(crate) fn backoff(failures: u32) -> Duration {
-    const FIRST: Duration = Duration::from_millis(10);
-    const LAST: Duration = Duration::from_secs(1);
-    FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.

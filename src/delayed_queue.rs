@@ -19,13 +19,13 @@ pub use quarantine::Quarantined;
 pub use ticket::Ticket;
 
 use crate::conn::Reply;
-use crate::due;
-use crate::entry::{self, EntryFormat};
 use crate::error::Result;
-use crate::events::Span;
 use crate::queue::Queue;
-use crate::script;
+use crate::scripts;
+use crate::telemetry::events::Span;
 use crate::transfer::Watch;
+use crate::wire::entry::{self, EntryFormat};
+use crate::wire::time;
 use offer::{Gathering, When};
 
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`. Made by
@@ -142,7 +142,7 @@ impl<T: 'static> DelayedQueue<T> {
     pub async fn offer(&self, value: &T, delay: Duration) -> Result<Ticket> {
         const VERB: &str = "offer";
         let payload = self.queue.encode(VERB, value)?;
-        let delay = due::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
+        let delay = time::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
         self.store_one(VERB, When::After, delay, &payload).await
     }
 
@@ -169,7 +169,7 @@ impl<T: 'static> DelayedQueue<T> {
     pub async fn offer_at(&self, value: &T, at: SystemTime) -> Result<Ticket> {
         const VERB: &str = "offer_at";
         let payload = self.queue.encode(VERB, value)?;
-        let at = due::epoch_millis(at).map_err(|why| self.queue.refuse(VERB, why))?;
+        let at = time::epoch_millis(at).map_err(|why| self.queue.refuse(VERB, why))?;
         self.store_one(VERB, When::At, at, &payload).await
     }
 
@@ -206,7 +206,7 @@ impl<T: 'static> DelayedQueue<T> {
         let mut entries = Vec::new();
         for (value, delay) in values {
             let payload = self.queue.encode(VERB, value)?;
-            let delay = due::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
+            let delay = time::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
             entries.push((delay, entry::pack(self.format, &payload)));
         }
         self.queue.check_number(VERB, entries.len())?;
@@ -261,7 +261,7 @@ impl<T: 'static> DelayedQueue<T> {
         const VERB: &str = "cancel";
         let entry = self.entry_of(VERB, ticket)?;
         let call =
-            script::CANCEL.on(&[self.queue.keys.timeout_set(), self.queue.keys.ordered_list()]).arg(entry);
+            scripts::CANCEL.on(&[self.queue.keys.timeout_set(), self.queue.keys.ordered_list()]).arg(entry);
         let reply = self.queue.run(VERB, call).await?;
         Ok(self.queue.shape(VERB, reply.into_int())? > 0)
     }
@@ -293,7 +293,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     pub async fn reschedule(&self, ticket: &Ticket, delay: Duration) -> Result<bool> {
         const VERB: &str = "reschedule";
-        let delay = due::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
+        let delay = time::millis(delay).map_err(|why| self.queue.refuse(VERB, why))?;
         self.set_due(VERB, ticket, When::After, delay).await
     }
 
@@ -321,13 +321,13 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     pub async fn reschedule_at(&self, ticket: &Ticket, at: SystemTime) -> Result<bool> {
         const VERB: &str = "reschedule_at";
-        let at = due::epoch_millis(at).map_err(|why| self.queue.refuse(VERB, why))?;
+        let at = time::epoch_millis(at).map_err(|why| self.queue.refuse(VERB, why))?;
         self.set_due(VERB, ticket, When::At, at).await
     }
 
     async fn set_due(&self, verb: &str, ticket: &Ticket, when: When, time: u64) -> Result<bool> {
         let entry = self.entry_of(verb, ticket)?;
-        let call = script::RESCHEDULE
+        let call = scripts::RESCHEDULE
             .on(&[self.queue.keys.timeout_set(), self.queue.keys.channel()])
             .arg(when.word())
             .number(time)

@@ -7,10 +7,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::conn::{Conn, OpError};
-use crate::keys::Keys;
-use crate::polls::Polls;
+use crate::early_polls::Polls;
 use crate::pops::Pops;
 use crate::transfer::{self, Transfer, Watch};
+use crate::wire::keys::Keys;
 
 /// Maps a queue's name to the name that is used on the server.
 pub(crate) type NameMapper = Arc<dyn Fn(&str) -> String + Send + Sync>;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::codec::CodecError;
 use crate::conn::{ConnectError, OpError};
-use crate::script::REFUSED;
+use crate::scripts::REFUSED;
 
 /// What was attempted, on which queue, why it failed, and what to do next.
 ///

@@ -72,29 +72,26 @@ mod delayed_queue;
 // What they share.
 mod engine;
 mod queue;
-// What runs behind a client.
-mod polls;
+// The background tasks of a client.
+mod early_polls;
 mod pops;
 mod transfer;
-// What is said to the server.
+// The server: scripts, connections, layout.
 mod conn;
-mod script;
-// Pure: no I/O, no clock.
-mod due;
-mod entry;
-mod keys;
-mod stats;
-mod turn;
-mod unread;
+mod scripts;
+mod wire;
+// Shared by all of the above.
+mod outbox;
+mod pacing;
+mod telemetry;
 
 /// Codecs: values to payloads and back. This is the crate `redisson-codec`.
 pub use redisson_codec as codec;
 mod error;
-mod events;
 
 pub use blocking_queue::{BlockingQueue, Elements};
 pub use client::{Builder, Client};
 pub use delayed_queue::{DelayedQueue, Quarantined, Ticket};
-pub use entry::EntryFormat;
 pub use error::{Error, ErrorKind, Result};
-pub use stats::{ClientStats, LastError, QueueStats};
+pub use telemetry::{ClientStats, LastError, QueueStats};
+pub use wire::entry::EntryFormat;

@@ -2,7 +2,7 @@
 //!
 //! A taker may be dropped at any await point, but a pop may not: the server has popped for it already. So takers wait
 //! on a channel, and the pops belong to a task that sees each of them through. What travels between them lies on a
-//! [`Shelf`](crate::unread::Shelf), and comes back unless it is read.
+//! [`Outbox`](crate::outbox::Outbox), and comes back unless it is read.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -34,9 +34,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
-use crate::events::Span;
-use crate::keys::Keys;
-use crate::stats::{QueueCounters, Taker};
+use crate::telemetry::events::Span;
+use crate::telemetry::{QueueCounters, Taker};
+use crate::wire::keys::Keys;
 use lane::{Answer, Patience, Waiter, WaiterId};
 pub(crate) use popped::{End, Popped};
 use task::Task;

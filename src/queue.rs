@@ -9,9 +9,9 @@ use crate::codec::Codec;
 use crate::conn::{Command, OpError, Reply};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::keys::Keys;
-use crate::script::{self, Call};
-use crate::stats::{OnServer, QueueCounters, QueueStats};
+use crate::scripts::{self, Call};
+use crate::telemetry::{OnServer, QueueCounters, QueueStats};
+use crate::wire::keys::Keys;
 
 /// Payloads in one call, at most. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments,
 /// and an entry is two.
@@ -137,15 +137,15 @@ impl<T: 'static> Queue<T> {
         const VERB: &str = "stats";
         let keys = &self.keys;
         let call =
-            script::STATS.on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()]);
+            scripts::STATS.on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()]);
         let reply = self.run(VERB, call.again_is_harmless()).await?;
         let read = |reply: Reply| -> std::result::Result<OnServer, OpError> {
-            let [pending, listed, ready, quarantined, overdue, head, clock] = reply.into_parts()?;
+            let [pending, list_len, ready, quarantined, overdue, head, clock] = reply.into_parts()?;
             let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
             let head = head.into_optional_bytes()?;
             Ok(OnServer {
                 pending: number(pending)?,
-                listed: number(listed)?,
+                list_len: number(list_len)?,
                 ready: number(ready)?,
                 quarantined: number(quarantined)?,
                 overdue: number(overdue)?,

@@ -21,10 +21,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Channels, Conn, Notice, OpError};
-use crate::events::{self, Span};
-use crate::keys::{self, Keys};
-use crate::script;
-use crate::stats::QueueCounters;
+use crate::scripts;
+use crate::telemetry::QueueCounters;
+use crate::telemetry::events::{self, Span};
+use crate::wire::keys::{self, Keys};
 use alarm::Alarm;
 use clock::ServerClock;
 use schedule::{Next, Outcome, QueueId, Schedule};
@@ -222,7 +222,7 @@ impl Task {
         // way should not find half-read connections.
         let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
             .await;
-        self.queues.values().for_each(|watched| watched.counters.watch(false));
+        self.queues.values().for_each(|watched| watched.counters.set_transferring(false));
     }
 
     /// Starts the transfers that are due; returns when the next one will be.
@@ -261,7 +261,7 @@ impl Task {
         self.listen(&keys.channel().clone(), id, channels);
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
-        counters.watch(true);
+        counters.set_transferring(true);
         self.queues.insert(id, Watched { keys, counters, watches: 1, hears_others: false, cursor: 0 });
     }
 
@@ -291,7 +291,7 @@ impl Task {
         if let Some(waiting) = self.in_flight.get_mut(&id) {
             waiting.extend(done);
         }
-        watched.counters.watch(false);
+        watched.counters.set_transferring(false);
         self.queues.remove(&id);
         self.ids.remove(keys);
         self.schedule.close(id);
@@ -419,7 +419,7 @@ async fn call(
 ) -> Report {
     let span = Span::transfer(&keys);
     let sent = Instant::now();
-    let call = script::TRANSFER
+    let call = scripts::TRANSFER
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), keys.moved()])
         .number(settings.batch)
         .number(settings.budget.as_micros())

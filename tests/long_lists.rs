@@ -55,7 +55,7 @@ async fn one_pass_for_many_calls_keeps_the_order() {
     let stats = client.stats();
     println!("{} transfers", stats.transfers);
     // A pass for each call would take 20 calls of 1 ms and more; moving has to go on where looking ended.
-    assert_eq!((stats.moved, stats.empty_wakeups), (NUMBER as u64, 0), "{stats:?}");
+    assert_eq!((stats.transferred, stats.empty_transfers), (NUMBER as u64, 0), "{stats:?}");
 }
 
 /// Whatever becomes of the places that one call told the next one, every entry is delivered or taken out, once.
@@ -101,6 +101,6 @@ async fn others_may_change_the_list_in_between() {
     let mut expected: Vec<i64> = (0..NUMBER).chain(late).collect();
     expected.sort_unstable();
     assert!(all == expected, "{} instead of {}", all.len(), expected.len());
-    let moved: u64 = clients.iter().map(|(client, _)| client.stats().moved).sum();
+    let moved: u64 = clients.iter().map(|(client, _)| client.stats().transferred).sum();
     assert_eq!(moved as usize, ready.len().await.unwrap());
 }

@@ -161,7 +161,10 @@ async fn what_still_cannot_be_read_is_set_aside_again() {
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
     for round in 1..=3 {
         until_async("set aside", || async { delayed.quarantine_size().await.unwrap() == 1 }).await;
-        until_async("counted", || async { delayed.stats().await.unwrap().quarantined_here == round }).await;
+        until_async("counted", || async {
+            delayed.stats().await.unwrap().quarantined_by_this_client == round
+        })
+        .await;
         let quarantined = delayed.read_quarantine(1).await.unwrap();
         assert!(delayed.put_back(&quarantined[0]).await.unwrap());
     }
@@ -331,7 +334,7 @@ async fn of_many_who_put_back_or_drop_the_same_one_succeeds() {
     }
     let stats = clients[0].2.stats().await.unwrap();
     assert_eq!(stats.quarantined, 0);
-    assert_eq!(stats.pending, stats.listed);
+    assert_eq!(stats.pending, stats.list_len);
 }
 
 #[tokio::test]

@@ -33,14 +33,17 @@ async fn a_queue_that_nobody_moves() {
     let server = Server::start();
     let (client, ready, delayed) = queues(&server, false).await;
     let empty = delayed.stats().await.unwrap();
-    assert_eq!((empty.pending, empty.listed, empty.ready, empty.overdue, empty.quarantined), (0, 0, 0, 0, 0));
+    assert_eq!(
+        (empty.pending, empty.list_len, empty.ready, empty.overdue, empty.quarantined),
+        (0, 0, 0, 0, 0)
+    );
     assert_eq!((empty.next_due_in, empty.overdue_for, empty.last_transfer), (None, None, None));
 
     delayed.offer(&1, HOUR).await.unwrap();
     let stats = delayed.stats().await.unwrap();
     let next = stats.next_due_in.unwrap();
     assert!(next <= HOUR + ms(1) && next > HOUR - ms(10_000), "{next:?}");
-    assert_eq!((stats.pending, stats.listed, stats.overdue, stats.overdue_for), (1, 1, 0, None));
+    assert_eq!((stats.pending, stats.list_len, stats.overdue, stats.overdue_for), (1, 1, 0, None));
 
     delayed.offer(&2, ms(0)).await.unwrap();
     delayed.offer(&3, ms(0)).await.unwrap();
@@ -48,12 +51,12 @@ async fn a_queue_that_nobody_moves() {
     server.cmd(["RPUSH", "redelay:quarantine:{q}", "1", "junk"]);
     until_async("overdue", || async { delayed.stats().await.unwrap().overdue_for > Some(ms(20)) }).await;
     for stats in [delayed.stats().await.unwrap(), ready.stats().await.unwrap()] {
-        assert_eq!((stats.pending, stats.listed, stats.ready), (3, 3, 3));
+        assert_eq!((stats.pending, stats.list_len, stats.ready), (3, 3, 3));
         assert_eq!((stats.overdue, stats.next_due_in, stats.quarantined), (2, Some(ms(0)), 1));
-        assert!(!stats.watched, "nobody moves it: that is what is wrong");
-        assert_eq!((stats.transfers, stats.moved, stats.quarantined_here), (0, 0, 0));
+        assert!(!stats.transferring, "nobody moves it: that is what is wrong");
+        assert_eq!((stats.transfers, stats.transferred, stats.quarantined_by_this_client), (0, 0, 0));
     }
-    assert_eq!(client.stats().watched_queues, 0);
+    assert_eq!(client.stats().transferring_queues, 0);
 }
 
 #[tokio::test]
@@ -69,18 +72,18 @@ async fn what_is_moved_is_counted_for_queue_and_client() {
     let other = client.blocking_queue("other", codec::Long);
     client.delayed_queue(&other).offer(&1, ms(1)).await.unwrap();
     soon(other.take()).await.unwrap();
-    until_async("counted", || async { client.stats().moved == 11 }).await;
+    until_async("counted", || async { client.stats().transferred == 11 }).await;
 
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.moved, stats.pending, stats.ready), (10, 0, 0));
-    assert_eq!((stats.failed_transfers, stats.quarantined_here), (0, 0));
-    assert!(stats.watched);
+    assert_eq!((stats.transferred, stats.pending, stats.ready), (10, 0, 0));
+    assert_eq!((stats.failed_transfers, stats.quarantined_by_this_client), (0, 0));
+    assert!(stats.transferring);
     assert!(stats.transfers > 0 && stats.transfers <= 1 + 2 * 11, "{stats:?}");
     assert!(stats.last_transfer.unwrap() < Duration::from_secs(10));
     assert!(stats.last_error.is_none(), "{:?}", stats.last_error);
     let both = client.stats();
-    assert_eq!((both.moved, both.watched_queues, both.reconnects), (11, 2, 0));
-    assert!(both.transfers > stats.transfers && both.empty_wakeups >= stats.empty_wakeups);
+    assert_eq!((both.transferred, both.transferring_queues, both.reconnects), (11, 2, 0));
+    assert!(both.transfers > stats.transfers && both.empty_transfers >= stats.empty_transfers);
     assert!(both.connected);
     assert!(both.last_error.is_none(), "{:?}", both.last_error);
 }
@@ -91,9 +94,9 @@ async fn looking_at_a_quiet_queue_is_an_empty_wake_up() {
     let client =
         Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1)).connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
-    until_async("sweeps", || async { delayed.stats().await.unwrap().empty_wakeups >= 2 }).await;
+    until_async("sweeps", || async { delayed.stats().await.unwrap().empty_transfers >= 2 }).await;
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.empty_wakeups, stats.moved), (stats.transfers, 0));
+    assert_eq!((stats.empty_transfers, stats.transferred), (stats.transfers, 0));
 }
 
 #[tokio::test]
@@ -137,7 +140,7 @@ async fn a_transfer_that_fails_says_why() {
     assert_eq!(refused.kind(), ErrorKind::Refused, "the key of another type is the answer: {refused}");
     server.cmd(["DEL", "q"]);
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
-    until_async("counted", || async { delayed.stats().await.unwrap().moved == 1 }).await;
+    until_async("counted", || async { delayed.stats().await.unwrap().transferred == 1 }).await;
     let stats = delayed.stats().await.unwrap();
     let error = stats.last_error.expect("an error");
     assert!(stats.failed_transfers > 0 && error.message.contains("WRONGTYPE"), "{error:?}");
@@ -167,7 +170,7 @@ async fn reconnections_are_counted_and_what_was_lost_is_told() {
     until_async("all three are back", || async { client.stats().reconnects == 6 }).await;
     client.shutdown().await;
     assert!(taking.await.unwrap().is_err());
-    assert_eq!(client.stats().watched_queues, 0, "nothing is moved after a shutdown");
+    assert_eq!(client.stats().transferring_queues, 0, "nothing is moved after a shutdown");
     assert_eq!(client.stats().takers, 0);
     assert_eq!(client.stats().reconnects, 6);
 }
@@ -176,12 +179,12 @@ async fn reconnections_are_counted_and_what_was_lost_is_told() {
 async fn a_handle_that_is_gone_is_not_watching() {
     let server = Server::start();
     let (client, ready, delayed) = queues(&server, true).await;
-    until_async("watched", || async { ready.stats().await.unwrap().watched }).await;
+    until_async("watched", || async { ready.stats().await.unwrap().transferring }).await;
     delayed.destroy().await;
-    assert!(!ready.stats().await.unwrap().watched);
-    assert_eq!(client.stats().watched_queues, 0);
+    assert!(!ready.stats().await.unwrap().transferring);
+    assert_eq!(client.stats().transferring_queues, 0);
     assert_eq!(ready.poll().await.unwrap(), None);
-    until_async("who takes moves", || async { ready.stats().await.unwrap().watched }).await;
+    until_async("who takes moves", || async { ready.stats().await.unwrap().transferring }).await;
 }
 
 /// What was written to one of the two structures alone.
@@ -192,7 +195,7 @@ async fn phantoms_are_seen() {
     server.cmd(["RPUSH", ORDERED_LIST, "a", "b"]);
     server.cmd(["ZADD", TIMEOUT_SET, "5e14", "c"]);
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.pending, stats.listed), (1, 2));
+    assert_eq!((stats.pending, stats.list_len), (1, 2));
     assert_eq!(delayed.size().await.unwrap(), 2);
 }
 
@@ -214,7 +217,7 @@ async fn what_is_set_aside_is_counted_however_it_was_met() {
     store("junk 4");
     let (mover, _ready, _delayed) = queues(&server, true).await;
     until_async("moved", || async { mover.stats().quarantined == 1 }).await;
-    assert_eq!(mover.stats().empty_wakeups, mover.stats().transfers - 1);
+    assert_eq!(mover.stats().empty_transfers, mover.stats().transfers - 1);
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.quarantined, stats.quarantined_here), (4, 3));
+    assert_eq!((stats.quarantined, stats.quarantined_by_this_client), (4, 3));
 }

@@ -90,7 +90,7 @@ async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
     until_async("a transfer is refused", || async { client.stats().failed_transfers > 0 }).await;
     assert!(last_error(&client).contains("OOM"));
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.pending, stats.listed, stats.overdue, stats.ready), (2, 2, 1, 3), "{stats:?}");
+    assert_eq!((stats.pending, stats.list_len, stats.overdue, stats.ready), (2, 2, 1, 3), "{stats:?}");
     // What makes room works.
     assert!(delayed.cancel(&ticket).await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
@@ -113,7 +113,7 @@ async fn a_server_that_does_not_answer_is_told_without_asking_it() {
     .await;
     assert!(delayed.stats().await.unwrap_err().is_outcome_unknown() || !client.stats().connected);
     server.thaw();
-    until_async("connected", || async { client.stats().connected && client.stats().moved == 1 }).await;
+    until_async("connected", || async { client.stats().connected && client.stats().transferred == 1 }).await;
 }
 
 /// A consumer and a producer that mean different queues.
@@ -127,7 +127,7 @@ async fn another_name_is_another_queue() {
     until_async("moved", || async { offered.stats().await.unwrap().ready == 1 }).await;
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
     let stats = ready.stats().await.unwrap();
-    assert_eq!((stats.pending, stats.listed, stats.ready), (0, 0, 0));
+    assert_eq!((stats.pending, stats.list_len, stats.ready), (0, 0, 0));
     assert_eq!(server.keys(), [b"shop:q".to_vec()]);
     drop(client);
 }
@@ -163,6 +163,6 @@ async fn phantoms_are_removed_and_nothing_else() {
         server.get(["EVAL", &script, "2", "redisson_delay_queue_timeout:{q}", "redisson_delay_queue:{q}"]);
     assert_eq!(removed, 2);
     let stats = delayed.stats().await.unwrap();
-    assert_eq!((stats.pending, stats.listed), (2, 2));
+    assert_eq!((stats.pending, stats.list_len), (2, 2));
     assert_eq!(delayed.read_all().await.unwrap(), [1, 2]);
 }

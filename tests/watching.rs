@@ -190,7 +190,7 @@ async fn spans_of_offers_transfers_and_takes() {
     let delayed = client.delayed_queue(&ready);
     delayed.offer_all([(&1, ms(1)), (&2, HOUR)]).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
-    let moved = |told: &Told| told.fields.get("moved").is_some_and(|moved| moved == "1");
+    let moved = |told: &Told| told.fields.get("transferred").is_some_and(|moved| moved == "1");
     until_async("told", || async { listener.named("redelay.transfer").iter().any(moved) }).await;
 
     let transfers = listener.named("redelay.transfer");

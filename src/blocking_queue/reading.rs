@@ -3,8 +3,8 @@
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
-use crate::script;
-use crate::stats::QueueStats;
+use crate::scripts;
+use crate::telemetry::QueueStats;
 
 impl<T: 'static> BlockingQueue<T> {
     /// How many payloads are ready. Redisson's `size`.
@@ -77,7 +77,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let call = script::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
+        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
         let reply = self.queue.run("read_all", call).await?;
         let payloads = self.queue.shape("read_all", reply.into_counted_bytes())?;
         payloads.into_iter().map(|payload| self.queue.decode("read_all", payload)).collect()
@@ -210,7 +210,7 @@ impl<T: 'static> BlockingQueue<T> {
     {
         const VERB: &str = "contains_all";
         let payloads = self.queue.encode_all(VERB, values)?;
-        let call = script::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).again_is_harmless();
+        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).again_is_harmless();
         let reply = self.queue.run(VERB, call).await?;
         Ok(self.queue.shape(VERB, reply.into_int())? > 0)
     }

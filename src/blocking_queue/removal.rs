@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::BlockingQueue;
 use crate::conn::Command;
-use crate::due;
 use crate::error::Result;
-use crate::script;
+use crate::scripts;
+use crate::wire::time;
 
 impl<T: 'static> BlockingQueue<T> {
     /// Removes the first payload with the same bytes; whether there was one.
@@ -105,7 +105,7 @@ impl<T: 'static> BlockingQueue<T> {
         T: 'a,
     {
         let payloads = self.queue.encode_all(verb, values)?;
-        let call = script::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
+        let call = scripts::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
         let reply = self.queue.run(verb, call).await?;
         Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }
@@ -188,7 +188,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
-        let millis = due::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
+        let millis = time::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
         let reply =
             self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
         Ok(self.queue.shape("expire", reply.into_int())? > 0)

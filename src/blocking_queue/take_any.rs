@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::BlockingQueue;
 use crate::error::Result;
-use crate::keys::Keys;
 use crate::pops::{End, Popped, Wanted};
+use crate::wire::keys::Keys;
 
 impl<T: 'static> BlockingQueue<T> {
     /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it

@@ -9,9 +9,9 @@ use tokio::runtime::Handle;
 use super::Client;
 use crate::conn::{Conn, Options};
 use crate::engine::{Engine, NameMapper, Settings};
-use crate::entry;
 use crate::error::{Error, Result};
 use crate::transfer;
+use crate::wire::entry;
 
 /// No option is longer, so that no sum of times overflows.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor, Trouble};
 use super::{Command, ConnectError, OpError, Options, Reply, Session, Shared};
-use crate::events;
+use crate::telemetry::events;
 
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);

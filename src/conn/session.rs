@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
 use super::{OpError, Reply, Shared};
-use crate::events;
+use crate::telemetry::events;
 
 /// How long the commands that introduce a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -13,8 +13,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
 use super::link::Link;
-use super::{Conn, OpError, Session, backoff};
-use crate::events;
+use super::{Conn, OpError, Session};
+use crate::pacing::backoff;
+use crate::telemetry::events;
 
 /// Channels per SUBSCRIBE: many queues are opened in few commands, none of which holds the server for long.
 const BATCH: usize = 500;

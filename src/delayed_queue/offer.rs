@@ -20,7 +20,7 @@ pub(super) use call::When;
 pub(super) use gathering::Gathering;
 
 use crate::conn::{Conn, OpError, Reply};
-use crate::script::REFUSED;
+use crate::scripts::REFUSED;
 use gathering::Answer;
 
 /// Stores the entries with their times; returns their due times, epoch ms. One that is alone may go with others.

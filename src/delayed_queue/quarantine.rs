@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::DelayedQueue;
 use crate::conn::Command;
 use crate::error::Result;
-use crate::keys::Keys;
-use crate::script;
+use crate::scripts;
+use crate::wire::keys::Keys;
 
 /// One entry of a queue's quarantine: its bytes, and the score it had. From
 /// [`DelayedQueue::read_quarantine`].
@@ -145,7 +145,7 @@ impl<T: 'static> DelayedQueue<T> {
         }
         let last = i64::try_from(max.saturating_mul(2)).unwrap_or(i64::MAX) - 1;
         let keys = &self.queue.keys;
-        let call = script::RANGE.on(&[keys.quarantine()]).number(0).number(last).again_is_harmless();
+        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).again_is_harmless();
         let reply = self.queue.run(VERB, call).await?;
         let strings = self.queue.shape(VERB, reply.into_counted_bytes())?;
         let pair = |pair: &[Bytes]| Quarantined {
@@ -189,7 +189,7 @@ impl<T: 'static> DelayedQueue<T> {
         const VERB: &str = "put_back";
         self.check_quarantined(VERB, quarantined)?;
         let keys = &self.queue.keys;
-        let call = script::PUT_BACK
+        let call = scripts::PUT_BACK
             .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
@@ -221,7 +221,7 @@ impl<T: 'static> DelayedQueue<T> {
     pub async fn drop_quarantined(&self, quarantined: &Quarantined) -> Result<bool> {
         const VERB: &str = "drop_quarantined";
         self.check_quarantined(VERB, quarantined)?;
-        let call = script::DROP_QUARANTINED
+        let call = scripts::DROP_QUARANTINED
             .on(&[self.queue.keys.quarantine()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());

@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use super::DelayedQueue;
 use crate::conn::Command;
-use crate::entry;
 use crate::error::Result;
-use crate::script;
-use crate::stats::QueueStats;
+use crate::scripts;
+use crate::telemetry::QueueStats;
+use crate::wire::entry;
 
 impl<T: 'static> DelayedQueue<T> {
     /// How many payloads are pending.
@@ -149,7 +149,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn range(&self, verb: &str, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
-        let call = script::RANGE.on(&[&list]).number(first).number(last).again_is_harmless();
+        let call = scripts::RANGE.on(&[&list]).number(first).number(last).again_is_harmless();
         let reply = self.queue.run(verb, call).await?;
         self.queue.shape(verb, reply.into_counted_bytes())
     }
@@ -211,7 +211,7 @@ impl<T: 'static> DelayedQueue<T> {
         T: 'a,
     {
         let payloads = self.queue.encode_all(verb, values)?;
-        let call = script::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).again_is_harmless();
+        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).again_is_harmless();
         let reply = self.queue.run(verb, call).await?;
         Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::DelayedQueue;
 use crate::conn::{Command, OpError};
-use crate::due;
 use crate::error::Result;
-use crate::events;
-use crate::script;
+use crate::scripts;
+use crate::telemetry::events;
+use crate::wire::time;
 
 impl<T: 'static> DelayedQueue<T> {
     /// Takes the payload offered first out of the queue, due or not.
@@ -175,7 +175,7 @@ impl<T: 'static> DelayedQueue<T> {
     {
         let payloads = self.queue.encode_all(verb, values)?;
         let keys = &self.queue.keys;
-        let call = script::REMOVE.on(&[keys.timeout_set(), keys.ordered_list()]).arg(which).args(payloads);
+        let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list()]).arg(which).args(payloads);
         let reply = self.queue.run(verb, call).await?;
         Ok(self.queue.shape(verb, reply.into_int())? > 0)
     }
@@ -211,7 +211,7 @@ impl<T: 'static> DelayedQueue<T> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
-        let call = script::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
+        let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
             keys.timeout_set(),
             keys.ordered_list(),
             keys.quarantine(),
@@ -308,9 +308,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
         const VERB: &str = "expire";
-        let millis = due::millis(after).map_err(|why| self.queue.refuse(VERB, why))?;
+        let millis = time::millis(after).map_err(|why| self.queue.refuse(VERB, why))?;
         let keys = &self.queue.keys;
-        let call = script::EXPIRE.on(&[keys.timeout_set(), keys.ordered_list()]).number(millis);
+        let call = scripts::EXPIRE.on(&[keys.timeout_set(), keys.ordered_list()]).number(millis);
         let reply = self.queue.run(VERB, call.again_is_harmless()).await?;
         Ok(self.queue.shape(VERB, reply.into_int())? > 0)
     }

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::due;
-use crate::keys::Keys;
+use crate::wire::keys::Keys;
+use crate::wire::time;
 
 /// Stands for one pending payload: with it, [`cancel`](crate::DelayedQueue::cancel) and
 /// [`reschedule`](crate::DelayedQueue::reschedule) find the entry without reading through the list. It
@@ -56,7 +56,7 @@ impl Ticket {
     /// ```
     #[must_use]
     pub fn due(&self) -> SystemTime {
-        due::from_epoch_millis(self.due)
+        time::from_epoch_millis(self.due)
     }
 
     pub(super) fn entry(&self) -> &Bytes {

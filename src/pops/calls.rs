@@ -14,10 +14,11 @@ use super::lane::Parked;
 use super::list::Place;
 use super::popped::End;
 use super::task::Done;
-use crate::conn::{Command, Conn, Link, OpError, Reply, backoff};
-use crate::events;
-use crate::keys::Keys;
-use crate::script;
+use crate::conn::{Command, Conn, Link, OpError, Reply};
+use crate::pacing::backoff;
+use crate::scripts;
+use crate::telemetry::events;
+use crate::wire::keys::Keys;
 
 /// How long one blocking pop is parked. A pop without end would never notice that nobody is at the other side.
 const SLICE: Duration = Duration::from_secs(10);
@@ -185,8 +186,8 @@ pub(super) async fn ask(
     while taken.len() < count && (taken.is_empty() || Instant::now() < deadline) {
         let most = CLAIM.min(count - taken.len());
         let claim = keys.popped();
-        let call = script::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
-        let call = call.arg(pop).number(most).number(script::REMEMBERED_MS);
+        let call = scripts::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
+        let call = call.arg(pop).number(most).number(scripts::REMEMBERED_MS);
         let more = match call.run_until_answered(conn).await {
             Ok(reply) => reply.into_counted_bytes()?,
             // What came before the error is here, and must not go with it.
@@ -264,10 +265,10 @@ impl Return {
 
     async fn put_back(&mut self) -> Result<(), OpError> {
         while let Some(part) = self.parts.last() {
-            let call = script::GIVE_BACK
+            let call = scripts::GIVE_BACK
                 .on(&[self.keys.target(), &part.marker])
                 .arg(self.push)
-                .number(script::REMEMBERED_MS)
+                .number(scripts::REMEMBERED_MS)
                 .args(part.payloads.iter().cloned())
                 .again_is_harmless();
             call.run(&self.conn).await?;

@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use super::list::{Demand, Known, List, Place, Question};
 use super::popped::{Batch, End, Popped};
 use crate::conn::OpError;
-use crate::keys::Keys;
-use crate::unread::Shelf;
+use crate::outbox::Outbox;
+use crate::wire::keys::Keys;
 use parks::Park;
 
 /// Payloads asked for in one call, at most, for takers that wait for one each.
@@ -83,7 +83,7 @@ pub(crate) enum Parked {
 pub(crate) struct Lane {
     end: End,
     /// Where payloads lie until their takers read them.
-    shelf: Shelf<Batch>,
+    outbox: Outbox<Batch>,
     /// Pops move from list to list, one payload at a time: it is in the other list already, and never goes back.
     moves: bool,
     waiters: BTreeMap<WaiterId, Waiter>,
@@ -111,20 +111,20 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Pops from this end. Unread payloads leave the shelf for [`Lane::given_back`].
-    pub(crate) fn taking(end: End, shelf: Shelf<Batch>) -> Self {
-        Self::new(end, shelf, false)
+    /// Pops from this end. Unread payloads leave the outbox for [`Lane::given_back`].
+    pub(crate) fn taking(end: End, outbox: Outbox<Batch>) -> Self {
+        Self::new(end, outbox, false)
     }
 
     /// Moves from the tails of lists to the head of another.
     pub(crate) fn moving() -> Self {
-        Self::new(End::Tail, Shelf::new(drop), true)
+        Self::new(End::Tail, Outbox::new(drop), true)
     }
 
-    fn new(end: End, shelf: Shelf<Batch>, moves: bool) -> Self {
+    fn new(end: End, outbox: Outbox<Batch>, moves: bool) -> Self {
         Self {
             end,
-            shelf,
+            outbox,
             moves,
             waiters: BTreeMap::new(),
             lists: HashMap::new(),
@@ -366,7 +366,7 @@ impl Lane {
             let payloads = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
             let Some(waiter) = self.remove(id) else { return };
             let batch = Batch { keys: keys.clone(), end: self.end, payloads };
-            let popped = Popped::new(batch, &self.shelf);
+            let popped = Popped::new(batch, &self.outbox);
             // Gone in this very moment: what it was to get is the next one's.
             if let Err(Ok(Some(popped))) = waiter.answer.send(Ok(Some(popped))) {
                 self.list(keys).unclaimed.extend(popped.unread());

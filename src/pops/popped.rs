@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::conn::OpError;
-use crate::keys::Keys;
-use crate::unread::{Held, Shelf};
+use crate::outbox::{Held, Outbox};
+use crate::wire::keys::Keys;
 
 /// The end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +32,8 @@ pub(crate) struct Popped {
 }
 
 impl Popped {
-    pub(super) fn new(batch: Batch, shelf: &Shelf<Batch>) -> Self {
-        Self { keys: batch.keys.clone(), batch: shelf.hold(batch) }
+    pub(super) fn new(batch: Batch, outbox: &Outbox<Batch>) -> Self {
+        Self { keys: batch.keys.clone(), batch: outbox.hold(batch) }
     }
 
     /// Takes the payloads: from here on they are the caller's. After a shutdown they may have gone back already.
@@ -44,7 +44,7 @@ impl Popped {
 
     #[cfg(test)]
     pub(super) fn number(&self) -> usize {
-        self.batch.look(|batch| batch.payloads.len()).unwrap_or_default()
+        self.batch.peek(|batch| batch.payloads.len()).unwrap_or_default()
     }
 
     /// The payloads again, because the taker is gone.

@@ -19,10 +19,10 @@ use super::list::{Place, Question};
 use super::popped::{Batch, End};
 use super::{Kind, Request};
 use crate::conn::{Conn, Link, OpError};
-use crate::events;
-use crate::keys::Keys;
-use crate::turn::let_others_run;
-use crate::unread::Shelf;
+use crate::outbox::Outbox;
+use crate::pacing::yield_once;
+use crate::telemetry::events;
+use crate::wire::keys::Keys;
 
 /// A pop parked for so long has looked at its lists, and what it found would be here, if the server answers other
 /// commands meanwhile: more than a command and its reply take, however far it is.
@@ -121,8 +121,8 @@ impl Station {
 /// The task that owns every pop.
 pub(super) struct Task {
     conn: Conn,
-    shelf: Shelf<Batch>,
-    /// What left the shelf unread.
+    outbox: Outbox<Batch>,
+    /// What left the outbox unread.
     returned: mpsc::UnboundedReceiver<Batch>,
     /// Takers that have come and are not looked at yet.
     backlog: Arc<AtomicUsize>,
@@ -133,9 +133,9 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(conn: Conn, backlog: Arc<AtomicUsize>) -> Self {
         let (returns, returned) = mpsc::unbounded_channel();
-        // Fails only when the task is over, and by then it has closed the shelf and seen to what lay there.
-        let shelf = Shelf::new(move |batch| drop(returns.send(batch)));
-        Self { conn, shelf, returned, backlog, stations: HashMap::new(), running: FuturesUnordered::new() }
+        // Fails only when the task is over, and by then it has closed the outbox and seen to what lay there.
+        let outbox = Outbox::new(move |batch| drop(returns.send(batch)));
+        Self { conn, outbox, returned, backlog, stations: HashMap::new(), running: FuturesUnordered::new() }
     }
 
     pub(super) async fn run(
@@ -161,7 +161,7 @@ impl Task {
                 _ = tidying.tick() => self.tidy(),
             }
             // Takers that were served just now come again, and are asked for together.
-            let_others_run().await;
+            yield_once().await;
             for _ in 0..BATCH {
                 let Some(Some(done)) = self.running.next().now_or_never() else { break };
                 kinds.extend(self.digest(done));
@@ -295,7 +295,7 @@ impl Task {
     fn station(&mut self, kind: &Kind) -> &mut Station {
         self.stations.entry(kind.clone()).or_insert_with(|| {
             let lane = match kind {
-                Kind::Take(end) => Lane::taking(*end, self.shelf.clone()),
+                Kind::Take(end) => Lane::taking(*end, self.outbox.clone()),
                 Kind::Move { .. } => Lane::moving(),
             };
             Station {
@@ -387,7 +387,7 @@ impl Task {
     /// Tells the waiters, ends the pops, and finds a place for whatever is on its way; all within a bound.
     async fn finish(mut self) {
         self.stations.values_mut().for_each(|station| station.lane.close());
-        self.shelf.close();
+        self.outbox.close();
         // Together, so that they keep their order.
         while let Ok(batch) = self.returned.try_recv() {
             self.take_back(batch);

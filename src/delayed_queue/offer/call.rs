@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::conn::{Conn, OpError, Reply};
-use crate::keys::Keys;
-use crate::script;
+use crate::scripts;
+use crate::wire::keys::Keys;
 
 /// What a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) async fn send(
 ) -> Result<Reply, OpError> {
     let args =
         entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
-    script::OFFER
+    scripts::OFFER
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel()])
         .arg(mode)
         .args(args)

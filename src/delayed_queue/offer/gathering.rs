@@ -21,8 +21,8 @@ use tokio::sync::oneshot;
 
 use super::call::{self, When};
 use crate::conn::{Conn, OpError};
-use crate::keys::Keys;
-use crate::turn::let_others_run;
+use crate::pacing::yield_once;
+use crate::wire::keys::Keys;
 
 /// Entries of one call, at most: the server serves nobody else meanwhile.
 const ENTRIES: usize = 256;
@@ -94,7 +94,7 @@ impl Gathering {
 
     /// Takes along what is offered until others have run. Whoever waits is told if this is dropped, with its runtime.
     async fn go(self, when: When, mut offered: UnboundedReceiver<Offer>) {
-        let_others_run().await;
+        yield_once().await;
         offered.close();
         let mut offers = Vec::with_capacity(offered.len());
         while offered.recv_many(&mut offers, usize::MAX).await > 0 {}

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::{Action, Lane, Patience, Waiter, WaiterId};
-use crate::keys::Keys;
 use crate::pops::list::{List, Place};
+use crate::wire::keys::Keys;
 
 /// A pop that is parked.
 #[derive(Debug)]

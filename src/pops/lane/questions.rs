@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::{ASK, Action, Lane, Patience};
 use crate::conn::OpError;
-use crate::keys::Keys;
 use crate::pops::list::{Demand, Known, Place, Question};
+use crate::wire::keys::Keys;
 
 impl Lane {
     /// Whether a list is being asked.

@@ -17,8 +17,8 @@ struct Steps {
 
 impl Steps {
     fn new() -> Self {
-        let (shelf, returned) = shelf();
-        Self { lane: Lane::taking(End::Head, shelf), returned }
+        let (outbox, returned) = outbox();
+        Self { lane: Lane::taking(End::Head, outbox), returned }
     }
 
     fn join(&mut self, id: WaiterId, names: &[&str], patience: Patience) -> oneshot::Receiver<Answer> {
@@ -63,9 +63,9 @@ impl Steps {
 }
 
 /// What leaves it unread comes out at the other end.
-fn shelf() -> (Shelf<Batch>, mpsc::UnboundedReceiver<Batch>) {
+fn outbox() -> (Outbox<Batch>, mpsc::UnboundedReceiver<Batch>) {
     let (returns, returned) = mpsc::unbounded_channel();
-    (Shelf::new(move |batch| drop(returns.send(batch))), returned)
+    (Outbox::new(move |batch| drop(returns.send(batch))), returned)
 }
 
 fn wrong_type() -> OpError {

@@ -118,10 +118,10 @@ struct World {
 
 impl World {
     fn new(end: End, moves: bool) -> Self {
-        let (shelf, returned) = shelf();
+        let (outbox, returned) = outbox();
         let end = if moves { End::Tail } else { end };
         Self {
-            lane: if moves { Lane::moving() } else { Lane::taking(end, shelf) },
+            lane: if moves { Lane::moving() } else { Lane::taking(end, outbox) },
             end,
             keys: NAMES.iter().map(|name| Keys::new(name)).collect(),
             lists: vec![VecDeque::new(); NAMES.len()],

@@ -1,19 +1,20 @@
 //! Taking entries out of delayed queues before they are due.
 //!
 //! What if the caller's future is dropped? The script's reply would be lost with it, so each poll is an errand: a task
-//! of its own, whose result lies on a [`Shelf`] and is put back unless it is read. What if the reply is lost? The same
+//! of its own, whose result lies on a [`Outbox`] and is put back unless it is read. What if the reply is lost? The same
 //! poll is sent again, and gets what the first try took.
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::conn::{Command, Conn, OpError, Reply, backoff};
-use crate::entry;
-use crate::events;
-use crate::keys::Keys;
-use crate::script;
-use crate::unread::{Held, Shelf};
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::outbox::{Held, Outbox};
+use crate::pacing::backoff;
+use crate::scripts;
+use crate::telemetry::events;
+use crate::wire::entry;
+use crate::wire::keys::Keys;
 
 /// Entries that one call polls, or puts back, at most.
 const CALL: usize = 1000;
@@ -34,26 +35,26 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Polls {
     conn: Conn,
-    shelf: Shelf<Polled>,
+    outbox: Outbox<Polled>,
     errands: TaskTracker,
 }
 
 impl Polls {
     pub(crate) fn start(conn: Conn) -> Self {
         let errands = TaskTracker::new();
-        let shelf = Shelf::new({
+        let outbox = Outbox::new({
             let (conn, errands) = (conn.clone(), errands.clone());
             move |polled: Polled| {
                 errands.spawn_on(polled.put_back(conn.clone()), conn.runtime());
             }
         });
-        Self { conn, shelf, errands }
+        Self { conn, outbox, errands }
     }
 
     /// Polls up to `n` entries.
     pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
-        let (conn, shelf, keys) = (self.conn.clone(), self.shelf.clone(), keys.clone());
-        let errand = async move { Ok(shelf.hold(Polled::poll(&conn, keys, n).await?)) };
+        let (conn, outbox, keys) = (self.conn.clone(), self.outbox.clone(), keys.clone());
+        let errand = async move { Ok(outbox.hold(Polled::poll(&conn, keys, n).await?)) };
         let errand = self.errands.spawn_on(errand, self.conn.runtime());
         // From a server that has fallen silent the answer may not come; the errand goes on, and puts back what it gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
@@ -63,7 +64,7 @@ impl Polls {
 
     /// Puts back what has not been read, and waits for that, no longer than the command timeout.
     pub(crate) async fn finish(&self) {
-        self.shelf.close();
+        self.outbox.close();
         self.errands.close();
         let _ = timeout(self.conn.command_timeout(), self.errands.wait()).await;
     }
@@ -104,9 +105,9 @@ impl Polled {
         for part in self.entries.rchunks(CALL) {
             let marker = self.keys.returned();
             let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);
-            let call = script::RESTORE
+            let call = scripts::RESTORE
                 .on(&[self.keys.timeout_set(), self.keys.ordered_list(), self.keys.channel(), &marker])
-                .number(script::REMEMBERED_MS)
+                .number(scripts::REMEMBERED_MS)
                 .args(args)
                 .again_is_harmless();
             for attempt in 0.. {
@@ -124,10 +125,10 @@ impl Polled {
 /// One call of the script.
 async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<Entry>, OpError> {
     let claim = keys.popped();
-    let reply = script::POLL
+    let reply = scripts::POLL
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &claim])
         .number(most)
-        .number(script::REMEMBERED_MS)
+        .number(scripts::REMEMBERED_MS)
         .run_until_answered(conn)
         .await?;
     let mut items = reply.into_array()?.into_iter();

@@ -1,6 +1,4 @@
-//! What a client has done, in numbers. Pure: atomics that the other rooms count up, and what they show a caller.
-//!
-//! Counting happens on hot paths, so it takes no lock; only an error is written down under one.
+//! Counting: atomics that every module increments. Hot paths count without a lock; only an error is stored under one.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -8,124 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::keys::Keys;
-
-/// What a client has done since it connected. Made by [`Client::stats`](crate::Client::stats); all numbers but those
-/// that say "now" only grow.
-///
-/// # Examples
-/// ```no_run
-/// # use redelay::Client;
-/// # fn example(client: &Client) {
-/// let stats = client.stats();
-/// if !stats.connected {
-///     println!("no connection; the last error: {:?}", stats.last_error);
-/// }
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ClientStats {
-    /// Whether the connection for commands stands now.
-    pub connected: bool,
-    /// Connections that were lost and made anew, those for announcements and for blocking pops included.
-    pub reconnects: u64,
-    /// Queues that this client moves now.
-    pub watched_queues: u64,
-    /// Who waits for a payload now: futures of `take` and its like, and streams.
-    pub takers: u64,
-    /// Transfer calls that the server answered.
-    pub transfers: u64,
-    /// Transfer calls that failed. Each is repeated.
-    pub failed_transfers: u64,
-    /// Payloads that this client moved to their targets.
-    pub moved: u64,
-    /// Transfer calls that found nothing to move: sweeps of quiet queues, and wake-ups for which somebody else was
-    /// quicker.
-    pub empty_wakeups: u64,
-    /// Entries that this client set aside, because nobody can read them.
-    pub quarantined: u64,
-    /// The last error that any connection of this client met, whatever it was doing.
-    pub last_error: Option<LastError>,
-}
-
-/// How a queue is: what the server has of it, and what this client has done with it. Made by
-/// [`DelayedQueue::stats`](crate::DelayedQueue::stats) and [`BlockingQueue::stats`](crate::BlockingQueue::stats).
-///
-/// What this client has done is counted from its first handle for the queue on, for as long as it has one.
-///
-/// # Examples
-/// ```no_run
-/// # use redelay::{DelayedQueue, Result};
-/// # async fn example(jobs: DelayedQueue<String>) -> Result<()> {
-/// let stats = jobs.stats().await?;
-/// println!("{} wait, {} can be taken, the next comes in {:?}", stats.pending, stats.ready, stats.next_due_in);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct QueueStats {
-    /// Entries with a due time, overdue ones included.
-    pub pending: u64,
-    /// Entries in the list that keeps the order of the offers, which is what
-    /// [`DelayedQueue::size`](crate::DelayedQueue::size) counts. The same as `pending`, unless somebody has written
-    /// to one of the two alone.
-    pub listed: u64,
-    /// Payloads that takers can have now.
-    pub ready: u64,
-    /// Pending entries that are due by the server's clock, and that nobody has moved yet.
-    pub overdue: u64,
-    /// For how long the first of them has been due.
-    pub overdue_for: Option<Duration>,
-    /// When the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing is pending.
-    pub next_due_in: Option<Duration>,
-    /// Entries in the queue's quarantine, whoever set them aside.
-    pub quarantined: u64,
-    /// Whether this client moves this queue now.
-    pub watched: bool,
-    /// Who waits for a payload of this queue now, in this client.
-    pub takers: u64,
-    /// Transfer calls of this client that the server answered.
-    pub transfers: u64,
-    /// How long ago that was the last time.
-    pub last_transfer: Option<Duration>,
-    /// Transfer calls of this client that failed. Each is repeated.
-    pub failed_transfers: u64,
-    /// Payloads that this client moved.
-    pub moved: u64,
-    /// Transfer calls of this client that found nothing to move: sweeps, and wake-ups for which somebody else was
-    /// quicker.
-    pub empty_wakeups: u64,
-    /// Entries that this client set aside.
-    pub quarantined_here: u64,
-    /// The last failure of a transfer. It is over if `last_transfer` is shorter ago.
-    pub last_error: Option<LastError>,
-}
-
-/// An error that was dealt with in the background.
-///
-/// # Examples
-/// ```no_run
-/// # fn example(client: &redelay::Client) {
-/// if let Some(error) = client.stats().last_error {
-///     println!("{:?} ago: {}", error.ago, error.message);
-/// }
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LastError {
-    /// What failed, and why; for people.
-    pub message: String,
-    /// How long ago.
-    pub ago: Duration,
-}
+use super::stats::{ClientStats, LastError, QueueStats};
+use crate::wire::keys::Keys;
 
 /// What the server has of a queue.
 pub(crate) struct OnServer {
     pub(crate) pending: u64,
-    pub(crate) listed: u64,
+    pub(crate) list_len: u64,
     pub(crate) ready: u64,
     pub(crate) quarantined: u64,
     pub(crate) overdue: u64,
@@ -143,7 +30,7 @@ pub(crate) struct ClientCounters(Arc<OfClient>);
 struct OfClient {
     counts: Counts,
     reconnects: AtomicU64,
-    watched: AtomicU64,
+    transferring: AtomicU64,
     queues: Mutex<Queues>,
 }
 
@@ -160,7 +47,7 @@ struct Queues {
 pub(crate) struct QueueCounters {
     client: ClientCounters,
     counts: Counts,
-    watched: AtomicBool,
+    transferring: AtomicBool,
     warned: AtomicBool,
 }
 
@@ -170,8 +57,8 @@ struct Counts {
     takers: AtomicU64,
     transfers: AtomicU64,
     failed_transfers: AtomicU64,
-    moved: AtomicU64,
-    empty_wakeups: AtomicU64,
+    transferred: AtomicU64,
+    empty_transfers: AtomicU64,
     quarantined: AtomicU64,
     /// µs after `since`; zero is never.
     last_transfer: AtomicU64,
@@ -185,18 +72,18 @@ impl Counts {
             takers: AtomicU64::new(0),
             transfers: AtomicU64::new(0),
             failed_transfers: AtomicU64::new(0),
-            moved: AtomicU64::new(0),
-            empty_wakeups: AtomicU64::new(0),
+            transferred: AtomicU64::new(0),
+            empty_transfers: AtomicU64::new(0),
             quarantined: AtomicU64::new(0),
             last_transfer: AtomicU64::new(0),
             last_error: Mutex::new(None),
         }
     }
 
-    fn transferred(&self, moved: u64, quarantined: u64) {
+    fn transferred(&self, transferred: u64, quarantined: u64) {
         self.transfers.fetch_add(1, Relaxed);
-        self.moved.fetch_add(moved, Relaxed);
-        self.empty_wakeups.fetch_add(u64::from(moved + quarantined == 0), Relaxed);
+        self.transferred.fetch_add(transferred, Relaxed);
+        self.empty_transfers.fetch_add(u64::from(transferred + quarantined == 0), Relaxed);
         let now = self.since.elapsed().as_micros() as u64;
         self.last_transfer.store(now.max(1), Relaxed);
     }
@@ -221,7 +108,7 @@ impl ClientCounters {
         Self(Arc::new(OfClient {
             counts: Counts::new(),
             reconnects: AtomicU64::new(0),
-            watched: AtomicU64::new(0),
+            transferring: AtomicU64::new(0),
             queues: Mutex::default(),
         }))
     }
@@ -239,7 +126,7 @@ impl ClientCounters {
         let new = Arc::new(QueueCounters {
             client: self.clone(),
             counts: Counts::new(),
-            watched: AtomicBool::new(false),
+            transferring: AtomicBool::new(false),
             warned: AtomicBool::new(false),
         });
         queues.known.insert(keys.clone(), Arc::downgrade(&new));
@@ -255,16 +142,16 @@ impl ClientCounters {
     }
 
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {
-        let OfClient { counts, reconnects, watched, queues: _ } = &*self.0;
+        let OfClient { counts, reconnects, transferring, queues: _ } = &*self.0;
         ClientStats {
             connected,
             reconnects: reconnects.load(Relaxed),
-            watched_queues: watched.load(Relaxed),
+            transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
             failed_transfers: counts.failed_transfers.load(Relaxed),
-            moved: counts.moved.load(Relaxed),
-            empty_wakeups: counts.empty_wakeups.load(Relaxed),
+            transferred: counts.transferred.load(Relaxed),
+            empty_transfers: counts.empty_transfers.load(Relaxed),
             quarantined: counts.quarantined.load(Relaxed),
             last_error: counts.last_error(),
         }
@@ -273,10 +160,10 @@ impl ClientCounters {
 
 impl QueueCounters {
     /// The server has answered a transfer.
-    pub(crate) fn transferred(&self, moved: i64, quarantined: i64) {
-        let (moved, quarantined) = (moved.max(0) as u64, quarantined.max(0) as u64);
-        self.counts.transferred(moved, quarantined);
-        self.client.0.counts.transferred(moved, quarantined);
+    pub(crate) fn transferred(&self, transferred: i64, quarantined: i64) {
+        let (transferred, quarantined) = (transferred.max(0) as u64, quarantined.max(0) as u64);
+        self.counts.transferred(transferred, quarantined);
+        self.client.0.counts.transferred(transferred, quarantined);
     }
 
     pub(crate) fn transfer_failed(&self, queue: impl Display, error: impl Display) {
@@ -297,9 +184,9 @@ impl QueueCounters {
         !self.warned.swap(true, Relaxed)
     }
 
-    pub(crate) fn watch(&self, watched: bool) {
-        let total = &self.client.0.watched;
-        match (self.watched.swap(watched, Relaxed), watched) {
+    pub(crate) fn set_transferring(&self, transferring: bool) {
+        let total = &self.client.0.transferring;
+        match (self.transferring.swap(transferring, Relaxed), transferring) {
             (false, true) => total.fetch_add(1, Relaxed),
             (true, false) => total.fetch_sub(1, Relaxed),
             _ => 0,
@@ -312,20 +199,20 @@ impl QueueCounters {
         let span = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         QueueStats {
             pending: server.pending,
-            listed: server.listed,
+            list_len: server.list_len,
             ready: server.ready,
             overdue: server.overdue,
             overdue_for: ahead.filter(|_| server.overdue > 0).map(|ahead| span(-ahead)),
             next_due_in: ahead.map(span),
             quarantined: server.quarantined,
-            watched: self.watched.load(Relaxed),
+            transferring: self.transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
             last_transfer: counts.last_transfer(),
             failed_transfers: counts.failed_transfers.load(Relaxed),
-            moved: counts.moved.load(Relaxed),
-            empty_wakeups: counts.empty_wakeups.load(Relaxed),
-            quarantined_here: counts.quarantined.load(Relaxed),
+            transferred: counts.transferred.load(Relaxed),
+            empty_transfers: counts.empty_transfers.load(Relaxed),
+            quarantined_by_this_client: counts.quarantined.load(Relaxed),
             last_error: counts.last_error(),
         }
     }
@@ -364,7 +251,7 @@ mod tests {
 
     fn server(head: Option<f64>, overdue: u64) -> OnServer {
         let clock = 1_700_000_000_000_000;
-        OnServer { pending: 1, listed: 1, ready: 0, quarantined: 0, overdue, head, clock }
+        OnServer { pending: 1, list_len: 1, ready: 0, quarantined: 0, overdue, head, clock }
     }
 
     #[test]
@@ -375,9 +262,9 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &second));
         first.transferred(3, 0);
         client.queue(&Keys::new("p")).transferred(0, 0);
-        assert_eq!(second.stats(&server(None, 0)).moved, 3);
+        assert_eq!(second.stats(&server(None, 0)).transferred, 3);
         let stats = client.stats(true);
-        assert_eq!((stats.transfers, stats.moved, stats.empty_wakeups), (2, 3, 1));
+        assert_eq!((stats.transfers, stats.transferred, stats.empty_transfers), (2, 3, 1));
     }
 
     #[test]
@@ -389,7 +276,7 @@ mod tests {
         }
         assert!(client.0.queues.lock().unwrap().known.len() <= 128);
         assert!(Arc::ptr_eq(&held, &client.queue(&Keys::new("held"))));
-        assert_eq!(client.stats(true).moved, 1_000);
+        assert_eq!(client.stats(true).transferred, 1_000);
     }
 
     #[test]
@@ -413,7 +300,7 @@ mod tests {
         assert!(!queue.quarantined(0));
         assert!(queue.quarantined(2));
         assert!(!queue.quarantined(1));
-        assert_eq!(queue.stats(&server(None, 0)).quarantined_here, 3);
+        assert_eq!(queue.stats(&server(None, 0)).quarantined_by_this_client, 3);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 use bytes::Bytes;
 use tokio::time::sleep;
 
-use crate::conn::{Command, Conn, OpError, Reply, backoff};
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::pacing::backoff;
 
 /// How long the server remembers what a script did, for a second try after a lost reply: longer than it should be down.
 pub(crate) const REMEMBERED_MS: u32 = 3_600_000;

@@ -1,0 +1,55 @@
+//! When to go on: yielding to other tasks, and the pauses between retries.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+/// Lets every task run that is ready now, at least those of this worker thread.
+///
+/// Tokio's `yield_now` waits longer: until the worker has nothing else to do, or for 61 polls. Where tasks compute
+/// for a millisecond each, that is 60 ms.
+pub(crate) async fn yield_once() {
+    let mut passed = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut passed, true) {
+            return Poll::Ready(());
+        }
+        // A task that wakes itself while it runs goes to the end of the queue, and stays there if it is woken again.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to half of it at
+/// random.
+pub(crate) fn backoff(failures: u32) -> Duration {
+    const FIRST: Duration = Duration::from_millis(10);
+    const LAST: Duration = Duration::from_secs(1);
+    FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+/// Retries of one call until a deadline: the first after 2 ms, each pause twice as long as the one before.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    pause: Duration,
+    deadline: Instant,
+}
+
+impl Retries {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Self { pause: Duration::from_millis(2), deadline }
+    }
+
+    /// Pauses before the next try. False, at once, when that try would come after the deadline.
+    pub(crate) async fn pause(&mut self) -> bool {
+        if Instant::now() + self.pause >= self.deadline {
+            return false;
+        }
+        sleep(self.pause).await;
+        self.pause *= 2;
+        true
+    }
+}

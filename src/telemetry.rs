@@ -1,0 +1,8 @@
+//! What a client reports about itself: counters that callers read as stats, and events and spans for `tracing`.
+
+mod counters;
+pub(crate) mod events;
+mod stats;
+
+pub(crate) use counters::{ClientCounters, OnServer, QueueCounters, Taker};
+pub use stats::{ClientStats, LastError, QueueStats};

@@ -1,0 +1,123 @@
+//! With the feature `tracing`.
+
+use std::fmt::Display;
+
+use tracing::field::{Empty, display};
+use tracing::{info, warn};
+
+use super::name;
+use crate::wire::keys::Keys;
+
+/// A transfer failed and will be retried.
+pub(crate) fn transfer_failing(keys: &Keys, error: &dyn Display) {
+    warn!(name: "redelay.transfer.failing", target: "redelay", queue = %name(keys), %error, "transfer failing, retrying");
+}
+
+/// The first transfer that succeeded after failed ones.
+pub(crate) fn transfer_recovered(keys: &Keys) {
+    info!(name: "redelay.transfer.recovered", target: "redelay", queue = %name(keys), "transfer recovered");
+}
+
+/// Malformed entries were quarantined, for the first time in this queue.
+pub(crate) fn quarantined(keys: &Keys, entries: i64) {
+    warn!(
+        name: "redelay.quarantined", target: "redelay", queue = %name(keys), entries,
+        "malformed entries quarantined; further entries are counted, not logged"
+    );
+}
+
+/// The first attempt to connect failed and will be retried.
+pub(crate) fn connecting_failing(server: &str, error: &str) {
+    warn!(name: "redelay.connection.failing", target: "redelay", server, error, "no connection yet, retrying");
+}
+
+/// The first blocking pop that succeeded after failed ones.
+pub(crate) fn pops_recovered() {
+    info!(name: "redelay.pops.recovered", target: "redelay", "blocking pops recovered");
+}
+
+/// Blocking pops fail and will be retried.
+pub(crate) fn pops_failing(error: &dyn Display) {
+    warn!(name: "redelay.pops.failing", target: "redelay", %error, "blocking pops failing, retrying");
+}
+
+/// The server refused a subscription to a queue's announcements. Only sweeps find entries of that queue.
+pub(crate) fn announcements_failing(error: &dyn Display) {
+    warn!(name: "redelay.announcements.failing", target: "redelay", %error, "announcements failing, retrying");
+}
+
+/// All queues are subscribed to their announcements, after some were not.
+pub(crate) fn announcements_back() {
+    info!(name: "redelay.announcements.recovered", target: "redelay", "announcements recovered");
+}
+
+/// A payload that no taker read could not be returned to its list yet.
+pub(crate) fn give_back_failing(keys: &Keys, error: &dyn Display) {
+    warn!(
+        name: "redelay.give_back.failing", target: "redelay", queue = %name(keys), %error,
+        "returning an unread payload failed, retrying"
+    );
+}
+
+/// A connection was lost and is being replaced.
+pub(crate) fn connection_lost(connection: &str, error: &str) {
+    warn!(name: "redelay.connection.lost", target: "redelay", connection, error, "connection lost, reconnecting");
+}
+
+/// A lost connection was replaced.
+pub(crate) fn connection_back(connection: &str) {
+    info!(name: "redelay.connection.recovered", target: "redelay", connection, "connection recovered");
+}
+
+/// A period of time. It costs almost nothing while no subscriber is interested.
+#[derive(Debug)]
+pub(crate) struct Span(tracing::Span);
+
+impl Span {
+    /// One transfer call.
+    pub(crate) fn transfer(keys: &Keys) -> Self {
+        Self(tracing::debug_span!(
+            target: "redelay",
+            "redelay.transfer",
+            queue = %name(keys),
+            transferred = Empty,
+            quarantined = Empty,
+            next_due_ms = Empty,
+            error = Empty,
+        ))
+    }
+
+    /// The result of a transfer call: transferred, quarantined, and the time from now to the head in ms by the server's
+    /// clock.
+    pub(crate) fn transferred(&self, result: Result<(i64, i64, Option<f64>), &dyn Display>) {
+        match result {
+            Ok((transferred, quarantined, next)) => {
+                self.0.record("transferred", transferred).record("quarantined", quarantined);
+                if let Some(next) = next {
+                    self.0.record("next_due_ms", next);
+                }
+            }
+            Err(error) => drop(self.0.record("error", display(error))),
+        }
+    }
+
+    /// Storing entries in a delayed queue.
+    pub(crate) fn offer(keys: &Keys, entries: usize) -> Self {
+        Self(tracing::trace_span!(target: "redelay", "redelay.offer", queue = %name(keys), entries))
+    }
+
+    /// Waiting for a payload of one or more queues, named after the first.
+    pub(crate) fn take(lists: &[Keys]) -> Self {
+        Self(tracing::trace_span!(
+            target: "redelay",
+            "redelay.take",
+            queue = lists.first().map(name).as_deref().unwrap_or_default(),
+            queues = lists.len(),
+        ))
+    }
+
+    /// Runs code inside the span.
+    pub(crate) fn within<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.0.in_scope(work)
+    }
+}

@@ -1,0 +1,148 @@
+//! The numbers that a caller reads: snapshots of the counters and of the server.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// Counters and gauges of a client since it connected. [`Client::stats`](crate::Client::stats) returns them.
+///
+/// Fields that say "now" are gauges. All other numbers only grow. Serialized, a duration is a number of milliseconds
+/// and its field ends in `_ms`.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::Client;
+/// # fn example(client: &Client) {
+/// let stats = client.stats();
+/// if !stats.connected {
+///     println!("no connection; the last error: {:?}", stats.last_error);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ClientStats {
+    /// Whether the connection for commands is up now.
+    pub connected: bool,
+    /// Lost connections that were replaced, including those for announcements and for blocking pops.
+    pub reconnects: u64,
+    /// Queues for which this client transfers now.
+    pub transferring_queues: u64,
+    /// Futures and streams that wait for a payload now.
+    pub takers: u64,
+    /// Transfer calls that the server answered.
+    pub transfers: u64,
+    /// Transfer calls that failed. Each is retried.
+    pub failed_transfers: u64,
+    /// Payloads that this client moved to their targets.
+    pub transferred: u64,
+    /// Transfer calls that found nothing due: sweeps of idle queues, and wake-ups for which another client was faster.
+    pub empty_transfers: u64,
+    /// Malformed entries that this client moved to a quarantine.
+    pub quarantined: u64,
+    /// The last error of any connection of this client.
+    pub last_error: Option<LastError>,
+}
+
+/// Counters and gauges of one queue: its state on the server, and what this client has done for it.
+/// [`DelayedQueue::stats`](crate::DelayedQueue::stats) and [`BlockingQueue::stats`](crate::BlockingQueue::stats) return
+/// them.
+///
+/// The client's own counters start with its first handle for the queue and end with its last one. Serialized, a
+/// duration is a number of milliseconds and its field ends in `_ms`.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{DelayedQueue, Result};
+/// # async fn example(jobs: DelayedQueue<String>) -> Result<()> {
+/// let stats = jobs.stats().await?;
+/// println!("{} pending, {} ready, the next is due in {:?}", stats.pending, stats.ready, stats.next_due_in);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct QueueStats {
+    /// Entries with a due time, including overdue ones.
+    pub pending: u64,
+    /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals `pending`
+    /// unless a client wrote to only one of the two keys.
+    pub list_len: u64,
+    /// Payloads that takers can have now.
+    pub ready: u64,
+    /// Pending entries that are due by the server's clock and not transferred yet.
+    pub overdue: u64,
+    /// How long the earliest overdue entry has been due.
+    #[serde(rename = "overdue_for_ms", serialize_with = "optional_millis")]
+    pub overdue_for: Option<Duration>,
+    /// Time until the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing is
+    /// pending.
+    #[serde(rename = "next_due_in_ms", serialize_with = "optional_millis")]
+    pub next_due_in: Option<Duration>,
+    /// Entries in the queue's quarantine, from all clients.
+    pub quarantined: u64,
+    /// Whether this client transfers for this queue now.
+    pub transferring: bool,
+    /// Futures and streams of this client that wait for a payload of this queue now.
+    pub takers: u64,
+    /// Transfer calls of this client that the server answered.
+    pub transfers: u64,
+    /// Time since the last of them.
+    #[serde(rename = "last_transfer_ms", serialize_with = "optional_millis")]
+    pub last_transfer: Option<Duration>,
+    /// Transfer calls of this client that failed. Each is retried.
+    pub failed_transfers: u64,
+    /// Payloads that this client moved to the target.
+    pub transferred: u64,
+    /// Transfer calls of this client that found nothing due: sweeps, and wake-ups for which another client was faster.
+    pub empty_transfers: u64,
+    /// Malformed entries that this client moved to the quarantine.
+    pub quarantined_by_this_client: u64,
+    /// The last transfer that failed. If `last_transfer` is more recent, the problem is over.
+    pub last_error: Option<LastError>,
+}
+
+/// An error that the client handled in the background.
+///
+/// # Examples
+/// ```no_run
+/// # fn example(client: &redelay::Client) {
+/// if let Some(error) = client.stats().last_error {
+///     println!("{:?} ago: {}", error.ago, error.message);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LastError {
+    /// What failed and why, for people to read.
+    pub message: String,
+    /// Time since it happened.
+    #[serde(rename = "ago_ms", serialize_with = "millis")]
+    pub ago: Duration,
+}
+
+fn millis<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_secs_f64() * 1e3)
+}
+
+fn optional_millis<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    span.map(|span| span.as_secs_f64() * 1e3).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_milliseconds_in_json() {
+        let mut stats = QueueStats { pending: 2, ..QueueStats::default() };
+        stats.next_due_in = Some(Duration::from_micros(1_500));
+        stats.last_error = Some(LastError { message: "no memory".into(), ago: Duration::from_secs(2) });
+        let json = serde_json::to_value(&stats).unwrap();
+        assert_eq!(json["next_due_in_ms"], 1.5);
+        assert_eq!(json["overdue_for_ms"], serde_json::Value::Null);
+        assert_eq!(json["last_error"]["ago_ms"], 2000.0);
+        assert_eq!(serde_json::to_value(ClientStats::default()).unwrap()["transferring_queues"], 0);
+    }
+}
