@@ -85,10 +85,10 @@ fn after(mut state: State, count: usize) -> State {
                 state.quarantine.extend([score.into_bytes(), entry.clone()]);
             }
         }
-        if let Some(times) = state.list_len.get_mut(&entry) {
+        if let Some(times) = state.listed.get_mut(&entry) {
             *times -= 1;
             if *times == 0 {
-                state.list_len.remove(&entry);
+                state.listed.remove(&entry);
             }
         }
     }
