@@ -30,7 +30,7 @@ async fn main() -> redelay::Result<()> {
 
     println!(
         "{} are pending, in the order of the offers: {:?}",
-        delayed.size().await?,
+        delayed.len().await?,
         delayed.read_all().await?
     );
     for _ in 0..3 {

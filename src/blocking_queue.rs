@@ -1,10 +1,10 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
-//! Here is putting. What takes is in `take.rs`, `take_any.rs` and `take_and_move.rs`, the stream in
-//! `stream.rs`; looking at what is ready is in `reading.rs`, and what removes it unread in `removal.rs`.
+//! This file puts. `take`, `take_any` and `take_and_move` take, `stream` does so as a stream, `inspect` reads, and `remove`
+//! removes payloads unread.
 
-mod reading;
-mod removal;
+mod inspect;
+mod remove;
 mod stream;
 mod take;
 mod take_and_move;
@@ -14,48 +14,56 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+
 pub use stream::Elements;
 
+use crate::codec::Codec;
 use crate::conn::Command;
 use crate::error::Result;
 use crate::pops::Lists;
-use crate::queue::Queue;
+use crate::queue::{AsValue, Op, Queue, QueueKeys};
 use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
 use crate::wire::keys::Keys;
 
-/// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`. Made by
-/// [`Client::blocking_queue`](crate::Client::blocking_queue); cloning is cheap.
+/// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`.
+/// [`Client::blocking_queue`](crate::Client::blocking_queue) makes one. Cloning is cheap.
 ///
-/// A handle that takes also keeps the delayed queue in front of it moving, from its first take until it is
-/// dropped with all its clones. (In Redisson nothing moves until somewhere an `RDelayedQueue` is made.)
+/// From its first `take` until its last clone is dropped, a handle also transfers due entries into this queue. (In
+/// Redisson nothing moves until some process creates an `RDelayedQueue`.)
 ///
-/// After [`Client::shutdown`](crate::Client::shutdown), whatever asks the server ends with
+/// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
 ///
-/// # What a lost connection can cost
-/// While somebody waits, a blocking pop is parked on the server. When the server answers it in the very
-/// moment in which its connection dies, that one payload is gone: this is how `BLPOP` works, for every
-/// client. So per death of that connection at most one payload is lost. Whatever is popped without blocking
-/// (polls, drains, and the payloads for several takers at once) is remembered by the server until its reply
-/// has arrived, for an hour at most, and is not lost as long as this process lives. What it holds when it is
-/// killed is gone with it, as with every pop.
+/// # Delivery is at-most-once
+/// A taken payload exists only in the process that took it. If that process dies, the payload is lost. This includes
+/// payloads that were popped for a taker that has not read them yet.
+///
+/// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the server
+/// answers it at the moment in which the connection dies, that payload is lost: `BLPOP` works that way for every client.
+/// Payloads that are popped without blocking (polls, and batches for several takers) are remembered by the server until
+/// the reply has arrived, for at most an hour, and survive a lost connection as long as this process lives.
+#[doc(alias = "RBlockingQueue")]
+#[doc(alias = "RQueue")]
+#[doc(alias = "RBlockingDeque")]
 pub struct BlockingQueue<T> {
-    queue: Queue<T>,
-    /// Kept for as long as a handle takes, shared by its clones.
+    queue: Arc<Queue>,
+    codec: Arc<dyn Codec<T>>,
+    /// The lists that this handle and its clones take from.
     watches: Arc<Mutex<HashMap<Keys, Taken>>>,
 }
 
 /// A list that a handle takes from.
 struct Taken {
-    /// None if this client does not move.
+    /// `None` if this client does not transfer.
     _watch: Option<Watch>,
     counters: Arc<QueueCounters>,
 }
 
 impl<T> Clone for BlockingQueue<T> {
     fn clone(&self) -> Self {
-        Self { queue: self.queue.clone(), watches: self.watches.clone() }
+        Self { queue: self.queue.clone(), codec: self.codec.clone(), watches: self.watches.clone() }
     }
 }
 
@@ -66,15 +74,19 @@ impl<T> fmt::Debug for BlockingQueue<T> {
 }
 
 impl<T: 'static> BlockingQueue<T> {
-    pub(crate) fn new(queue: Queue<T>) -> Self {
-        Self { queue, watches: Arc::default() }
+    pub(crate) fn new(queue: Arc<Queue>, codec: Arc<dyn Codec<T>>) -> Self {
+        Self { queue, codec, watches: Arc::default() }
     }
 
-    pub(crate) fn queue(&self) -> &Queue<T> {
+    pub(crate) fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// The name the handle was made with, before any mapping.
+    pub(crate) fn codec(&self) -> &Arc<dyn Codec<T>> {
+        &self.codec
+    }
+
+    /// The name that the handle was made with, before any mapping of names.
     ///
     /// # Examples
     /// ```no_run
@@ -91,17 +103,32 @@ impl<T: 'static> BlockingQueue<T> {
         &self.queue.name
     }
 
-    /// Appends a payload: takers can have it at once.
+    /// The names of this queue's keys on the server.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # fn example(client: Client) {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// println!("redis-cli llen {}", orders.keys().target);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keys(&self) -> QueueKeys {
+        QueueKeys::new(&self.queue.keys)
+    }
+
+    /// Appends a payload. Takers can have it at once.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
     /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
-    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type, missing rights, no memory): it is not
-    /// there. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be
-    /// there, and a repetition may put it there twice.
+    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type, a missing permission, no memory): the
+    /// payload was not appended. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: the payload may
+    /// have been appended, and a retry may append it again.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, the payload may or may not be appended.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
     ///
     /// # Examples
     /// ```no_run
@@ -113,8 +140,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn put(&self, value: &T) -> Result<()> {
-        self.push("put", &[self.queue.encode("put", value)?]).await
+    #[doc(alias = "add")]
+    pub async fn put(&self, value: impl AsValue<T>) -> Result<()> {
+        let op = self.queue.op("put");
+        self.push(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
     /// The same as [`BlockingQueue::put`]: a list on the server is never full.
@@ -123,20 +152,21 @@ impl<T: 'static> BlockingQueue<T> {
     /// As [`BlockingQueue::put`].
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, the payload may or may not be appended.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // Java's answer, which is always true, is not there.
+    /// // In Java it returns true, always.
     /// orders.offer(&7).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn offer(&self, value: &T) -> Result<()> {
-        self.push("offer", &[self.queue.encode("offer", value)?]).await
+    pub async fn offer(&self, value: impl AsValue<T>) -> Result<()> {
+        let op = self.queue.op("offer");
+        self.push(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
     /// Appends several payloads, up to 500,000, with one command, next to each other. Redisson's `addAll`.
@@ -146,14 +176,14 @@ impl<T: 'static> BlockingQueue<T> {
     /// encoded and counted before anything is sent.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, either all are appended or none.
+    /// Not cancel safe: if the future is dropped, either all are appended or none.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.offer_all(&[7, 8, 9]).await?; // Nobody else's payload gets between them.
+    /// orders.offer_all(&[7, 8, 9]).await?; // No other payload gets between them.
     /// # Ok(())
     /// # }
     /// ```
@@ -162,22 +192,22 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        self.push("offer_all", &self.queue.encode_all("offer_all", values)?).await
+        let op = self.queue.op("offer_all");
+        self.push(op, op.encode_all(&*self.codec, values)?).await
     }
 
-    async fn push(&self, verb: &str, payloads: &[bytes::Bytes]) -> Result<()> {
+    async fn push(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<()> {
         if payloads.is_empty() {
             return Ok(());
         }
-        let command = Command::new("RPUSH").arg(self.target()).args(payloads.iter().cloned());
-        self.queue.call(verb, command).await.map(drop)
+        op.call(Command::new("RPUSH").arg(self.target()).args(payloads)).await.map(drop)
     }
 
-    fn target(&self) -> bytes::Bytes {
+    fn target(&self) -> Bytes {
         self.queue.keys.target().clone()
     }
 
-    /// Whoever takes from a queue also sees to it that it moves.
+    /// A handle that takes from a queue also transfers for it.
     fn keep_moving(&self, keys: Vec<Keys>) -> Lists {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = &self.queue.engine;

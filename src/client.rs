@@ -4,15 +4,16 @@ mod builder;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::blocking_queue::BlockingQueue;
 use crate::codec::Codec;
+use crate::conn::Conn;
 use crate::delayed_queue::DelayedQueue;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
-use crate::wire::entry::EntryFormat;
 pub use builder::Builder;
 
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
@@ -26,7 +27,11 @@ pub use builder::Builder;
 /// it, starts the same and does not wait: payloads that were popped but not read are then given back only as long as
 /// the Tokio runtime runs.
 #[derive(Clone)]
-pub struct Client(Arc<Engine>);
+pub struct Client {
+    engine: Arc<Engine>,
+    /// Its command timeout may differ from the engine's.
+    conn: Conn,
+}
 
 impl Client {
     /// Connects with the default options.
@@ -65,6 +70,27 @@ impl Client {
         Builder::default()
     }
 
+    /// The same client with another command timeout, for a part of the program that must answer sooner or may wait
+    /// longer. Queues made from it inherit the timeout. Connections, background tasks and stats are shared.
+    ///
+    /// The timeout bounds commands. It does not bound a `take`, which waits as long as it takes.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let quick = client.with_timeout(Duration::from_millis(200));
+    /// let orders = quick.blocking_queue("orders", codec::Long);
+    /// println!("{} ready", orders.len().await?); // Fails after 200 ms without a reply.
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
+    }
+
     /// The list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
     ///
     /// Any name works on a single server, as it does in Redisson.
@@ -80,7 +106,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn blocking_queue<T: 'static>(&self, name: &str, codec: impl Codec<T>) -> BlockingQueue<T> {
-        BlockingQueue::new(Queue::new(self.0.clone(), name, Arc::new(codec)))
+        BlockingQueue::new(Queue::blocking(self.engine.clone(), self.conn.clone(), name), Arc::new(codec))
     }
 
     /// The delayed queue in front of a blocking queue: Redisson's `getDelayedQueue(destinationQueue)`.
@@ -101,7 +127,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
-        DelayedQueue::new(target.queue().clone(), EntryFormat::Current)
+        DelayedQueue::new(target.queue(), target.codec().clone())
     }
 
     /// What this client has done so far, and how it is now. Cheap: nothing is asked of the server.
@@ -116,7 +142,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn stats(&self) -> ClientStats {
-        self.0.conn.counters().stats(self.0.conn.is_connected())
+        self.conn.counters().stats(self.conn.is_connected())
     }
 
     /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are
@@ -143,12 +169,12 @@ impl Client {
     /// # }
     /// ```
     pub async fn shutdown(&self) {
-        self.0.stop().await;
+        self.engine.stop().await;
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", &self.0.conn.server()).finish_non_exhaustive()
+        f.debug_struct("Client").field("server", &self.conn.server()).finish_non_exhaustive()
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Conn {
     commands: Arc<Link>,
     shared: Shared,
     runtime: Handle,
+    /// For calls through this handle, if it is not the client's.
+    timeout: Option<Duration>,
 }
 
 impl Conn {
@@ -81,7 +83,8 @@ impl Conn {
         let options = Arc::new(options);
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         let commands = Link::open(&options, Role::Commands, &shared).await?;
-        let conn = Self { options, commands: Arc::new(commands), shared, runtime: Handle::current() };
+        let conn =
+            Self { options, commands: Arc::new(commands), shared, runtime: Handle::current(), timeout: None };
         conn.check_version().await?;
         Ok(conn)
     }
@@ -101,15 +104,27 @@ impl Conn {
     /// Dropping the future does not withdraw a command that is on its way: its effect happens, its reply is lost. So
     /// whatever takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        self.commands.call(command).await
+        let Some(span) = self.timeout else { return self.commands.call(command).await };
+        let deadline = Instant::now() + span;
+        timeout_at(deadline, self.commands.connected())
+            .await
+            .map_err(|_| self.commands.no_connection())??;
+        // Only this call ends. Whether the connection is dead, the client's own timeout decides.
+        let no_reply = |_| OpError::Unknown("no reply within the timeout of this call".into());
+        timeout_at(deadline, self.commands.call(command)).await.map_err(no_reply)?
+    }
+
+    /// The same connections, with another command timeout for the calls of this handle.
+    pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self.clone() }
     }
 
     /// Runs a command that may be run twice without harm: again when the reply was lost, within the command timeout.
-    pub(crate) async fn call_repeatable(&self, command: Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.options.command_timeout;
+    pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
+        let deadline = Instant::now() + self.command_timeout();
         let mut retries = Retries::until(deadline);
         loop {
-            let error = match timeout_at(deadline, self.commands.call(command.clone())).await {
+            let error = match timeout_at(deadline, self.call(command.clone())).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
                 Ok(result) => return result,
                 // Whatever became of earlier tries: it does no harm to say that there is no connection.
@@ -139,7 +154,7 @@ impl Conn {
 
     /// What the server's clock shows, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.call_repeatable(Command::new("TIME")).await?.into_parts()?;
+        let [seconds, micros] = self.call_idempotent(Command::new("TIME")).await?.into_parts()?;
         let number = |reply: Reply| -> Result<i64, OpError> {
             let text = reply.into_bytes()?;
             let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
@@ -161,7 +176,7 @@ impl Conn {
 
     /// How long a command may take.
     pub(crate) fn command_timeout(&self) -> Duration {
-        self.options.command_timeout
+        self.timeout.unwrap_or(self.options.command_timeout)
     }
 
     /// Closes the command connection. The other links close with their owners, which end first.
@@ -170,7 +185,7 @@ impl Conn {
     }
 
     async fn check_version(&self) -> Result<(), ConnectError> {
-        let info = match self.call_repeatable(Command::new("INFO").arg("server")).await {
+        let info = match self.call_idempotent(Command::new("INFO").arg("server")).await {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
             // A user whose rights leave out INFO may still use the queues; there is nothing to check then.
             Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),

@@ -1,6 +1,6 @@
 //! Taking entries out of delayed queues before they are due.
 //!
-//! What if the caller's future is dropped? The script's reply would be lost with it, so each poll is an errand: a task
+//! What if the caller's future is dropped? The script's reply would be lost with it, so each poll is an task: a task
 //! of its own, whose result lies on a [`Outbox`] and is put back unless it is read. What if the reply is lost? The same
 //! poll is sent again, and gets what the first try took.
 
@@ -33,40 +33,40 @@ struct Entry {
 
 /// The polls of a client.
 #[derive(Clone, Debug)]
-pub(crate) struct Polls {
+pub(crate) struct EarlyPolls {
     conn: Conn,
     outbox: Outbox<Polled>,
-    errands: TaskTracker,
+    tasks: TaskTracker,
 }
 
-impl Polls {
+impl EarlyPolls {
     pub(crate) fn start(conn: Conn) -> Self {
-        let errands = TaskTracker::new();
+        let tasks = TaskTracker::new();
         let outbox = Outbox::new({
-            let (conn, errands) = (conn.clone(), errands.clone());
+            let (conn, tasks) = (conn.clone(), tasks.clone());
             move |polled: Polled| {
-                errands.spawn_on(polled.put_back(conn.clone()), conn.runtime());
+                tasks.spawn_on(polled.put_back(conn.clone()), conn.runtime());
             }
         });
-        Self { conn, outbox, errands }
+        Self { conn, outbox, tasks }
     }
 
     /// Polls up to `n` entries.
     pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
         let (conn, outbox, keys) = (self.conn.clone(), self.outbox.clone(), keys.clone());
-        let errand = async move { Ok(outbox.hold(Polled::poll(&conn, keys, n).await?)) };
-        let errand = self.errands.spawn_on(errand, self.conn.runtime());
-        // From a server that has fallen silent the answer may not come; the errand goes on, and puts back what it gets.
+        let task = async move { Ok(outbox.hold(Polled::poll(&conn, keys, n).await?)) };
+        let task = self.tasks.spawn_on(task, self.conn.runtime());
+        // From a server that has fallen silent the answer may not come; the task goes on, and puts back what it gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
-        let answer = timeout(self.conn.command_timeout() * 2, errand).await.map_err(|_| silent())?;
+        let answer = timeout(self.conn.command_timeout() * 2, task).await.map_err(|_| silent())?;
         answer.unwrap_or(Err(OpError::Closed))
     }
 
     /// Puts back what has not been read, and waits for that, no longer than the command timeout.
     pub(crate) async fn finish(&self) {
         self.outbox.close();
-        self.errands.close();
-        let _ = timeout(self.conn.command_timeout(), self.errands.wait()).await;
+        self.tasks.close();
+        let _ = timeout(self.conn.command_timeout(), self.tasks.wait()).await;
     }
 }
 
@@ -109,7 +109,7 @@ impl Polled {
                 .on(&[self.keys.timeout_set(), self.keys.ordered_list(), self.keys.channel(), &marker])
                 .number(scripts::REMEMBERED_MS)
                 .args(args)
-                .again_is_harmless();
+                .idempotent();
             for attempt in 0.. {
                 match call.clone().run(&conn).await {
                     Ok(_) => break,

@@ -7,7 +7,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::conn::{Conn, OpError};
-use crate::early_polls::Polls;
+use crate::early_polls::EarlyPolls;
 use crate::pops::Pops;
 use crate::transfer::{self, Transfer, Watch};
 use crate::wire::keys::Keys;
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
 pub(crate) struct Engine {
     pub(crate) conn: Conn,
     pub(crate) pops: Pops,
-    pub(crate) polls: Polls,
+    pub(crate) early_polls: EarlyPolls,
     transfer: Option<Transfer>,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
@@ -48,15 +48,15 @@ impl Engine {
             }
             None => (None, None),
         };
-        let polls = Polls::start(conn.clone());
+        let early_polls = EarlyPolls::start(conn.clone());
         let stopped = TaskTracker::new();
         stopped.spawn({
-            let (conn, stop, polls) = (conn.clone(), stop.clone(), polls.clone());
+            let (conn, stop, early_polls) = (conn.clone(), stop.clone(), early_polls.clone());
             async move {
                 stop.cancelled().await;
                 let transferring = async { transferring?.await.ok() };
                 // What finds a place for payloads needs the command connection, so that one closes last.
-                let _ = tokio::join!(transferring, popping, polls.finish());
+                let _ = tokio::join!(transferring, popping, early_polls.finish());
                 conn.close().await;
             }
         });
@@ -64,7 +64,7 @@ impl Engine {
         Arc::new(Self {
             conn,
             pops,
-            polls,
+            early_polls,
             transfer,
             map_name: settings.map_name,
             max_payload: settings.max_payload,

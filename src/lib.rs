@@ -91,7 +91,8 @@ mod error;
 
 pub use blocking_queue::{BlockingQueue, Elements};
 pub use client::{Builder, Client};
-pub use delayed_queue::{DelayedQueue, Quarantined, Ticket};
+pub use delayed_queue::{DelayedQueue, Offer, ParseTicketError, Quarantine, Quarantined, Ticket};
 pub use error::{Error, ErrorKind, Result};
+pub use queue::{AsValue, QueueKeys};
 pub use telemetry::{ClientStats, LastError, QueueStats};
 pub use wire::entry::EntryFormat;

@@ -51,14 +51,14 @@ pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
 pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
 pub(crate) static TAKE: Script = script!("3b526044698c74bd9aa895df0f5074de4fb72a09", 3, "counted", "take");
 pub(crate) static STATS: Script = script!("915703d570a420f1460a9f4f2e4fb8bde6453e82", 4, "stats");
-pub(crate) static PUT_BACK: Script =
-    script!("1e165179f686490629dfa50eb43a8d15339b87c9", 4, "pairs", "put_back");
-pub(crate) static DROP_QUARANTINED: Script =
-    script!("509ea0aab523f8119921af1d97381ebbd3dbc87a", 1, "pairs", "drop_quarantined");
+pub(crate) static REQUEUE_QUARANTINED: Script =
+    script!("1e165179f686490629dfa50eb43a8d15339b87c9", 4, "pairs", "requeue_quarantined");
+pub(crate) static REMOVE_QUARANTINED: Script =
+    script!("509ea0aab523f8119921af1d97381ebbd3dbc87a", 1, "pairs", "remove_quarantined");
 pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
 
 impl Script {
-    /// Runs the script at most once, unless [`Call::again_is_harmless`] was said.
+    /// Runs the script at most once, unless [`Call::idempotent`] was said.
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys, "number of keys");
         Call {
@@ -99,7 +99,7 @@ impl Call {
 
     /// Says that running it twice is as good as once, so that a lost reply is followed by another try.
     #[must_use]
-    pub(crate) fn again_is_harmless(mut self) -> Self {
+    pub(crate) fn idempotent(mut self) -> Self {
         self.repeatable = true;
         self
     }
@@ -135,7 +135,7 @@ impl Call {
             .number(self.keys.len())
             .args(self.keys.iter().cloned())
             .args(self.args.iter().cloned());
-        if self.repeatable { conn.call_repeatable(command).await } else { conn.call(command).await }
+        if self.repeatable { conn.call_idempotent(command).await } else { conn.call(command).await }
     }
 }
 
@@ -163,8 +163,8 @@ mod tests {
             ("take", &TAKE),
             ("give_back", &GIVE_BACK),
             ("stats", &STATS),
-            ("put_back", &PUT_BACK),
-            ("drop_quarantined", &DROP_QUARANTINED),
+            ("requeue_quarantined", &REQUEUE_QUARANTINED),
+            ("remove_quarantined", &REMOVE_QUARANTINED),
         ];
         let mut wrong = Vec::new();
         for (name, script) in scripts {

@@ -267,5 +267,5 @@ async fn more_payloads_than_a_call_takes_are_refused_before_anything_is_sent() {
     is_invalid(delayed.remove_all(&values).await, why);
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
     delayed.offer_all(values[1..].iter().map(|value| (value, ms(3_600_000)))).await.unwrap();
-    assert_eq!(delayed.size().await.unwrap(), 500_000);
+    assert_eq!(delayed.len().await.unwrap(), 500_000);
 }

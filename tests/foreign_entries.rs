@@ -133,7 +133,7 @@ async fn entries_of_the_old_format_are_delivered_listed_removed_and_polled() {
         }
     };
     fill(&due_in(&server, 3_600_000));
-    assert_eq!(delayed.size().await.unwrap(), 5);
+    assert_eq!(delayed.len().await.unwrap(), 5);
     assert_eq!(delayed.peek().await.unwrap().as_deref(), Some("a"));
     assert_eq!(delayed.read_all().await.unwrap()[..4], ["a", "b", "", "d"]);
     assert!(delayed.contains(&text("d")).await.unwrap());
@@ -169,7 +169,7 @@ async fn the_old_format_is_written_when_asked_for() {
     assert_ne!(entries[0], entries[1]);
     assert!(delayed.reschedule(&first, ms(1)).await.unwrap());
     takes(&ready, &["hello"]).await;
-    assert_eq!(delayed.size().await.unwrap(), 2);
+    assert_eq!(delayed.len().await.unwrap(), 2);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn an_entry_that_is_only_in_the_timeout_set_is_delivered() {
     let server = Server::start();
     let (_client, ready, delayed) = queues(&server).await;
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), b"1", &entry(b"id", "a")]);
-    assert_eq!(delayed.size().await.unwrap(), 0);
+    assert_eq!(delayed.len().await.unwrap(), 0);
     delayed.offer(&text("b"), ms(1)).await.unwrap();
     takes(&ready, &["a", "b"]).await;
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
@@ -190,7 +190,7 @@ async fn an_entry_that_is_only_in_the_ordered_list_is_counted_listed_and_removed
     let phantom = entry(b"id", "phantom");
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), &phantom]);
     goes_on(&server, &ready, &delayed).await;
-    assert_eq!(delayed.size().await.unwrap(), 1);
+    assert_eq!(delayed.len().await.unwrap(), 1);
     assert_eq!(delayed.read_all().await.unwrap(), ["phantom"]);
     assert_eq!(delayed.peek().await.unwrap().as_deref(), Some("phantom"));
     assert!(delayed.contains(&text("phantom")).await.unwrap());
@@ -276,7 +276,7 @@ async fn the_same_entry_stored_twice_is_delivered_once() {
     let (_client, ready, delayed) = queues(&server).await;
     takes(&ready, &["a"]).await;
     goes_on(&server, &ready, &delayed).await;
-    assert!(delayed.size().await.unwrap() <= 1);
+    assert!(delayed.len().await.unwrap() <= 1);
 }
 
 #[tokio::test]

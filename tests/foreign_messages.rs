@@ -133,7 +133,7 @@ async fn a_message_with_a_later_time_postpones_nothing() {
         }
         assert_eq!(soon(ready.take()).await.unwrap(), n);
     }
-    assert_eq!(delayed.size().await.unwrap(), 0);
+    assert_eq!(delayed.len().await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -165,6 +165,6 @@ async fn an_entry_that_another_producer_announces_is_delivered() {
         publish(&server, due);
         assert_eq!(soon(ready.take()).await.unwrap(), n);
     }
-    assert_eq!(delayed.size().await.unwrap(), 0);
+    assert_eq!(delayed.len().await.unwrap(), 0);
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
 }

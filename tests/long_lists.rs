@@ -41,7 +41,7 @@ async fn fill(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>
 
 async fn until_moved(delayed: &DelayedQueue<i64>) {
     until_async("all is moved", || async { delayed.stats().await.unwrap().pending == 0 }).await;
-    assert_eq!(delayed.size().await.unwrap(), 0, "nothing is left in the list");
+    assert_eq!(delayed.len().await.unwrap(), 0, "nothing is left in the list");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -184,7 +184,7 @@ async fn reading_leaves_them_out() {
     store(&server, "2", &good("a"));
     store(&server, "3", b"junk 2");
     store(&server, "4", &good("b"));
-    assert_eq!(delayed.size().await.unwrap(), 4, "as Redisson counts");
+    assert_eq!(delayed.len().await.unwrap(), 4, "as Redisson counts");
     assert_eq!(delayed.read_all().await.unwrap(), ["a", "b"]);
     assert!(delayed.contains_all([&text("a"), &text("b")]).await.unwrap());
     assert!(delayed.remove(&text("b")).await.unwrap());

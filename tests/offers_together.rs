@@ -84,7 +84,7 @@ async fn those_of_many_tasks_go_together() {
     });
     let calls = calls.await;
     assert!(calls < (TASKS * EACH / 4) as u64, "{calls} calls for {} offers", TASKS * EACH);
-    assert_eq!(delayed.size().await.unwrap(), TASKS * EACH);
+    assert_eq!(delayed.len().await.unwrap(), TASKS * EACH);
 }
 
 #[tokio::test]

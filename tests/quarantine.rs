@@ -69,10 +69,10 @@ async fn is_listed_and_counted() {
     store(&server, "-inf", b"\xff\0\r\n");
     server.cmd(["RPUSH", ORDERED_LIST, "only in the list"]);
     let (_client, _ready, delayed) = queues(server.url(), true).await;
-    until_async("set aside", || async { delayed.quarantine_size().await.unwrap() == 4 }).await;
+    until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 4 }).await;
     assert!(delayed.poll().await.unwrap().is_none(), "sets the fifth aside");
 
-    let quarantined = delayed.read_quarantine(usize::MAX).await.unwrap();
+    let quarantined = delayed.quarantine().read(usize::MAX).await.unwrap();
     assert_eq!(entries(&quarantined), [&b"\xff\0\r\n"[..], b"message", b"junk 1", b"", b"only in the list"]);
     let dues: Vec<_> = quarantined.iter().map(Quarantined::due).collect();
     assert_eq!(
@@ -85,9 +85,9 @@ async fn is_listed_and_counted() {
             None
         ]
     );
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 5);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 5);
     for max in 0..7 {
-        assert_eq!(delayed.read_quarantine(max).await.unwrap(), quarantined[..max.min(5)]);
+        assert_eq!(delayed.quarantine().read(max).await.unwrap(), quarantined[..max.min(5)]);
     }
     assert!(!format!("{:?}", quarantined[2]).contains("junk"), "bytes have no place in a log");
 }
@@ -96,8 +96,8 @@ async fn is_listed_and_counted() {
 async fn an_empty_quarantine_is_empty() {
     let server = Server::start();
     let (_client, _ready, delayed) = queues(server.url(), false).await;
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 0);
-    assert_eq!(delayed.read_quarantine(10).await.unwrap(), []);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
+    assert_eq!(delayed.quarantine().read(10).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -110,19 +110,19 @@ async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
     set_aside(&server, "1", &good("overdue"));
     let soon_due = format!("{}.25", now_ms() + 300);
     set_aside(&server, &soon_due, &good("soon due"));
-    let quarantined = delayed.read_quarantine(2).await.unwrap();
-    assert!(delayed.put_back(&quarantined[0]).await.unwrap());
+    let quarantined = delayed.quarantine().read(2).await.unwrap();
+    assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "overdue", "it was announced");
-    assert!(delayed.put_back(&quarantined[1]).await.unwrap());
+    assert!(delayed.quarantine().requeue(&quarantined[1]).await.unwrap());
     assert_eq!(delayed.read_all().await.unwrap(), ["later", "soon due"], "it comes last");
     assert_eq!(soon(ready.take()).await.unwrap(), "soon due", "it was announced");
     let due = quarantined[1].due().unwrap();
     assert!(SystemTime::now() >= due, "not early");
     for quarantined in &quarantined {
-        assert!(!delayed.put_back(quarantined).await.unwrap(), "it is not there any more");
-        assert!(!delayed.drop_quarantined(quarantined).await.unwrap());
+        assert!(!delayed.quarantine().requeue(quarantined).await.unwrap(), "it is not there any more");
+        assert!(!delayed.quarantine().remove(quarantined).await.unwrap());
     }
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 0);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
     assert_eq!(delayed.read_all().await.unwrap(), ["later"]);
 }
 
@@ -141,14 +141,14 @@ async fn is_put_back_as_it_was() {
         server.cmd(["ZREM", TIMEOUT_SET, &entry]);
         server.cmd(["LREM", ORDERED_LIST, "1", &entry]);
         set_aside(&server, std::str::from_utf8(&written).unwrap(), entry.as_bytes());
-        let quarantined = delayed.read_quarantine(1).await.unwrap();
-        assert!(delayed.put_back(&quarantined[0]).await.unwrap(), "{score}");
+        let quarantined = delayed.quarantine().read(1).await.unwrap();
+        assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap(), "{score}");
     }
     assert_eq!((server.zset(TIMEOUT_SET), server.list(ORDERED_LIST)), before);
     // And those that were in the list only.
     set_aside(&server, "", b"only in the list");
-    let quarantined = delayed.read_quarantine(1).await.unwrap();
-    assert!(delayed.put_back(&quarantined[0]).await.unwrap());
+    let quarantined = delayed.quarantine().read(1).await.unwrap();
+    assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(server.zset(TIMEOUT_SET), before.0);
     assert_eq!(server.list(ORDERED_LIST).last().unwrap(), b"only in the list");
 }
@@ -160,13 +160,13 @@ async fn what_still_cannot_be_read_is_set_aside_again() {
     store(&server, "1", b"junk");
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
     for round in 1..=3 {
-        until_async("set aside", || async { delayed.quarantine_size().await.unwrap() == 1 }).await;
+        until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 1 }).await;
         until_async("counted", || async {
             delayed.stats().await.unwrap().quarantined_by_this_client == round
         })
         .await;
-        let quarantined = delayed.read_quarantine(1).await.unwrap();
-        assert!(delayed.put_back(&quarantined[0]).await.unwrap());
+        let quarantined = delayed.quarantine().read(1).await.unwrap();
+        assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     }
     delayed.offer(&"good".to_owned(), ms(1)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), "good");
@@ -178,11 +178,11 @@ async fn an_entry_that_is_pending_is_not_stored_twice() {
     let (_client, _ready, delayed) = queues(server.url(), false).await;
     store(&server, "7", b"junk");
     set_aside(&server, "9", b"junk");
-    let quarantined = delayed.read_quarantine(1).await.unwrap();
-    assert!(delayed.put_back(&quarantined[0]).await.unwrap());
+    let quarantined = delayed.quarantine().read(1).await.unwrap();
+    assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(server.zset(TIMEOUT_SET), [(b"junk".to_vec(), 7.0)]);
     assert_eq!(server.list(ORDERED_LIST), [b"junk"]);
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 0);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
 }
 
 /// Entries that look like scores, like each other, and like what the script writes for a moment.
@@ -209,23 +209,23 @@ async fn just_the_one_that_is_meant_goes() {
     for put_back in [false, true] {
         for at in 0..pairs.len() {
             fill();
-            let all = delayed.read_quarantine(usize::MAX).await.unwrap();
+            let all = delayed.quarantine().read(usize::MAX).await.unwrap();
             let done = match put_back {
-                false => delayed.drop_quarantined(&all[at]).await.unwrap(),
-                true => delayed.put_back(&all[at]).await.unwrap(),
+                false => delayed.quarantine().remove(&all[at]).await.unwrap(),
+                true => delayed.quarantine().requeue(&all[at]).await.unwrap(),
             };
             assert!(done);
             // Of two equal ones the first.
             let first = all.iter().position(|other| *other == all[at]).unwrap();
             let left = [&all[..first], &all[first + 1..]].concat();
-            assert_eq!(delayed.read_quarantine(usize::MAX).await.unwrap(), left, "{:?}", pairs[at]);
+            assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap(), left, "{:?}", pairs[at]);
             let pending = server.list(ORDERED_LIST);
             assert_eq!(pending, if put_back { vec![pairs[at].1.to_vec()] } else { vec![] });
         }
     }
     fill();
-    for quarantined in delayed.read_quarantine(usize::MAX).await.unwrap() {
-        assert!(delayed.drop_quarantined(&quarantined).await.unwrap());
+    for quarantined in delayed.quarantine().read(usize::MAX).await.unwrap() {
+        assert!(delayed.quarantine().remove(&quarantined).await.unwrap());
     }
     assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
 }
@@ -238,13 +238,13 @@ async fn thousands_are_read_and_dropped() {
         store(&server, "1", format!("junk {n}").as_bytes());
     }
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
-    until_async("set aside", || async { delayed.quarantine_size().await.unwrap() == 3_000 }).await;
-    let all = delayed.read_quarantine(usize::MAX).await.unwrap();
+    until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 3_000 }).await;
+    let all = delayed.quarantine().read(usize::MAX).await.unwrap();
     assert_eq!(all.len(), 3_000);
     for quarantined in all.iter().rev().take(50).chain(&all[..50]) {
-        assert!(delayed.drop_quarantined(quarantined).await.unwrap());
+        assert!(delayed.quarantine().remove(quarantined).await.unwrap());
     }
-    assert_eq!(delayed.read_quarantine(usize::MAX).await.unwrap(), all[50..2_950]);
+    assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap(), all[50..2_950]);
 }
 
 #[tokio::test]
@@ -252,20 +252,20 @@ async fn all_of_it_or_nothing() {
     let server = Server::start();
     let (_client, _ready, delayed) = queues(server.url(), false).await;
     set_aside(&server, "1", b"junk");
-    let quarantined = delayed.read_quarantine(1).await.unwrap().remove(0);
+    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
     for wrong in [TIMEOUT_SET, ORDERED_LIST, QUARANTINE] {
         server.cmd(["FLUSHALL"]);
         set_aside(&server, "1", b"junk");
         server.cmd(["SET", wrong, "of another type"]);
         let before = everything(&server);
-        let error = delayed.put_back(&quarantined).await.unwrap_err();
+        let error = delayed.quarantine().requeue(&quarantined).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{wrong}: {error}");
         assert_eq!(everything(&server), before, "{wrong}");
     }
     for error in [
-        delayed.drop_quarantined(&quarantined).await.unwrap_err(),
-        delayed.read_quarantine(1).await.unwrap_err(),
-        delayed.quarantine_size().await.unwrap_err(),
+        delayed.quarantine().remove(&quarantined).await.unwrap_err(),
+        delayed.quarantine().read(1).await.unwrap_err(),
+        delayed.quarantine().len().await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     }
@@ -273,12 +273,12 @@ async fn all_of_it_or_nothing() {
     server.cmd(["FLUSHALL"]);
     set_aside(&server, "soon", b"junk");
     let before = everything(&server);
-    let quarantined = delayed.read_quarantine(1).await.unwrap().remove(0);
+    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
     assert_eq!(quarantined.due(), None);
-    let error = delayed.put_back(&quarantined).await.unwrap_err();
+    let error = delayed.quarantine().requeue(&quarantined).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     assert_eq!(everything(&server), before);
-    assert!(delayed.drop_quarantined(&quarantined).await.unwrap());
+    assert!(delayed.quarantine().remove(&quarantined).await.unwrap());
 }
 
 #[tokio::test]
@@ -286,16 +286,16 @@ async fn an_entry_of_another_queue_is_refused() {
     let server = Server::start();
     let (client, _ready, delayed) = queues(server.url(), false).await;
     set_aside(&server, "1", b"junk");
-    let quarantined = delayed.read_quarantine(1).await.unwrap().remove(0);
+    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
     let other = client.delayed_queue(&client.blocking_queue("other", codec::String));
     for error in [
-        other.put_back(&quarantined).await.unwrap_err(),
-        other.drop_quarantined(&quarantined).await.unwrap_err(),
+        other.quarantine().requeue(&quarantined).await.unwrap_err(),
+        other.quarantine().remove(&quarantined).await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains("of another queue: `q`"), "{error}");
     }
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 1);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn what_removes_the_pending_leaves_it_alone() {
     assert!(!delayed.delete().await.unwrap());
     assert!(!delayed.retain_all([]).await.unwrap());
     assert!(!ready.delete().await.unwrap());
-    assert_eq!(delayed.quarantine_size().await.unwrap(), 1);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 1);
     assert_eq!(server.keys(), [QUARANTINE.as_bytes()]);
 }
 
@@ -322,12 +322,12 @@ async fn of_many_who_put_back_or_drop_the_same_one_succeeds() {
     for n in 0..20 {
         set_aside(&server, "5e14", format!("junk {n}").as_bytes());
     }
-    let all = clients[0].2.read_quarantine(usize::MAX).await.unwrap();
+    let all = clients[0].2.quarantine().read(usize::MAX).await.unwrap();
     for quarantined in &all {
         let done = join_all(clients.iter().enumerate().map(|(n, (_, _, delayed))| async move {
             match n % 2 {
-                0 => delayed.put_back(quarantined).await.unwrap(),
-                _ => delayed.drop_quarantined(quarantined).await.unwrap(),
+                0 => delayed.quarantine().requeue(quarantined).await.unwrap(),
+                _ => delayed.quarantine().remove(quarantined).await.unwrap(),
             }
         }));
         assert_eq!(done.await.into_iter().filter(|done| *done).count(), 1);
@@ -347,15 +347,15 @@ async fn a_lost_reply_costs_nothing_and_doubles_nothing() {
         let (_client, _ready, delayed) = queues(proxy.url(), false).await;
         // The server knows the scripts then.
         set_aside(&server, "6e14", b"other");
-        let known = delayed.read_quarantine(2).await.unwrap();
-        assert!(delayed.put_back(&known[1]).await.unwrap());
+        let known = delayed.quarantine().read(2).await.unwrap();
+        assert!(delayed.quarantine().requeue(&known[1]).await.unwrap());
         server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
         set_aside(&server, "6e14", b"other");
-        assert!(delayed.drop_quarantined(&known[1]).await.unwrap());
+        assert!(delayed.quarantine().remove(&known[1]).await.unwrap());
 
         let call = async || match put_back {
-            true => delayed.put_back(&known[0]).await,
-            false => delayed.drop_quarantined(&known[0]).await,
+            true => delayed.quarantine().requeue(&known[0]).await,
+            false => delayed.quarantine().remove(&known[0]).await,
         };
         proxy.hold_replies(true);
         let losing = async {

@@ -29,7 +29,7 @@ async fn an_offer_is_taken_when_it_is_due() {
     let begun = Instant::now();
     let delay = Duration::from_millis(150);
     delayed.offer(&text("a"), delay).await.unwrap();
-    assert_eq!(delayed.size().await.unwrap(), 1);
+    assert_eq!(delayed.len().await.unwrap(), 1);
     assert_eq!(ready.take().await.unwrap(), "a");
     assert!(begun.elapsed() >= delay, "early by {:?}", delay - begun.elapsed());
     assert!(delayed.is_empty().await.unwrap());
@@ -97,7 +97,7 @@ async fn looking_into_the_delayed_queue() {
     assert!(delayed.contains_all([&text("a"), &text("b"), &text("b")]).await.unwrap());
     assert!(!delayed.contains_all([&text("a"), &text("x")]).await.unwrap());
     assert!(delayed.contains_all([]).await.unwrap());
-    assert_eq!(delayed.size().await.unwrap(), 4);
+    assert_eq!(delayed.len().await.unwrap(), 4);
 }
 
 #[tokio::test]
@@ -358,7 +358,7 @@ async fn destroy_stops_the_moving_and_nothing_else() {
     delayed.destroy().await;
     until_async("unsubscribed", || async { server.subscribers(channel) == 0 }).await;
     delayed.offer(&text("a"), Duration::ZERO).await.unwrap();
-    assert_eq!(delayed.size().await.unwrap(), 1);
+    assert_eq!(delayed.len().await.unwrap(), 1);
     let (_other, ready, _delayed) = queues(&server).await;
     assert_eq!(ready.take().await.unwrap(), "a");
 }

@@ -196,7 +196,7 @@ async fn phantoms_are_seen() {
     server.cmd(["ZADD", TIMEOUT_SET, "5e14", "c"]);
     let stats = delayed.stats().await.unwrap();
     assert_eq!((stats.pending, stats.list_len), (1, 2));
-    assert_eq!(delayed.size().await.unwrap(), 2);
+    assert_eq!(delayed.len().await.unwrap(), 2);
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ async fn what_only_looks_leaves_it_where_it_is() {
     assert!(ready.contains(&2).await.unwrap());
     carries(delayed.peek().await, "wrong1");
     carries(delayed.read_all().await, "wrong1");
-    assert_eq!(delayed.size().await.unwrap(), 3);
+    assert_eq!(delayed.len().await.unwrap(), 3);
     assert!(delayed.contains(&2).await.unwrap());
     assert!(delayed.remove(&2).await.unwrap());
 }

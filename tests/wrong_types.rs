@@ -130,7 +130,7 @@ const OF_THE_ORDERED_LIST: &[Call] = &calls![
     q.delayed.offer_at(&1, SystemTime::now()),
     q.delayed.offer_all([(&1, HOUR), (&2, HOUR)]),
     q.delayed.cancel(&q.ticket),
-    q.delayed.size(),
+    q.delayed.len(),
     q.delayed.is_empty(),
     q.delayed.read_all(),
     q.delayed.peek(),

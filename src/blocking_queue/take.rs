@@ -64,12 +64,12 @@ impl<T: 'static> BlockingQueue<T> {
         self.take_from("take_last", End::Tail).await
     }
 
-    async fn take_from(&self, verb: &str, end: End) -> Result<T> {
+    async fn take_from(&self, verb: &'static str, end: End) -> Result<T> {
         let lists = self.own_list(verb)?;
         let answer = self.queue.engine.pops.wait(Wanted::one(end, lists)).await;
         match self.payload(verb, answer)? {
             Some(value) => Ok(value),
-            None => Err(self.queue.failed(verb)(OpError::Closed)),
+            None => Err(self.queue.op(verb).failed(OpError::Closed)),
         }
     }
 
@@ -123,7 +123,7 @@ impl<T: 'static> BlockingQueue<T> {
         self.poll_end("poll_last", End::Tail).await
     }
 
-    async fn poll_end(&self, verb: &str, end: End) -> Result<Option<T>> {
+    async fn poll_end(&self, verb: &'static str, end: End) -> Result<Option<T>> {
         let lists = self.own_list(verb)?;
         let answer = self.queue.engine.pops.poll(Wanted::one(end, lists)).await;
         self.payload(verb, answer)
@@ -218,7 +218,13 @@ impl<T: 'static> BlockingQueue<T> {
         }
         self.own_list("drain")?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped = self.queue.engine.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
+        let popped = self
+            .queue
+            .engine
+            .pops
+            .poll(wanted)
+            .await
+            .map_err(|error| self.queue.op("drain").failed(error))?;
         self.decode_each("drain", popped)
     }
 
@@ -251,35 +257,35 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// The list of this queue alone, which is kept moving from now on.
-    pub(super) fn own_list(&self, verb: &str) -> Result<Lists> {
-        self.queue.open(verb)?;
+    pub(super) fn own_list(&self, verb: &'static str) -> Result<Lists> {
+        self.queue.op(verb).ensure_open()?;
         Ok(self.keep_moving(vec![self.queue.keys.clone()]))
     }
 
     pub(super) fn payload(
         &self,
-        verb: &str,
+        verb: &'static str,
         answer: std::result::Result<Option<Popped>, OpError>,
     ) -> Result<Option<T>> {
-        let popped = answer.map_err(self.queue.failed(verb))?;
+        let popped = answer.map_err(|error| self.queue.op(verb).failed(error))?;
         self.decode_each(verb, popped)?.pop().transpose()
     }
 
     /// Reads what was popped: from here on it is the caller's.
     pub(super) fn decode_each(
         &self,
-        verb: &str,
+        verb: &'static str,
         popped: impl IntoIterator<Item = Popped>,
     ) -> Result<Vec<Result<T>>> {
         let mut payloads = Vec::new();
         for popped in popped {
             match popped.read() {
                 Ok(more) => payloads.extend(more),
-                Err(error) if payloads.is_empty() => return Err(self.queue.failed(verb)(error)),
+                Err(error) if payloads.is_empty() => return Err(self.queue.op(verb).failed(error)),
                 // What came before is here, and must not go with it.
                 Err(_) => break,
             }
         }
-        Ok(payloads.into_iter().map(|payload| self.queue.decode(verb, payload)).collect())
+        Ok(payloads.into_iter().map(|payload| self.queue.op(verb).decode(&*self.codec, payload)).collect())
     }
 }

@@ -108,11 +108,11 @@ impl<T: 'static> BlockingQueue<T> {
         let answer = self.queue.engine.pops.wait(wanted).await;
         match self.payload(VERB, answer)? {
             Some(value) => Ok(value),
-            None => Err(self.queue.failed(VERB)(OpError::Closed)),
+            None => Err(self.queue.op(VERB).failed(OpError::Closed)),
         }
     }
 
-    fn moving(&self, verb: &str, destination: &str) -> Result<Wanted> {
+    fn moving(&self, verb: &'static str, destination: &str) -> Result<Wanted> {
         let counters = self.own_list(verb)?.counters;
         Ok(Wanted::moved(self.queue.keys.clone(), counters, self.queue.engine.target(destination)))
     }

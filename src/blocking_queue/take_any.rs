@@ -68,7 +68,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn poll_any(
         &self,
-        verb: &str,
+        verb: &'static str,
         end: End,
         timeout: Duration,
         others: &[&str],
@@ -146,14 +146,14 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn poll_many_from_any(
         &self,
-        verb: &str,
+        verb: &'static str,
         end: End,
         timeout: Duration,
         count: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
         if count == 0 {
-            return Err(self.queue.refuse(verb, "a count of 0 asks for nothing; it must be at least 1"));
+            return Err(self.queue.op(verb).invalid("a count of 0 asks for nothing; it must be at least 1"));
         }
         let Some(first) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
         let name = self.name_of(&first.keys, others);
@@ -168,12 +168,12 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn pop_any(
         &self,
-        verb: &str,
+        verb: &'static str,
         end: End,
         timeout: Duration,
         others: &[&str],
     ) -> Result<Option<Popped>> {
-        self.queue.open(verb)?;
+        self.queue.op(verb).ensure_open()?;
         let mut lists = vec![self.queue.keys.clone()];
         for name in others {
             let keys = self.queue.engine.keys(name);
@@ -182,7 +182,12 @@ impl<T: 'static> BlockingQueue<T> {
             }
         }
         let wanted = Wanted::one(end, self.keep_moving(lists));
-        self.queue.engine.pops.wait_for(wanted, timeout).await.map_err(self.queue.failed(verb))
+        self.queue
+            .engine
+            .pops
+            .wait_for(wanted, timeout)
+            .await
+            .map_err(|error| self.queue.op(verb).failed(error))
     }
 
     /// The caller's name for a list.

@@ -272,7 +272,7 @@ impl Builder {
                 .map_err(|error| Error::connect("", error))?;
         let server = options.server();
         let conn = Conn::connect(options).await.map_err(|error| Error::connect(&server, error))?;
-        Ok(Client(Engine::start(conn, self.settings())))
+        Ok(Client { engine: Engine::start(conn.clone(), self.settings()), conn })
     }
 
     fn check(&self) -> Result<()> {

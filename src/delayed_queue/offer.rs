@@ -1,90 +1,265 @@
-//! Storing entries, exactly once.
-//!
-//! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once
-//! it is due it may be delivered, and a second try would store it again. So a second try carries a due time
-//! instead of a delay, counted from when the first was sent, and the server refuses it once the first may
-//! have been due.
-//!
-//! One gap is left: somebody may poll, cancel or remove the entry before it is due, and before the second try arrives.
+//! Offering: encode, then store exactly once.
 
-mod call;
-mod gathering;
-
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use futures::future::BoxFuture;
 
-pub(super) use call::When;
-pub(super) use gathering::Gathering;
+use super::batcher::Batcher;
+use super::store::{self, When};
+use super::{DelayedQueue, Ticket};
+use crate::error::Result;
+use crate::queue::{AsValue, Op, Queue};
+use crate::telemetry::events::Span;
+use crate::wire::{entry, time};
 
-use crate::conn::{Conn, OpError, Reply};
-use crate::scripts::REFUSED;
-use gathering::Answer;
+/// One payload on its way into a delayed queue. [`DelayedQueue::offer`] and [`DelayedQueue::offer_at`] return it.
+///
+/// It is a future: awaiting it stores the payload and returns its [`Ticket`]. Options are set before that. The value is
+/// already encoded, so an `Offer` borrows nothing and can be spawned.
+///
+/// # Errors
+/// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or more, a payload
+///   over the limit): nothing was sent.
+/// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, or the server is out of
+///   memory. The payload is not stored. (The target is checked only when the payload is due.)
+/// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is not stored.
+/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost and so were those of the retries, or the
+///   payload became due in the meantime. A single lost reply is no error: the offer is sent again, for up to another
+///   command timeout, and is stored once.
+///
+/// # Cancel safety
+/// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and never
+/// stored twice. An `Offer` that was never polled stores nothing.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let orders = client.delayed_queue(&client.blocking_queue("orders", codec::Long));
+/// let minute = Duration::from_secs(60);
+/// let ticket = orders.offer(&7, minute).await?;
+/// // Within 200 ms, twice as long at most if the reply is lost:
+/// let ticket = orders.offer(&8, minute).timeout(Duration::from_millis(200)).await?;
+/// // At the same time, in one call:
+/// let tickets = futures::future::try_join_all([9, 10].map(|id| orders.offer(&id, minute))).await?;
+/// let task = tokio::spawn(orders.offer(&11, minute));
+/// task.await??;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "an offer stores nothing until it is awaited"]
+pub struct Offer(State);
 
-/// Stores the entries with their times; returns their due times, epoch ms. One that is alone may go with others.
-pub(super) async fn store(
-    gathering: &Gathering,
+enum State {
+    /// Not polled yet. `None` after the first poll.
+    Prepared(Option<Result<Prepared>>),
+    Running(BoxFuture<'static, Result<Ticket>>),
+}
+
+struct Prepared {
+    queue: Arc<Queue>,
+    verb: &'static str,
+    batcher: Batcher,
     when: When,
-    entries: &[(u64, Bytes)],
-) -> Result<Vec<u64>, OpError> {
-    let Gathering { conn, keys, .. } = gathering;
-    let sent = Instant::now();
-    let deadline = sent + conn.command_timeout();
-    let mut pause = Duration::from_millis(2);
-    let mut first = match entries {
-        [(time, entry)] => Some(gathering.store(when, *time, entry.clone())),
-        _ => None,
-    };
-    // From here on, tries that may have been executed need care; the others may just be repeated.
-    let lost = loop {
-        let Answer { clock, shared } = match first.take() {
-            Some(together) => together.await,
-            None => Answer { clock: call::first_try(conn, keys, when, entries).await, shared: false },
-        };
-        match clock {
-            Ok(clock) => {
-                let base = if when == When::After { clock } else { 0 };
-                return Ok(entries.iter().map(|(time, _)| base + time).collect());
-            }
-            Err(OpError::NotExecuted(_)) if Instant::now() + pause < deadline => {
-                sleep(pause).await;
-                pause *= 2;
-            }
-            Err(OpError::Unknown(why)) => break why,
-            // It may be for the sake of another one.
-            Err(OpError::Server(why)) if shared && why.starts_with(REFUSED) => {}
-            Err(error) => return Err(error),
+    time: u64,
+    entry: Bytes,
+    timeout: Option<Duration>,
+}
+
+impl<T: 'static> DelayedQueue<T> {
+    /// Offers a payload that becomes ready after `delay`. Awaiting the [`Offer`] stores it.
+    ///
+    /// The delay is rounded up to whole milliseconds, so that nothing is ready early. Zero means now. (Redisson refuses
+    /// negative delays; a [`Duration`] has none.)
+    ///
+    /// Concurrent offers from many tasks, through clones of one handle, share a call: up to 256 offers and 256 KB. Two
+    /// offers keep their order only if the first was awaited before the second was made.
+    ///
+    /// # Errors
+    /// [`Offer`] lists them. An error of the codec is returned when the offer is awaited.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and
+    /// never stored twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let reminders = client.delayed_queue(&client.blocking_queue("reminders", codec::String));
+    /// let ticket = reminders.offer("call back", Duration::from_secs(3600)).await?;
+    /// reminders.cancel(&ticket).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "offerAsync")]
+    pub fn offer(&self, value: impl AsValue<T>, delay: Duration) -> Offer {
+        self.prepare(self.queue.op("offer"), value, When::After, time::millis(delay))
+    }
+
+    /// Offers a payload that becomes ready at this time, by the server's clock. A time in the past means now. Awaiting
+    /// the [`Offer`] stores it.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::offer`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::offer`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, UNIX_EPOCH};
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let new_year = UNIX_EPOCH + Duration::from_secs(1_798_761_600); // 2027-01-01, 0:00 UTC
+    /// jobs.offer_at(&7, new_year).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Offer {
+        self.prepare(self.queue.op("offer_at"), value, When::At, time::epoch_millis(at))
+    }
+
+    /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The tickets
+    /// are in the same order.
+    ///
+    /// # Errors
+    /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000 payloads. Everything is
+    /// encoded and checked before anything is sent.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, either all payloads are stored or none, and none twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let minutes = |n: u64| Duration::from_secs(60 * n);
+    /// let tickets = jobs.offer_all([(&7, minutes(1)), (&8, minutes(5))]).await?;
+    /// jobs.cancel(&tickets[1]).await?; // 8
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn offer_all<'a>(
+        &self,
+        values: impl IntoIterator<Item = (&'a T, Duration)>,
+    ) -> Result<Vec<Ticket>>
+    where
+        T: 'a,
+    {
+        let op = self.queue.op("offer_all");
+        let mut entries = Vec::new();
+        for (value, delay) in values {
+            let payload = op.encode(&*self.codec, value)?;
+            let delay = time::millis(delay).map_err(|why| op.invalid(why))?;
+            entries.push((delay, entry::pack(self.format, &payload)));
         }
-    };
-    let deadline = Instant::now() + conn.command_timeout();
-    let bases = match when {
-        When::After => clock_at(conn, sent).await.map_err(|_| OpError::Unknown(lost.clone()))?,
-        When::At => 0..=0,
-    };
-    let (base, earlier) = (*bases.end(), bases.end() - bases.start());
-    loop {
-        match call::send(conn, keys, earlier.to_string().into(), base, entries).await {
-            Ok(Reply::Nil) => {
-                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
+        op.check_count(entries.len())?;
+        op.ensure_open()?;
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let span = Span::offer(&self.queue.keys, entries.len());
+        let dues = span.run(store::all(&self.queue.conn, &self.queue.keys, When::After, &entries)).await;
+        let dues = dues.map_err(|error| op.failed(error))?;
+        let tickets = entries.into_iter().zip(dues);
+        Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
+    }
+
+    fn prepare(
+        &self,
+        op: Op<'_>,
+        value: impl AsValue<T>,
+        when: When,
+        time: std::result::Result<u64, String>,
+    ) -> Offer {
+        let prepare = || {
+            let payload = op.encode(&*self.codec, value)?;
+            Ok(Prepared {
+                queue: self.queue.clone(),
+                verb: op.verb(),
+                batcher: self.batcher.clone(),
+                when,
+                time: time.map_err(|why| op.invalid(why))?,
+                entry: entry::pack(self.format, &payload),
+                timeout: None,
+            })
+        };
+        Offer(State::Prepared(Some(prepare())))
+    }
+}
+
+impl Offer {
+    /// Uses this timeout for the offer in place of the client's command timeout. Such an offer is sent at once, in a call
+    /// of its own.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::DelayedQueue;
+    /// # async fn example(orders: DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // In an HTTP handler that must answer soon.
+    /// orders.offer(&7, Duration::from_secs(60)).timeout(Duration::from_millis(200)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        if let State::Prepared(Some(Ok(prepared))) = &mut self.0 {
+            prepared.timeout = Some(timeout);
+        }
+        self
+    }
+}
+
+impl Prepared {
+    async fn store(self) -> Result<Ticket> {
+        let op = self.queue.op(self.verb);
+        op.ensure_open()?;
+        let keys = &self.queue.keys;
+        let span = Span::offer(keys, 1);
+        let due = match self.timeout {
+            None => span.run(self.batcher.store(self.when, self.time, &self.entry)).await,
+            Some(timeout) => {
+                let conn = self.queue.conn.with_timeout(timeout);
+                let entries = [(self.time, self.entry.clone())];
+                span.run(store::all(&conn, keys, self.when, &entries)).await.map(|dues| dues[0])
             }
-            Ok(_) => return Ok(entries.iter().map(|(time, _)| base + time).collect()),
-            Err(OpError::NotExecuted(_) | OpError::Unknown(_)) if Instant::now() + pause < deadline => {
-                sleep(pause).await;
-                pause *= 2;
+        };
+        let due = due.map_err(|error| op.failed(error))?;
+        Ok(Ticket::new(keys, self.entry, due))
+    }
+}
+
+impl Future for Offer {
+    type Output = Result<Ticket>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Prepared(prepared) = &mut self.0 {
+            match prepared.take().expect("an offer that returned an error is not polled again") {
+                Ok(prepared) => self.0 = State::Running(Box::pin(prepared.store())),
+                Err(error) => return Poll::Ready(Err(error)),
             }
-            // Whatever this try says, the first one may have been executed.
-            Err(error) => return Err(OpError::Unknown(error.to_string())),
+        }
+        match &mut self.0 {
+            State::Running(running) => running.as_mut().poll(context),
+            State::Prepared(_) => Poll::Pending,
         }
     }
 }
 
-/// What the server's clock showed at that instant of ours, at the earliest and at the latest; epoch ms.
-async fn clock_at(conn: &Conn, instant: Instant) -> Result<RangeInclusive<u64>, OpError> {
-    let asked = instant.elapsed().as_millis() as u64;
-    let now = u64::try_from(conn.time().await? / 1000).unwrap_or(0);
-    let answered = instant.elapsed().as_millis() as u64;
-    // Whole milliseconds, so one more on either side.
-    Ok(now.saturating_sub(answered + 1)..=(now + 1).saturating_sub(asked))
+impl fmt::Debug for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Offer").finish_non_exhaustive()
+    }
 }

@@ -1,6 +1,7 @@
-//! What was set aside because nobody can read it.
+//! The quarantine: malformed entries, kept apart so that they do not stop the queue.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -8,20 +9,19 @@ use bytes::Bytes;
 use super::DelayedQueue;
 use crate::conn::Command;
 use crate::error::Result;
+use crate::queue::{Op, Queue};
 use crate::scripts;
-use crate::wire::keys::Keys;
 
-/// One entry of a queue's quarantine: its bytes, and the score it had. From
-/// [`DelayedQueue::read_quarantine`].
+/// One entry of a queue's quarantine: its bytes and the score it had. [`Quarantine::read`] returns it.
 ///
-/// Two are equal when their queue, bytes and scores are: one of them then stands for the other.
+/// Two are equal if their queues, bytes and scores are equal. Then either identifies the entry.
 ///
 /// # Examples
 /// ```no_run
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-/// for entry in jobs.read_quarantine(100).await? {
+/// for entry in jobs.quarantine().read(100).await? {
 ///     println!("{} bytes, due {:?}: {:?}", entry.entry().len(), entry.due(), entry.entry());
 /// }
 /// # Ok(())
@@ -36,14 +36,13 @@ pub struct Quarantined {
 }
 
 impl Quarantined {
-    /// The whole entry, as it was found: an id, a length and a payload, if it were one. The
-    /// layouts that can be read are those of [`EntryFormat`](crate::EntryFormat).
+    /// The bytes of the whole entry. A well-formed entry has one of the layouts of [`EntryFormat`](crate::EntryFormat).
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{DelayedQueue, Result};
     /// # async fn example(jobs: DelayedQueue<i64>) -> Result<()> {
-    /// for quarantined in jobs.read_quarantine(10).await? {
+    /// for quarantined in jobs.quarantine().read(10).await? {
     ///     println!("{:x}", quarantined.entry()); // In hex.
     /// }
     /// # Ok(())
@@ -54,13 +53,13 @@ impl Quarantined {
         &self.entry
     }
 
-    /// When it was due, by the server's clock. `None` for an entry that had no due time, or one that is no time.
+    /// When the entry was due, by the server's clock. `None` if it had no due time, or one that is not a time.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{DelayedQueue, Result};
     /// # async fn example(jobs: DelayedQueue<i64>) -> Result<()> {
-    /// let mut quarantined = jobs.read_quarantine(usize::MAX).await?;
+    /// let mut quarantined = jobs.quarantine().read(usize::MAX).await?;
     /// quarantined.sort_by_key(|entry| entry.due());
     /// # Ok(())
     /// # }
@@ -71,15 +70,11 @@ impl Quarantined {
         let span = Duration::try_from_secs_f64(millis.abs() / 1000.0).ok()?;
         if millis < 0.0 { UNIX_EPOCH.checked_sub(span) } else { UNIX_EPOCH.checked_add(span) }
     }
-
-    fn is_of(&self, keys: &Keys) -> bool {
-        self.target == keys.target()
-    }
 }
 
 impl fmt::Debug for Quarantined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The entry may hold a payload, which has no place in a log.
+        // The entry may hold a payload, which must not get into a log.
         f.debug_struct("Quarantined")
             .field("target", &self.target)
             .field("score", &self.score)
@@ -89,14 +84,54 @@ impl fmt::Debug for Quarantined {
 }
 
 impl<T: 'static> DelayedQueue<T> {
-    /// How many entries are in the quarantine: set aside, by whichever client, because nobody can read them. O(1).
+    /// The quarantine of this queue. No command is sent.
     ///
-    /// It is a list of its own. Nothing takes from it but [`DelayedQueue::put_back`] and
-    /// [`DelayedQueue::drop_quarantined`]; `clear`, `delete` and `expire` leave it alone.
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// println!("{} malformed entries", jobs.quarantine().len().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn quarantine(&self) -> Quarantine {
+        Quarantine { queue: self.queue.clone() }
+    }
+}
+
+/// The malformed entries of one delayed queue: those that neither this crate nor Redisson can read.
+/// [`DelayedQueue::quarantine`] returns this handle.
+///
+/// Transfers and polls move malformed entries here, so that they do not stop the queue. The quarantine is a list of its
+/// own on the server. Only [`requeue`](Self::requeue) and [`remove`](Self::remove) take entries from it;
+/// [`DelayedQueue::clear`], `delete` and `expire` do not touch it.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+/// let quarantine = jobs.quarantine();
+/// for entry in quarantine.read(100).await? {
+///     println!("removing {entry:?}");
+///     quarantine.remove(&entry).await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Quarantine {
+    queue: Arc<Queue>,
+}
+
+impl Quarantine {
+    /// The number of entries in the quarantine, from all clients. O(1).
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
-    /// command timeout; [`Refused`](crate::ErrorKind::Refused) for a key of another type, or missing rights.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
+    /// timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -106,23 +141,44 @@ impl<T: 'static> DelayedQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-    /// if jobs.quarantine_size().await? > 0 {
-    ///     println!("somebody writes what nobody can read");
+    /// if jobs.quarantine().len().await? > 0 {
+    ///     println!("some client writes entries that no client can read");
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn quarantine_size(&self) -> Result<usize> {
-        const VERB: &str = "quarantine_size";
+    #[doc(alias = "size")]
+    pub async fn len(&self) -> Result<usize> {
+        let op = self.queue.op("quarantine().len");
         let command = Command::new("LLEN").arg(self.queue.keys.quarantine().clone());
-        let reply = self.queue.read(VERB, command).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())?.max(0) as usize / 2)
+        // The list holds a score and an entry for each.
+        Ok(op.len(op.query(command).await?)? / 2)
     }
 
-    /// Up to `max` entries of the quarantine, in the order in which they were set aside. Nothing changes.
+    /// Whether the quarantine is empty.
     ///
     /// # Errors
-    /// As [`DelayedQueue::quarantine_size`].
+    /// As [`Quarantine::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::DelayedQueue;
+    /// # async fn example(jobs: DelayedQueue<i64>) -> redelay::Result<()> {
+    /// assert!(jobs.quarantine().is_empty().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.len().await? == 0)
+    }
+
+    /// Up to `max` entries, the oldest first. Nothing changes.
+    ///
+    /// # Errors
+    /// As [`Quarantine::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -132,22 +188,21 @@ impl<T: 'static> DelayedQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-    /// for quarantined in jobs.read_quarantine(100).await? {
+    /// for quarantined in jobs.quarantine().read(100).await? {
     ///     println!("{quarantined:?}: {:?}", quarantined.entry());
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn read_quarantine(&self, max: usize) -> Result<Vec<Quarantined>> {
-        const VERB: &str = "read_quarantine";
+    pub async fn read(&self, max: usize) -> Result<Vec<Quarantined>> {
+        let op = self.queue.op("quarantine().read");
         if max == 0 {
             return Ok(Vec::new());
         }
         let last = i64::try_from(max.saturating_mul(2)).unwrap_or(i64::MAX) - 1;
         let keys = &self.queue.keys;
-        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).again_is_harmless();
-        let reply = self.queue.run(VERB, call).await?;
-        let strings = self.queue.shape(VERB, reply.into_counted_bytes())?;
+        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).idempotent();
+        let strings = op.counted_bytes(op.run(call).await?)?;
         let pair = |pair: &[Bytes]| Quarantined {
             target: keys.target().clone(),
             score: pair[0].clone(),
@@ -156,84 +211,82 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(strings.chunks_exact(2).map(pair).collect())
     }
 
-    /// Puts an entry of the quarantine back to where it was, with its due time; whether it was still in the
-    /// quarantine. It comes last in the order of the offers. All of it is done, or nothing.
+    /// Returns an entry to the delayed queue, with its due time. Returns whether it was still in the quarantine. It
+    /// becomes the last in the ordered list. Either all of it is done or nothing.
     ///
-    /// This is for entries that somebody can read by now, such as a newer version of this crate. One that still
-    /// nobody can read is quarantined again as soon as it is due. An entry that is pending already, by its bytes,
-    /// is not stored a second time.
+    /// This is for entries that a client can read now, such as a newer version of this crate. An entry that is still
+    /// malformed is quarantined again as soon as it is due. An entry whose bytes are already pending is not stored twice.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a key of
-    /// another type, no memory): nothing was changed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: to repeat it is harmless,
-    /// but may answer false.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)
+    /// or [`Refused`](crate::ErrorKind::Refused) (a key of another type, no memory): nothing was changed.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry is harmless, but may return
+    /// false.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be put back; it is in one of the two places.
+    /// Not cancel safe: if the future is dropped, the entry is in one of the two places.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-    /// // After an update that reads them:
-    /// for quarantined in jobs.read_quarantine(usize::MAX).await? {
-    ///     jobs.put_back(&quarantined).await?;
+    /// // After an update that can read them:
+    /// let quarantine = jobs.quarantine();
+    /// for quarantined in quarantine.read(usize::MAX).await? {
+    ///     quarantine.requeue(&quarantined).await?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn put_back(&self, quarantined: &Quarantined) -> Result<bool> {
-        const VERB: &str = "put_back";
-        self.check_quarantined(VERB, quarantined)?;
+    pub async fn requeue(&self, quarantined: &Quarantined) -> Result<bool> {
+        let op = self.queue.op("quarantine().requeue");
+        self.check(op, quarantined)?;
         let keys = &self.queue.keys;
-        let call = scripts::PUT_BACK
+        let call = scripts::REQUEUE_QUARANTINED
             .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
-        let reply = self.queue.run(VERB, call).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+        op.any(op.run(call).await?)
     }
 
-    /// Deletes an entry from the quarantine, for good; whether it was still there.
+    /// Deletes an entry from the quarantine. Returns whether it was still there.
     ///
     /// # Errors
-    /// As [`DelayedQueue::put_back`]. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it
-    /// deletes an equal entry, if there is another.
+    /// As [`Quarantine::requeue`]. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry deletes an equal
+    /// entry, if there is another.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be deleted.
+    /// Not cancel safe: if the future is dropped, the entry may or may not be deleted.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-    /// for (n, quarantined) in jobs.read_quarantine(usize::MAX).await?.iter().enumerate() {
-    ///     std::fs::write(format!("jobs-{n}.bin"), quarantined.entry())?; // Kept for whoever wrote it.
-    ///     jobs.drop_quarantined(quarantined).await?;
+    /// let quarantine = jobs.quarantine();
+    /// for (n, quarantined) in quarantine.read(usize::MAX).await?.iter().enumerate() {
+    ///     std::fs::write(format!("jobs-{n}.bin"), quarantined.entry())?; // Kept for an inspection.
+    ///     quarantine.remove(quarantined).await?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn drop_quarantined(&self, quarantined: &Quarantined) -> Result<bool> {
-        const VERB: &str = "drop_quarantined";
-        self.check_quarantined(VERB, quarantined)?;
-        let call = scripts::DROP_QUARANTINED
+    pub async fn remove(&self, quarantined: &Quarantined) -> Result<bool> {
+        let op = self.queue.op("quarantine().remove");
+        self.check(op, quarantined)?;
+        let call = scripts::REMOVE_QUARANTINED
             .on(&[self.queue.keys.quarantine()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
-        let reply = self.queue.run(VERB, call).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+        op.any(op.run(call).await?)
     }
 
-    fn check_quarantined(&self, verb: &str, quarantined: &Quarantined) -> Result<()> {
-        if quarantined.is_of(&self.queue.keys) {
+    fn check(&self, op: Op<'_>, quarantined: &Quarantined) -> Result<()> {
+        if quarantined.target == self.queue.keys.target() {
             return Ok(());
         }
         let other = String::from_utf8_lossy(&quarantined.target);
-        Err(self.queue.refuse(verb, format!("the entry is of another queue: `{other}`")))
+        Err(op.invalid(format!("the entry is of another queue: `{other}`")))
     }
 }

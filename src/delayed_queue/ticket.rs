@@ -1,17 +1,37 @@
-//! What an offer returns: enough to find the entry again.
+//! Tickets: finding a pending entry again, to cancel or reschedule it.
 
 use std::fmt;
-use std::time::SystemTime;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use bytes::{Buf, BufMut, Bytes};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::DelayedQueue;
+use super::store::When;
+use crate::conn::Reply;
+use crate::error::Result;
+use crate::queue::Op;
+use crate::scripts;
 use crate::wire::keys::Keys;
 use crate::wire::time;
 
-/// Stands for one pending payload: with it, [`cancel`](crate::DelayedQueue::cancel) and
-/// [`reschedule`](crate::DelayedQueue::reschedule) find the entry without reading through the list. It
-/// serialises, so that another process can use it; it holds the whole entry, payload included.
+/// The first byte of a ticket's text, decoded.
+const VERSION: u8 = 1;
+
+/// Identifies one pending payload. With it, [`cancel`](DelayedQueue::cancel) and [`reschedule`](DelayedQueue::reschedule)
+/// find the entry without reading through the list. An offer returns it.
+///
+/// A ticket is valid until its payload is due or is removed. Rescheduling keeps it valid. It holds the whole entry,
+/// including the payload, so keep it as carefully as the payload.
+///
+/// # Text
+/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`, about
+/// 4/3 of the bytes of payload and queue name plus 50. Serde uses that text in formats for people, such as JSON, and the
+/// bytes elsewhere.
 ///
 /// # Examples
 /// ```no_run
@@ -19,18 +39,19 @@ use crate::wire::time;
 /// # use redelay::{Client, Ticket, codec};
 /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::String));
-/// let ticket = jobs.offer(&"job 1".to_owned(), Duration::from_secs(60)).await?;
-/// let stored = serde_json::to_string(&ticket)?;
-/// // … later, elsewhere:
-/// let ticket: Ticket = serde_json::from_str(&stored)?;
+/// let ticket = jobs.offer("job 1", Duration::from_secs(60)).await?;
+/// let column = ticket.to_string();
+/// // … later, in another process:
+/// let ticket: Ticket = column.parse()?;
 /// let was_pending = jobs.cancel(&ticket).await?;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Ticket {
     target: String,
     entry: Bytes,
+    /// Epoch ms.
     due: u64,
 }
 
@@ -39,7 +60,7 @@ impl Ticket {
         Self { target: String::from_utf8_lossy(keys.target()).into_owned(), entry, due }
     }
 
-    /// When the payload was to become ready, by the server's clock, when the ticket was issued.
+    /// When the payload becomes ready, by the server's clock, as of the offer. Rescheduling does not change the ticket.
     ///
     /// # Examples
     /// ```no_run
@@ -58,23 +79,231 @@ impl Ticket {
     pub fn due(&self) -> SystemTime {
         time::from_epoch_millis(self.due)
     }
-
-    pub(super) fn entry(&self) -> &Bytes {
-        &self.entry
-    }
-
-    pub(super) fn target(&self) -> &str {
-        &self.target
-    }
-
-    pub(super) fn is_of(&self, keys: &Keys) -> bool {
-        self.target.as_bytes() == keys.target()
-    }
 }
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The entry holds the payload, which has no place in a log.
+        // The entry holds the payload, which must not get into a log.
         f.debug_struct("Ticket").field("target", &self.target).field("due", &self.due).finish_non_exhaustive()
+    }
+}
+
+/// URL-safe text. `version: 1 byte | due: 8 bytes | length of the target: 4 bytes | target | entry`, in Base64.
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = Vec::with_capacity(13 + self.target.len() + self.entry.len());
+        bytes.put_u8(VERSION);
+        bytes.put_u64(self.due);
+        // Redis keys are shorter than 512 MB.
+        bytes.put_u32(self.target.len() as u32);
+        bytes.put_slice(self.target.as_bytes());
+        bytes.put_slice(&self.entry);
+        f.write_str(&BASE64_URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = ParseTicketError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, ParseTicketError> {
+        let mut bytes = Bytes::from(BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| ParseTicketError(()))?);
+        let parsed = (|| {
+            (bytes.try_get_u8().ok()? == VERSION).then_some(())?;
+            let due = bytes.try_get_u64().ok()?;
+            let length = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
+            (bytes.len() >= length).then_some(())?;
+            let target = String::from_utf8(bytes.split_to(length).into()).ok()?;
+            Some(Self { target, entry: bytes, due })
+        })();
+        parsed.ok_or(ParseTicketError(()))
+    }
+}
+
+/// A text that is no [`Ticket`].
+///
+/// # Examples
+/// ```
+/// let error = "order-17".parse::<redelay::Ticket>().unwrap_err();
+/// assert_eq!(error.to_string(), "not a ticket: expected the text that Ticket's Display writes");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseTicketError(());
+
+impl fmt::Display for ParseTicketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a ticket: expected the text that Ticket's Display writes")
+    }
+}
+
+impl std::error::Error for ParseTicketError {}
+
+impl Serialize for Ticket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            (&self.target, self.due, &self.entry).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ticket {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        } else {
+            let (target, due, entry) = Deserialize::deserialize(deserializer)?;
+            Ok(Self { target, entry, due })
+        }
+    }
+}
+
+impl<T: 'static> DelayedQueue<T> {
+    /// Removes a pending payload. Returns whether it was still pending. O(log n), plus one scan of the ordered list inside
+    /// the server, from the newest entry on.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)
+    /// or [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was changed.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry is harmless, but may return
+    /// false.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the payload may or may not be cancelled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// if !jobs.cancel(&ticket).await? {
+    ///     println!("too late: it is ready, or already taken");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
+        let op = self.queue.op("cancel");
+        let entry = self.entry_of(op, ticket)?;
+        let keys = &self.queue.keys;
+        let call = scripts::CANCEL.on(&[keys.timeout_set(), keys.ordered_list()]).arg(entry);
+        op.any(op.run(call).await?)
+    }
+
+    /// Gives a pending payload another delay, counted from now. Returns whether it was still pending. Its place in
+    /// [`DelayedQueue::read_all`] stays. O(log n).
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more. After
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry counts the delay from the retry.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the payload may or may not be rescheduled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let alarm = jobs.offer(&7, Duration::from_secs(30)).await?;
+    /// // A sign of life puts the alarm off again.
+    /// if !jobs.reschedule(&alarm, Duration::from_secs(30)).await? {
+    ///     println!("the alarm has gone off");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reschedule(&self, ticket: &Ticket, delay: Duration) -> Result<bool> {
+        let op = self.queue.op("reschedule");
+        let delay = time::millis(delay).map_err(|why| op.invalid(why))?;
+        self.set_due(op, ticket, When::After, delay).await
+    }
+
+    /// Gives a pending payload another due time, by the server's clock. Returns whether it was still pending. O(log n).
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the payload may or may not be rescheduled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
+    /// let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
+    /// // 10 minutes later than it was.
+    /// jobs.reschedule_at(&ticket, ticket.due() + Duration::from_secs(600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reschedule_at(&self, ticket: &Ticket, at: SystemTime) -> Result<bool> {
+        let op = self.queue.op("reschedule_at");
+        let at = time::epoch_millis(at).map_err(|why| op.invalid(why))?;
+        self.set_due(op, ticket, When::At, at).await
+    }
+
+    async fn set_due(&self, op: Op<'_>, ticket: &Ticket, when: When, time: u64) -> Result<bool> {
+        let entry = self.entry_of(op, ticket)?;
+        let keys = &self.queue.keys;
+        let call = scripts::RESCHEDULE
+            .on(&[keys.timeout_set(), keys.channel()])
+            .arg(when.word())
+            .number(time)
+            .arg(entry);
+        Ok(op.run(call).await? != Reply::Nil)
+    }
+
+    fn entry_of(&self, op: Op<'_>, ticket: &Ticket) -> Result<Bytes> {
+        if ticket.target.as_bytes() == self.queue.keys.target() {
+            Ok(ticket.entry.clone())
+        } else {
+            Err(op.invalid(format!("the ticket is of another queue: `{}`", ticket.target)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket() -> Ticket {
+        Ticket {
+            target: "shop:очередь".into(),
+            entry: Bytes::from(vec![0xff; 1_000]),
+            due: 1_700_000_000_000,
+        }
+    }
+
+    #[test]
+    fn text_is_safe_in_a_url_and_compact() {
+        let text = ticket().to_string();
+        assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{text}");
+        assert!(text.len() < 1_400, "{} bytes", text.len());
+        assert_eq!(text.parse(), Ok(ticket()));
+    }
+
+    #[test]
+    fn serde_uses_the_text_in_json_and_bytes_elsewhere() {
+        let json = serde_json::to_string(&ticket()).unwrap();
+        assert_eq!(json, format!("\"{}\"", ticket()));
+        assert_eq!(serde_json::from_str::<Ticket>(&json).unwrap(), ticket());
+        let packed = rmp_serde::to_vec(&ticket()).unwrap();
+        assert!(packed.len() < 1_040, "{} bytes", packed.len());
+        assert_eq!(rmp_serde::from_slice::<Ticket>(&packed).unwrap(), ticket());
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let text = ticket().to_string();
+        let other_version = format!("AA{}", &text[2..]);
+        for wrong in ["", "A", "order-17", "a b", &text[..16], &other_version] {
+            assert_eq!(wrong.parse::<Ticket>(), Err(ParseTicketError(())), "{wrong}");
+        }
     }
 }

@@ -270,7 +270,7 @@ impl Return {
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)
                 .args(part.payloads.iter().cloned())
-                .again_is_harmless();
+                .idempotent();
             call.run(&self.conn).await?;
             self.spent.extend(self.parts.pop().map(|part| part.marker));
         }
@@ -281,7 +281,7 @@ impl Return {
 /// Which of these lists a pop was refused for, and why.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
     let kinds =
-        lists.iter().map(|keys| conn.call_repeatable(Command::new("TYPE").arg(keys.target().clone())));
+        lists.iter().map(|keys| conn.call_idempotent(Command::new("TYPE").arg(keys.target().clone())));
     let kinds = futures::future::join_all(kinds).await;
     let all_known = kinds.iter().all(|kind| matches!(kind, Ok(_) | Err(OpError::Server(_))));
     let why = |kind: Result<Reply, OpError>| match kind.and_then(|reply| Ok(reply.into_bytes()?)) {

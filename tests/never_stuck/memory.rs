@@ -69,7 +69,7 @@ async fn an_offer_without_memory_stores_nothing() {
     assert!(delayed.cancel(&ticket).await.unwrap());
     limit(&server, 0);
     delayed.offer(&values[0], HOUR).await.unwrap();
-    assert_eq!(delayed.size().await.unwrap(), 1);
+    assert_eq!(delayed.len().await.unwrap(), 1);
 }
 
 #[tokio::test]

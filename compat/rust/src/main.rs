@@ -137,7 +137,7 @@ impl Peer {
                 try_join_all(values.iter().map(|value| delayed.offer(value, delay))).await?;
                 done
             }
-            ["size", queue] => Ok(self.delayed(queue).size().await?.to_string()),
+            ["size", queue] => Ok(self.delayed(queue).len().await?.to_string()),
             ["readall", queue] => Ok(Value::Array(self.delayed(queue).read_all().await?).to_string()),
             ["peek", queue] => text(self.delayed(queue).peek().await?),
             ["dpoll", queue] => text(self.delayed(queue).poll().await?),

@@ -3,6 +3,7 @@
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
+use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::telemetry::QueueStats;
 
@@ -23,14 +24,14 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
     /// let delayed = client.delayed_queue(&orders);
-    /// println!("{} to be taken, {} not due yet", orders.len().await?, delayed.size().await?);
+    /// println!("{} to be taken, {} not due yet", orders.len().await?, delayed.len().await?);
     /// # Ok(())
     /// # }
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let reply = self.queue.read("len", Command::new("LLEN").arg(self.target())).await?;
-        Ok(self.queue.shape("len", reply.into_int())?.max(0) as usize)
+        let op = self.queue.op("len");
+        op.len(op.query(Command::new("LLEN").arg(self.target())).await?)
     }
 
     /// Whether nothing is ready.
@@ -77,10 +78,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).again_is_harmless();
-        let reply = self.queue.run("read_all", call).await?;
-        let payloads = self.queue.shape("read_all", reply.into_counted_bytes())?;
-        payloads.into_iter().map(|payload| self.queue.decode("read_all", payload)).collect()
+        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).idempotent();
+        let op = self.queue.op("read_all");
+        let payloads = op.counted_bytes(op.run(call).await?)?;
+        payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
     /// The first payload, which stays where it is.
@@ -103,7 +104,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn peek(&self) -> Result<Option<T>> {
-        self.element("peek", 0).await
+        self.element(self.queue.op("peek"), 0).await
     }
 
     /// The last payload, which stays where it is: Redisson's `RBlockingDeque.peekLast`.
@@ -125,7 +126,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn peek_last(&self) -> Result<Option<T>> {
-        self.element("peek_last", -1).await
+        self.element(self.queue.op("peek_last"), -1).await
     }
 
     /// How the queue is: what is pending, ready, overdue and quarantined on the server at this moment, and what
@@ -152,10 +153,9 @@ impl<T: 'static> BlockingQueue<T> {
         self.queue.stats().await
     }
 
-    async fn element(&self, verb: &str, index: i64) -> Result<Option<T>> {
-        let reply = self.queue.read(verb, Command::new("LINDEX").arg(self.target()).number(index)).await?;
-        let payload = self.queue.shape(verb, reply.into_optional_bytes())?;
-        payload.map(|payload| self.queue.decode(verb, payload)).transpose()
+    async fn element(&self, op: Op<'_>, index: i64) -> Result<Option<T>> {
+        let reply = op.query(Command::new("LINDEX").arg(self.target()).number(index)).await?;
+        op.optional_bytes(reply)?.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Whether a payload with the same bytes is ready.
@@ -178,10 +178,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn contains(&self, value: &T) -> Result<bool> {
-        let payload = self.queue.encode("contains", value)?;
-        let reply = self.queue.read("contains", Command::new("LPOS").arg(self.target()).arg(payload)).await?;
-        Ok(reply != Reply::Nil)
+    pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
+        let op = self.queue.op("contains");
+        let payload = op.encode(&*self.codec, value)?;
+        Ok(op.query(Command::new("LPOS").arg(self.target()).arg(payload)).await? != Reply::Nil)
     }
 
     /// Whether for each of these, up to 500,000, a payload with the same bytes is ready. Reads through the
@@ -208,10 +208,9 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        const VERB: &str = "contains_all";
-        let payloads = self.queue.encode_all(VERB, values)?;
-        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).again_is_harmless();
-        let reply = self.queue.run(VERB, call).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+        let op = self.queue.op("contains_all");
+        let payloads = op.encode_all(&*self.codec, values)?;
+        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).idempotent();
+        op.any(op.run(call).await?)
     }
 }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::BlockingQueue;
 use crate::conn::Command;
 use crate::error::Result;
+use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::wire::time;
 
@@ -32,11 +35,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn remove(&self, value: &T) -> Result<bool> {
-        let payload = self.queue.encode("remove", value)?;
-        let command = Command::new("LREM").arg(self.target()).number(1).arg(payload);
-        let reply = self.queue.call("remove", command).await?;
-        Ok(self.queue.shape("remove", reply.into_int())? > 0)
+    pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
+        let op = self.queue.op("remove");
+        let payload = op.encode(&*self.codec, value)?;
+        op.any(op.call(Command::new("LREM").arg(self.target()).number(1).arg(payload)).await?)
     }
 
     /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed
@@ -64,7 +66,8 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        self.remove_by("remove_all", "all", values).await
+        let op = self.queue.op("remove_all");
+        self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
     /// Removes every payload that has the same bytes as none of these, up to 500,000; whether any was
@@ -92,22 +95,13 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        self.remove_by("retain_all", "others", values).await
+        let op = self.queue.op("retain_all");
+        self.remove_by(op, "others", op.encode_all(&*self.codec, values)?).await
     }
 
-    async fn remove_by<'a>(
-        &self,
-        verb: &str,
-        which: &'static str,
-        values: impl IntoIterator<Item = &'a T>,
-    ) -> Result<bool>
-    where
-        T: 'a,
-    {
-        let payloads = self.queue.encode_all(verb, values)?;
+    async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let call = scripts::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
-        let reply = self.queue.run(verb, call).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+        op.any(op.run(call).await?)
     }
 
     /// Drops everything that is ready; whether there was anything. The delayed queue stays as it is.
@@ -132,7 +126,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn clear(&self) -> Result<bool> {
-        self.remove_key("clear").await
+        self.remove_key(self.queue.op("clear")).await
     }
 
     /// The same as [`BlockingQueue::clear`]: an empty list does not exist.
@@ -156,12 +150,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn delete(&self) -> Result<bool> {
-        self.remove_key("delete").await
+        self.remove_key(self.queue.op("delete")).await
     }
 
-    async fn remove_key(&self, verb: &str) -> Result<bool> {
-        let reply = self.queue.call(verb, Command::new("DEL").arg(self.target())).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    async fn remove_key(&self, op: Op<'_>) -> Result<bool> {
+        op.any(op.call(Command::new("DEL").arg(self.target())).await?)
     }
 
     /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
@@ -188,9 +181,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
-        let millis = time::millis(after).map_err(|why| self.queue.refuse("expire", why))?;
-        let reply =
-            self.queue.read("expire", Command::new("PEXPIRE").arg(self.target()).number(millis)).await?;
-        Ok(self.queue.shape("expire", reply.into_int())? > 0)
+        let op = self.queue.op("expire");
+        let millis = time::millis(after).map_err(|why| op.invalid(why))?;
+        op.any(op.query(Command::new("PEXPIRE").arg(self.target()).number(millis)).await?)
     }
 }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::DelayedQueue;
 use crate::conn::{Command, OpError};
 use crate::error::Result;
+use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::time;
@@ -35,7 +38,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn poll(&self) -> Result<Option<T>> {
-        let mut polled = self.poll_entries("poll", 1).await?;
+        let mut polled = self.poll_entries(self.queue.op("poll"), 1).await?;
         polled.pop().transpose()
     }
 
@@ -68,15 +71,15 @@ impl<T: 'static> DelayedQueue<T> {
         if n == 0 {
             return Ok(Vec::new());
         }
-        self.poll_entries("poll_many", n).await
+        self.poll_entries(self.queue.op("poll_many"), n).await
     }
 
-    async fn poll_entries(&self, verb: &str, n: usize) -> Result<Vec<Result<T>>> {
-        self.queue.open(verb)?;
-        let polled = self.queue.engine.polls.poll(&self.queue.keys, n).await;
+    async fn poll_entries(&self, op: Op<'_>, n: usize) -> Result<Vec<Result<T>>> {
+        op.ensure_open()?;
+        let polled = self.queue.engine.early_polls.poll(&self.queue.keys, n).await;
         let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
-        let polled = polled.map_err(self.queue.failed(verb))?;
-        Ok(polled.into_payloads().map(|payload| self.queue.decode(verb, payload)).collect())
+        let polled = polled.map_err(|error| op.failed(error))?;
+        Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())
     }
 
     /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list
@@ -104,8 +107,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn remove(&self, value: &T) -> Result<bool> {
-        self.remove_by("remove", "first", [value]).await
+    pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
+        let op = self.queue.op("remove");
+        self.remove_by(op, "first", vec![op.encode(&*self.codec, value)?]).await
     }
 
     /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed.
@@ -133,7 +137,8 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
-        self.remove_by("remove_all", "all", values).await
+        let op = self.queue.op("remove_all");
+        self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
     /// Removes every payload that has the same bytes as none of these, up to 500,000, so that it is never
@@ -161,23 +166,14 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
-        self.remove_by("retain_all", "others", values).await
+        let op = self.queue.op("retain_all");
+        self.remove_by(op, "others", op.encode_all(&*self.codec, values)?).await
     }
 
-    async fn remove_by<'a>(
-        &self,
-        verb: &str,
-        which: &'static str,
-        values: impl IntoIterator<Item = &'a T>,
-    ) -> Result<bool>
-    where
-        T: 'a,
-    {
-        let payloads = self.queue.encode_all(verb, values)?;
+    async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
         let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list()]).arg(which).args(payloads);
-        let reply = self.queue.run(verb, call).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+        op.any(op.run(call).await?)
     }
 
     /// Takes the payload offered last out of the queue, due or not, and puts it at the head of another list;
@@ -208,7 +204,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
-        const VERB: &str = "poll_last_and_offer_first_to";
+        let op = self.queue.op("poll_last_and_offer_first_to");
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
         let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
@@ -217,14 +213,13 @@ impl<T: 'static> DelayedQueue<T> {
             keys.quarantine(),
             &destination,
         ]);
-        let reply = self.queue.run(VERB, call).await?;
-        let [quarantined, payload] = self.queue.shape(VERB, reply.into_parts())?;
-        let quarantined = self.queue.shape(VERB, quarantined.into_int())?;
+        let [quarantined, payload] = op.parts(op.run(call).await?)?;
+        let quarantined = op.int(quarantined)?;
         if self.queue.counters.quarantined(quarantined) {
             events::quarantined(keys, quarantined);
         }
-        let payload = self.queue.shape(VERB, payload.into_optional_bytes())?;
-        payload.map(|payload| self.queue.decode(VERB, payload)).transpose()
+        let payload = op.optional_bytes(payload)?;
+        payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Drops everything that is pending; whether there was anything. What is ready stays, and so does what is
@@ -250,7 +245,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn clear(&self) -> Result<bool> {
-        self.remove_keys("clear").await
+        self.remove_keys(self.queue.op("clear")).await
     }
 
     /// The same as [`DelayedQueue::clear`]: an empty queue does not exist.
@@ -273,14 +268,13 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn delete(&self) -> Result<bool> {
-        self.remove_keys("delete").await
+        self.remove_keys(self.queue.op("delete")).await
     }
 
-    async fn remove_keys(&self, verb: &str) -> Result<bool> {
+    async fn remove_keys(&self, op: Op<'_>) -> Result<bool> {
         let keys = &self.queue.keys;
         let command = Command::new("DEL").arg(keys.ordered_list().clone()).arg(keys.timeout_set().clone());
-        let reply = self.queue.call(verb, command).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+        op.any(op.call(command).await?)
     }
 
     /// Lets everything that is pending vanish after this time, ms-exact; whether there was anything.
@@ -307,11 +301,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn expire(&self, after: Duration) -> Result<bool> {
-        const VERB: &str = "expire";
-        let millis = time::millis(after).map_err(|why| self.queue.refuse(VERB, why))?;
+        let op = self.queue.op("expire");
+        let millis = time::millis(after).map_err(|why| op.invalid(why))?;
         let keys = &self.queue.keys;
         let call = scripts::EXPIRE.on(&[keys.timeout_set(), keys.ordered_list()]).number(millis);
-        let reply = self.queue.run(VERB, call.again_is_harmless()).await?;
-        Ok(self.queue.shape(VERB, reply.into_int())? > 0)
+        op.any(op.run(call.idempotent()).await?)
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::DelayedQueue;
 use crate::conn::Command;
 use crate::error::Result;
+use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::telemetry::QueueStats;
 use crate::wire::entry;
@@ -27,20 +28,20 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&1, Duration::from_secs(60)).await?;
-    /// assert_eq!(jobs.size().await?, 1); // A minute later it is ready, and counts there.
+    /// assert_eq!(jobs.len().await?, 1); // A minute later it is ready, and counts there.
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn size(&self) -> Result<usize> {
-        let command = Command::new("LLEN").arg(self.queue.keys.ordered_list().clone());
-        let reply = self.queue.read("size", command).await?;
-        Ok(self.queue.shape("size", reply.into_int())?.max(0) as usize)
+    #[doc(alias = "size")]
+    pub async fn len(&self) -> Result<usize> {
+        let op = self.queue.op("len");
+        op.len(op.query(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone())).await?)
     }
 
     /// Whether nothing is pending.
     ///
     /// # Errors
-    /// As [`DelayedQueue::size`].
+    /// As [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -57,7 +58,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn is_empty(&self) -> Result<bool> {
-        Ok(self.size().await? == 0)
+        Ok(self.len().await? == 0)
     }
 
     /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries
@@ -65,7 +66,7 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or as
-    /// [`DelayedQueue::size`].
+    /// [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -83,14 +84,15 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let entries = self.range("read_all", 0, -1).await?;
-        entries.iter().filter_map(payload).map(|payload| self.queue.decode("read_all", payload)).collect()
+        let op = self.queue.op("read_all");
+        let entries = self.range(op, 0, -1).await?;
+        entries.iter().filter_map(payload).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
     /// The payload offered first of those that are pending. It stays.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode), or as [`DelayedQueue::size`].
+    /// [`Decode`](crate::ErrorKind::Decode), or as [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -108,12 +110,13 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn peek(&self) -> Result<Option<T>> {
-        // Entries that nobody can read are passed over; there is seldom one.
+        let op = self.queue.op("peek");
+        // Malformed entries are skipped. They are rare.
         for at in 0.. {
-            let entries = self.range("peek", at, at).await?;
+            let entries = self.range(op, at, at).await?;
             let Some(entry) = entries.first() else { break };
             if let Some(payload) = payload(entry) {
-                return self.queue.decode("peek", payload).map(Some);
+                return op.decode(&*self.codec, payload).map(Some);
             }
         }
         Ok(None)
@@ -147,18 +150,17 @@ impl<T: 'static> DelayedQueue<T> {
         self.queue.stats().await
     }
 
-    async fn range(&self, verb: &str, first: i64, last: i64) -> Result<Vec<Bytes>> {
+    async fn range(&self, op: Op<'_>, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
-        let call = scripts::RANGE.on(&[&list]).number(first).number(last).again_is_harmless();
-        let reply = self.queue.run(verb, call).await?;
-        self.queue.shape(verb, reply.into_counted_bytes())
+        let call = scripts::RANGE.on(&[&list]).number(first).number(last).idempotent();
+        op.counted_bytes(op.run(call).await?)
     }
 
     /// Whether a payload with the same bytes is pending. Reads through the list on the server.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
-    /// or as [`DelayedQueue::size`].
+    /// or as [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -176,8 +178,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn contains(&self, value: &T) -> Result<bool> {
-        self.contains_each("contains", [value]).await
+    pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
+        let op = self.queue.op("contains");
+        self.contains_each(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
     /// Whether for each of these, up to 500,000, a payload with the same bytes is pending. Reads through the
@@ -203,17 +206,13 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
-        self.contains_each("contains_all", values).await
+        let op = self.queue.op("contains_all");
+        self.contains_each(op, op.encode_all(&*self.codec, values)?).await
     }
 
-    async fn contains_each<'a>(&self, verb: &str, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
-    where
-        T: 'a,
-    {
-        let payloads = self.queue.encode_all(verb, values)?;
-        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).again_is_harmless();
-        let reply = self.queue.run(verb, call).await?;
-        Ok(self.queue.shape(verb, reply.into_int())? > 0)
+    async fn contains_each(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<bool> {
+        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).idempotent();
+        op.any(op.run(call).await?)
     }
 }
 

@@ -1,0 +1,47 @@
+//! The names of a queue's keys, for operators.
+
+use bytes::Bytes;
+
+use crate::wire::keys::Keys;
+
+/// The names of a queue's keys on the server, after any mapping of names: what an operator types into `redis-cli`.
+///
+/// `docs/keys.md` in the repository describes the content of each. [`BlockingQueue::keys`](crate::BlockingQueue::keys)
+/// and [`DelayedQueue::keys`](crate::DelayedQueue::keys) return them.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # fn example(client: &Client) {
+/// let orders = client.blocking_queue("orders", codec::Long);
+/// assert_eq!(orders.keys().target, "orders");
+/// assert_eq!(orders.keys().timeout_set, "redisson_delay_queue_timeout:{orders}");
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct QueueKeys {
+    /// The list that takers read.
+    pub target: String,
+    /// The sorted set of pending entries by due time.
+    pub timeout_set: String,
+    /// The list of pending entries in the order in which they were offered.
+    pub ordered_list: String,
+    /// The pub/sub channel of announcements.
+    pub channel: String,
+    /// The list of malformed entries.
+    pub quarantine: String,
+}
+
+impl QueueKeys {
+    pub(crate) fn new(keys: &Keys) -> Self {
+        let text = |key: &Bytes| String::from_utf8_lossy(key).into_owned();
+        Self {
+            target: text(keys.target()),
+            timeout_set: text(keys.timeout_set()),
+            ordered_list: text(keys.ordered_list()),
+            channel: text(keys.channel()),
+            quarantine: text(keys.quarantine()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What one call of a public method does: encode, run a command or script, read the reply, decode. It knows the queue and
+//! the verb, so that every error says what was attempted and where.
+
+use bytes::Bytes;
+
+use super::{AsValue, Queue, Role};
+use crate::codec::Codec;
+use crate::conn::{Command, OpError, Reply};
+use crate::error::{Error, Result};
+use crate::scripts::Call;
+
+/// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments,
+/// and an entry is two.
+const MOST: usize = 500_000;
+
+/// A verb on a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op<'a> {
+    pub(super) queue: &'a Queue,
+    pub(super) verb: &'static str,
+}
+
+impl Op<'_> {
+    pub(crate) fn verb(self) -> &'static str {
+        self.verb
+    }
+
+    /// What an error says was attempted.
+    fn attempt(self) -> String {
+        let role = match self.queue.role {
+            Role::Blocking => "blocking queue",
+            Role::Delayed => "delayed queue",
+        };
+        format!("`{}` on the {role} `{}`", self.verb, self.queue.name)
+    }
+
+    /// The error for an argument that is refused.
+    pub(crate) fn invalid(self, reason: impl Into<String>) -> Error {
+        Error::invalid(self.attempt(), reason)
+    }
+
+    /// The error for a command that failed.
+    pub(crate) fn failed(self, error: impl Into<OpError>) -> Error {
+        Error::operation(self.attempt(), error.into())
+    }
+
+    /// An error after a shutdown.
+    pub(crate) fn ensure_open(self) -> Result<()> {
+        self.queue.engine.check_open().map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn encode<T: 'static>(self, codec: &dyn Codec<T>, value: impl AsValue<T>) -> Result<Bytes> {
+        let payload = value.apply(|value| codec.encode(value));
+        let payload = payload.map_err(|error| Error::encode(self.attempt(), error))?;
+        let most = self.queue.engine.max_payload;
+        if payload.len() > most {
+            let size = payload.len();
+            return Err(self.invalid(format!("the payload has {size} bytes; max_payload allows {most}")));
+        }
+        Ok(payload.into())
+    }
+
+    pub(crate) fn encode_all<'v, T: 'static>(
+        self,
+        codec: &dyn Codec<T>,
+        values: impl IntoIterator<Item = &'v T>,
+    ) -> Result<Vec<Bytes>> {
+        let payloads =
+            values.into_iter().map(|value| self.encode(codec, value)).collect::<Result<Vec<_>>>()?;
+        self.check_count(payloads.len())?;
+        Ok(payloads)
+    }
+
+    /// Refuses more payloads than one call takes.
+    pub(crate) fn check_count(self, payloads: usize) -> Result<()> {
+        if payloads > MOST {
+            return Err(
+                self.invalid(format!("one call takes up to {MOST} payloads, not {payloads}; split them"))
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) fn decode<T: 'static>(self, codec: &dyn Codec<T>, payload: Bytes) -> Result<T> {
+        codec.decode(&payload).map_err(|error| Error::decode(self.attempt(), payload, error))
+    }
+
+    /// Runs a command at most once.
+    pub(crate) async fn call(self, command: Command) -> Result<Reply> {
+        self.ensure_open()?;
+        self.queue.conn.call(command).await.map_err(|error| self.failed(error))
+    }
+
+    /// Runs a command that may run twice without harm.
+    pub(crate) async fn query(self, command: Command) -> Result<Reply> {
+        self.ensure_open()?;
+        self.queue.conn.call_idempotent(command).await.map_err(|error| self.failed(error))
+    }
+
+    /// Runs a script.
+    pub(crate) async fn run(self, call: Call) -> Result<Reply> {
+        self.ensure_open()?;
+        call.run(&self.queue.conn).await.map_err(|error| self.failed(error))
+    }
+
+    /// A reply that is a length.
+    pub(crate) fn len(self, reply: Reply) -> Result<usize> {
+        Ok(self.int(reply)?.max(0) as usize)
+    }
+
+    /// A reply that counts what was done.
+    pub(crate) fn any(self, reply: Reply) -> Result<bool> {
+        Ok(self.int(reply)? > 0)
+    }
+
+    pub(crate) fn int(self, reply: Reply) -> Result<i64> {
+        reply.into_int().map_err(|shape| self.failed(shape))
+    }
+
+    pub(crate) fn optional_bytes(self, reply: Reply) -> Result<Option<Bytes>> {
+        reply.into_optional_bytes().map_err(|shape| self.failed(shape))
+    }
+
+    pub(crate) fn counted_bytes(self, reply: Reply) -> Result<Vec<Bytes>> {
+        reply.into_counted_bytes().map_err(|shape| self.failed(shape))
+    }
+
+    pub(crate) fn parts<const N: usize>(self, reply: Reply) -> Result<[Reply; N]> {
+        reply.into_parts().map_err(|shape| self.failed(shape))
+    }
+}
