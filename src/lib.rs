@@ -39,7 +39,7 @@
 //! # Watching
 //!
 //! [`Client::stats`] and [`DelayedQueue::stats`] tell in numbers how a client and a queue are. The names of events and
-//! spans are in `docs/watching.md`, and what to do when something is wrong in `docs/troubleshooting.md`.
+//! spans are in `docs/observability.md`, and what to do when something is wrong in `docs/troubleshooting.md`.
 //!
 //! # Features
 //!
@@ -52,18 +52,27 @@
 //! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ReadmeExamples;
-#[cfg(all(doctest, feature = "java"))]
-#[doc = include_str!("../docs/codecs.md")]
-struct CodecExamples;
-#[cfg(doctest)]
-#[doc = include_str!("../docs/watching.md")]
-struct WatchingExamples;
-#[cfg(doctest)]
-#[doc = include_str!("../docs/troubleshooting.md")]
-struct TroubleshootingExamples;
+/// The examples of the documents, compiled with those of the API.
+#[cfg(all(doctest, feature = "full"))]
+mod documents {
+    macro_rules! documents {
+        ($($name:ident $file:literal)+) => {
+            $(#[doc = include_str!(concat!("../", $file))] struct $name;)+
+        };
+    }
+    documents! {
+        Readme "README.md"
+        Codecs "docs/codecs.md"
+        Deployment "docs/deployment.md"
+        FromRedisson "docs/from-redisson.md"
+        Guarantees "docs/guarantees.md"
+        Keys "docs/keys.md"
+        Migrating "docs/migrating.md"
+        Observability "docs/observability.md"
+        Recipes "docs/recipes.md"
+        Troubleshooting "docs/troubleshooting.md"
+    }
+}
 
 // The public handles.
 mod blocking_queue;

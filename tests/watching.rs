@@ -1,4 +1,4 @@
-//! What is told to a subscriber of `tracing`: the names and fields that `docs/watching.md` promises, once per change
+//! What is told to a subscriber of `tracing`: the names and fields that `docs/observability.md` promises, once per change
 //! of state, and nothing while all is well.
 #![cfg(feature = "tracing")]
 
@@ -133,9 +133,9 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
-/// What `docs/watching.md` promises: name, level, fields.
+/// What `docs/observability.md` promises: name, level, fields.
 fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
-    let rows = include_str!("../docs/watching.md").lines().filter(|line| line.starts_with("| `redelay."));
+    let rows = include_str!("../docs/observability.md").lines().filter(|line| line.starts_with("| `redelay."));
     let row = |row: &'static str| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let fields = cells[3].split('`').skip(1).step_by(2).collect();
