@@ -260,8 +260,9 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
             Some(Marker::Value) => self.placed(handover::give(self.value()?, visitor)),
             Some(Marker::Class(class)) => match class.kind {
                 ClassKind::Scalar(kind) => {
-                    let expected = format_args!("a {}", class.name);
-                    let value = self.scalar(class.name, expected, |node| value::scalar_of(kind, node))?;
+                    let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
+                        value::scalar_of(kind, node)
+                    })?;
                     self.placed(handover::give(value, visitor))
                 }
                 ClassKind::Optional => match self.expected().kind {
