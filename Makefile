@@ -3,8 +3,10 @@
 SHELL := /bin/sh
 
 EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard examples/*/main.rs))))
-# What stands in [features], but for `default`.
-FEATURES := $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9_-]*\) *=.*/\1/p' Cargo.toml | grep -vx default)
+# The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
+features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
+FEATURES := $(call features_of,Cargo.toml)
+CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
 # tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
 SERVER_TESTS = $(filter-out compat,$(notdir $(basename $(wildcard tests/*.rs))))
 OTHER_SERVERS := redis-6.2 valkey-9.1
@@ -21,11 +23,32 @@ SECONDS ?= 600
 BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(if $(SELF_CHECK),--self-check) \
 	$(if $(PUBLISH),--publish docs/benchmarks)
 
-.PHONY: help demo test soak bench micro setup lint components docs features examples peer package ci
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+.PHONY: help demo test soak bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
 .NOTPARALLEL:
 
+# The rest is for people who change redelay.
+FOR_USERS := demo examples docs
+FOR_RELEASES := deny semver package peer
+
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@awk -F ':.*## ' -v users="$(FOR_USERS)" -v releases="$(FOR_RELEASES)" ' \
+		function group(targets, title) { \
+			printf "\n%s\n", title; \
+			n = split(targets, names, " "); \
+			for (i = 1; i <= n; i++) { printf "  %-11s %s\n", names[i], text[names[i]]; delete text[names[i]] } \
+		} \
+		/^[a-z-]+:.*## / { text[$$1] = $$2; all = all " " $$1 } \
+		END { \
+			print "make TARGET, where TARGET is one of"; \
+			group(users, "To try redelay:"); \
+			n = split(releases, names, " "); for (i = 1; i <= n; i++) later[names[i]]; \
+			rest = ""; n = split(all, names, " "); \
+			for (i = 1; i <= n; i++) if (names[i] in text && !(names[i] in later)) rest = rest " " names[i]; \
+			group(rest, "To change it:"); \
+			group(releases, "To release it, or check it from outside:"); \
+		}' Makefile
 
 demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL, or a server of its own; about 10 s)
 	@cargo build --example demo
@@ -42,11 +65,19 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
 
-bench: setup ## beside Java Redisson, half an hour; or QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
+bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
 
-micro: ## the pure rooms alone, without a server
+# Published numbers name the commit they were measured at. Half an hour is too long to find out at the end.
+clean-tree:
+	@changes=$$(git status --porcelain 2>&1); if [ -n "$$changes" ]; then \
+		echo "make bench PUBLISH=1 measures a commit that others can build: commit or stash these changes first:" >&2; \
+		echo "$$changes" >&2; \
+		exit 1; \
+	fi
+
+micro: ## benchmarks of single modules, without a server
 	cargo bench --bench micro
 
 setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
@@ -54,9 +85,11 @@ setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of 
 	scripts/java.sh
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl
 
-lint: components ## format and clippy, warnings are errors
+lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --package redelay --all-targets -- -D warnings
+	cargo clippy --package redisson-codec --lib -- -D warnings
 
 components:
 	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy
@@ -64,24 +97,45 @@ components:
 docs: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
-features: components ## the library with no feature, and with each one alone
+# Tests and examples depend on crates that turn on every codec, so what users of one feature get is seen only by `--lib`.
+features: components ## Clippy for both crates without features and with each single one; warnings are errors
+	@set -e; for feature in "" $(CODEC_FEATURES); do \
+		echo "redisson-codec: '$$feature'"; \
+		cargo clippy --quiet --package redisson-codec --no-default-features --features "$$feature" --lib -- -D warnings; \
+	done
 	@set -e; for feature in "" $(FEATURES); do \
-		echo "cargo clippy --no-default-features --features '$$feature'"; \
-		cargo clippy --quiet --no-default-features --features "$$feature" -- -D warnings; \
+		echo "redelay: '$$feature'"; \
+		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
+		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --all-targets -- -D warnings; \
 	done
 
-examples: ## runs every example, each with a server of its own
+msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which rustup installs
+	scripts/msrv.sh
+
+# Nothing is linked, so libFuzzer itself, in C++, need not be compiled: the variable says that somebody else does it.
+fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
+	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
+		cargo clippy --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
+
+deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)
+	scripts/deny.sh
+
+semver: ## what is incompatible with the last tag, or with a commit: make semver BASELINE_REV=b6fe295
+	scripts/semver.sh $(BASELINE_REV)
+
+examples: ## runs every example, each with its own server
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
 		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
 
-peer: ## the compatibility peer on redelay; the last line is the path of its program
+peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer
-	@echo "$(abspath $(or $(CARGO_TARGET_DIR),target))/release/redelay-peer"
+	@echo "$(TARGET)/release/redelay-peer"
 
-package: ## the packages as they would be published, built from themselves
+package: ## both packages as they would be published: builds them, and checks their files and links
 	cargo package --package redisson-codec --package redelay $(PACKAGE_FLAGS)
+	scripts/package-check.py $(TARGET)/package
 
-ci: lint test docs features examples package ## all of it
+ci: lint test docs features fuzz-check msrv examples package ## everything that CI runs
