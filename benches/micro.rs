@@ -1,11 +1,11 @@
-//! The pure rooms, alone: `make micro`.
+//! Benchmarks of single modules that do no input or output: `make micro`.
 //!
-//! Entries and the schedule are not public. Their sources are compiled into this program, so that they need not be.
+//! The modules of entries and of the schedule are private, so this program compiles their sources into itself.
 
-// Their tests are among them, but do not run here.
+// They contain their unit tests, which do not run here.
 #[allow(unused, unreachable_pub)]
 #[path = "../src"]
-mod rooms {
+mod private {
     pub(crate) mod wire {
         pub(crate) mod entry;
     }
@@ -21,8 +21,8 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use rooms::transfer::schedule::{Next, Outcome, Schedule};
-use rooms::wire::entry::{self, EntryFormat};
+use private::transfer::schedule::{Next, Outcome, Schedule};
+use private::wire::entry::{self, EntryFormat};
 
 fn main() {
     divan::main();
@@ -44,7 +44,7 @@ fn unpack(bencher: Bencher, size: usize) {
     bencher.bench(|| entry::payload(black_box(&entry)).map(<[u8]>::len));
 }
 
-/// A schedule of so many queues, each with something due in an hour.
+/// A schedule of this number of queues, each with something due in an hour.
 fn busy(queues: u64) -> (Schedule, Instant) {
     let now = Instant::now();
     let mut schedule = Schedule::new(Duration::from_secs(60), 6);

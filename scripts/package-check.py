@@ -15,7 +15,7 @@ import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMON = ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]
-# Folder of each package, and which committed files its users must get, besides those of all.
+# Folder of each package, and the committed files that its users must get in addition to those above.
 PACKAGES = {
     "redisson-codec": ("crates/redisson-codec", []),
     "redelay": (".", ["CONTRIBUTING.md", "DESIGN.md", "docs/*.md", "docs/benchmarks/*.md", "docs/benchmarks/*.svg"]),

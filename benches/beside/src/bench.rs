@@ -48,7 +48,7 @@ impl Bench {
         self.workers.get_mut(system)
     }
 
-    /// Fresh processes, and connections for so many takers in each.
+    /// Fresh processes, and connections for this number of takers in each.
     pub(crate) fn start_workers(&self, system: System, number: usize, takers: usize) -> Vec<Worker> {
         Worker::start_many(system, &self.server.url(system), self.tuning.best.with_takers(takers), number)
     }

@@ -32,7 +32,7 @@ impl Turn {
         self.progress.last().map_or(0, |(_, moved)| *moved)
     }
 
-    /// Entries a second, until so many were moved.
+    /// Entries moved per second, until this number was moved.
     fn rate(&self, of: u64) -> f64 {
         let reached = self.progress.iter().find(|(_, moved)| *moved >= of);
         reached.map_or(0.0, |(seconds, _)| of as f64 / seconds)

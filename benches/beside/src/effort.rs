@@ -6,13 +6,13 @@ pub(crate) struct Effort {
     pub(crate) name: &'static str,
     /// Turns of each system for each line of a table.
     pub(crate) rounds: usize,
-    /// Where every turn starts processes of its own, which takes most of the time.
+    /// For measurements that start new processes in every turn, which takes most of the time.
     pub(crate) rounds_afresh: usize,
     /// For what is run for a time, ms.
     pub(crate) millis: u64,
     /// Before anything is counted, ms: a Java virtual machine has to compile what it runs.
     pub(crate) warm_up: u64,
-    /// Sizes of Redisson's pool to try, besides its default.
+    /// Sizes of Redisson's pool to try, in addition to its default.
     pub(crate) pools: &'static [usize],
     /// Offers in flight.
     pub(crate) concurrency: &'static [usize],
@@ -125,7 +125,7 @@ pub(crate) const TINY: Effort = Effort {
     processes: &[2],
 };
 
-/// So few in flight that what a reply takes is what counts.
+/// So few in flight that the time of a reply decides.
 pub(crate) const SELF_CHECK: Effort = Effort {
     name: "self-check",
     millis: 400,

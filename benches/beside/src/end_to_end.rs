@@ -13,7 +13,7 @@ const DELAYS: (u64, u64) = (0, 100);
 pub(crate) const TAKERS: usize = 16;
 const QUEUE: &str = "messages";
 
-/// What so many messages have cost.
+/// The cost of this number of messages.
 pub(crate) struct Cost {
     messages: f64,
     seconds: f64,

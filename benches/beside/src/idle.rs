@@ -13,7 +13,7 @@ use crate::worker::{Sides, System, Worker};
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let (millis, settings) = (bench.effort.idle_millis, bench.tuning.best);
     bench.progress.set_message(format!("idle: {} s of waiting", millis as f64 / 1_000.0));
-    // All at once, each with a server of its own: nobody disturbs a neighbour who does nothing, and a minute is a minute.
+    // All at once, each with its own server: idle processes do not disturb each other, and the wait is the same minute for all.
     let cases: Vec<_> = bench
         .effort
         .idle_queues

@@ -1,4 +1,4 @@
-//! What a worker is told to do, and what it answers: one JSON object a line. Both sides speak it, `redelay.rs` here and
+//! The jobs of a worker and its answers: one JSON object a line. Both sides speak it, `redelay.rs` here and
 //! `compat/java/src/main/java/redelay/bench` with Redisson, so that the harness cannot treat them differently.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,7 +42,7 @@ pub(crate) struct Offer {
     pub(crate) concurrency: usize,
     /// Zero: as many as it can.
     pub(crate) per_second: f64,
-    /// At most so many payloads,
+    /// At most this number of payloads,
     pub(crate) count: u64,
     /// for at most so long.
     pub(crate) millis: u64,

@@ -4,17 +4,17 @@
 //! |---|---|
 //! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs` | one measurement each |
 //! | `bench.rs` | what all of them have: a server, workers, taking turns |
-//! | `worker.rs`, `job.rs` | a process that does what it is told, on either system |
+//! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on either system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
-//! | `redis_benchmark.rs` | what the server can do at best |
+//! | `redis_benchmark.rs` | the upper limit of the server |
 //! | `server.rs` | the server, and what is counted on it |
 //! | `results.rs` | numbers, medians, ratios, goals |
 //! | `report.rs`, `plot.rs`, `machine.rs` | for people |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
-//! Everything fails by panicking with a sentence: what is half measured is not measured.
+//! Everything fails by panicking with a sentence: half a measurement is none.
 
 mod bench;
 mod codecs;

@@ -13,7 +13,7 @@ redelay and Java Redisson in turns, on one server. Usually started by `make benc
   --tiny           seconds: whether it works
   --only NAME      one measurement; may be given more than once
   --self-check     slows redelay down, and fails unless the report says so
-  --out DIR        where results.json, report.md and the plots go; target/bench unless told
+  --out DIR        where results.json, report.md and the plots go; by default target/bench
   --publish DIR    writes them there as well, for docs/benchmarks
   --report FILE    measures nothing; writes the report and the plots of this results.json again";
 

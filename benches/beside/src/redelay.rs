@@ -156,7 +156,7 @@ async fn take(queue: &BlockingQueue<String>, takers: usize, count: u64) -> redel
     Ok(Reply { count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() })
 }
 
-/// Tasks that take until they are told to stop, and how late each payload came.
+/// Tasks that take until they are stopped, and how late each payload came.
 struct Collector {
     takers: JoinSet<redelay::Result<()>>,
     late: mpsc::UnboundedReceiver<i64>,

@@ -1,4 +1,4 @@
-//! `redis-benchmark` with the script of offers: what the server can do at best.
+//! `redis-benchmark` with the script of offers: the upper limit of the server.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::server::{channel, ordered_list, timeout_set};
 
 const OFFER: &str = include_str!("../../../src/scripts/offer.lua");
 
-/// Offers a second with so many in flight: the better of that many connections, and of one with a pipeline.
+/// Offers per second with this number in flight: the better of one connection for each, and one connection with a pipeline.
 pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 {
     bench.progress.set_message(format!("offer: redis-benchmark, {concurrency} in flight, {size} B"));
     let pipelined = run(bench, size, 1, concurrency);

@@ -119,7 +119,7 @@ impl Server {
         cmd("ZCARD").arg(timeout_set(queue)).query(&mut self.connection).expect("ZCARD")
     }
 
-    /// Puts so many elements into a list.
+    /// Puts this number of elements into a list.
     pub(crate) fn fill(&mut self, list: &str, count: u64, payload: &str) {
         let payloads = vec![payload; count as usize];
         self.send(payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));

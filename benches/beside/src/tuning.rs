@@ -18,7 +18,7 @@ const CONCURRENCY: usize = 64;
 /// Those of both systems.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// Threads of the Tokio runtime that redelay is used in; redelay has no settings of its own for this.
+    /// Threads of the Tokio runtime that redelay is used in; redelay itself has no setting for this.
     pub(crate) worker_threads: usize,
     pub(crate) redisson: redisson::Settings,
 }
