@@ -11,6 +11,11 @@ minor=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 toolchain=$minor.0
 build=${CARGO_TARGET_DIR:-target}/msrv
 
+grep -q "Rust $minor or later" README.md || {
+    echo "msrv.sh: README.md does not say \"Rust $minor or later\", as Cargo.toml does" >&2
+    exit 1
+}
+
 if rustup run "$toolchain" rustc --version 2>/dev/null ||
     rustup toolchain install "$toolchain" --profile minimal --no-self-update; then
     exec rustup run "$toolchain" cargo check --locked --package redisson-codec --package redelay --all-features \
