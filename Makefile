@@ -7,6 +7,8 @@ EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(pa
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
 FEATURES := $(call features_of,Cargo.toml)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
+# Those that redelay's own code, tests and examples ask for; the others only select codecs.
+ASKED_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src tests examples --include='*.rs' | cut -d '"' -f 2))
 # tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
 SERVER_TESTS = $(filter-out compat,$(notdir $(basename $(wildcard tests/*.rs))))
 OTHER_SERVERS := redis-6.2 valkey-9.1
@@ -106,6 +108,9 @@ features: components ## Clippy for both crates without features and with each si
 	@set -e; for feature in "" $(FEATURES); do \
 		echo "redelay: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --lib -- -D warnings; \
+	done
+	@set -e; for feature in "" $(ASKED_FEATURES); do \
+		echo "redelay, all targets: '$$feature'"; \
 		cargo clippy --quiet --package redelay --no-default-features --features "$$feature" --all-targets -- -D warnings; \
 	done
 
