@@ -125,7 +125,7 @@ fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)
 	scripts/deny.sh
 
-semver: ## what is incompatible with the last tag, or with a commit: make semver BASELINE_REV=b6fe295
+semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
 examples: ## runs every example, each with its own server
