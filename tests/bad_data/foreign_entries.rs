@@ -1,42 +1,18 @@
 //! Entries that others wrote, rightly or wrongly: strange ids and scores, the old format, entries in one of the two
 //! structures only, and bytes that nobody can read. What can be delivered is, once; the rest holds nothing up.
 
-use std::future::Future;
-use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat, codec};
+use redelay::{BlockingQueue, DelayedQueue, EntryFormat};
 use redelay_fixture::{Server, until_async};
+use redelay_support::{
+    HOUR, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon, still_text_queues, text, text_queues,
+};
 use tokio_test::{assert_pending, task};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
-fn text(value: &str) -> String {
-    value.to_owned()
-}
-
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
 
 /// A client that moves nothing: what is there stays as it was written.
 async fn still(server: &Server) -> (BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
-    let ready = client.blocking_queue("q", codec::String);
-    (ready.clone(), client.delayed_queue(&ready))
+    let (_client, ready, delayed) = still_text_queues(server).await;
+    (ready, delayed)
 }
 
 fn entry(id: &[u8], payload: &str) -> Vec<u8> {
@@ -60,13 +36,6 @@ fn due_in(server: &Server, millis: i64) -> String {
 fn store(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), score.as_bytes(), entry]);
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), entry]);
-}
-
-/// All keys, but for those by which the server remembers for a while what was popped or given back.
-fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
-    server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 
 /// Takes as many as are expected, and then finds nothing.
@@ -115,7 +84,7 @@ async fn ids_of_any_length_are_delivered_listed_removed_and_polled() {
     let polled: Vec<_> = delayed.poll_many(99).await.unwrap().into_iter().map(Result::unwrap).collect();
     assert_eq!(polled, expected);
     fill("1");
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     // Of the same due time, so in the order of their bytes: the length of the id comes first.
     takes(&ready, &expected.each_ref().map(String::as_str)).await;
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
@@ -144,7 +113,7 @@ async fn entries_of_the_old_format_are_delivered_listed_removed_and_polled() {
     assert_eq!(delayed.read_all().await.unwrap(), [""]);
     server.cmd(["FLUSHALL"]);
     fill("1");
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let mut taken = Vec::new();
     for _ in 0..5 {
         taken.push(soon(ready.take()).await.unwrap());
@@ -157,7 +126,7 @@ async fn entries_of_the_old_format_are_delivered_listed_removed_and_polled() {
 #[tokio::test]
 async fn the_old_format_is_written_when_asked_for() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let delayed = delayed.with_entry_format(EntryFormat::Legacy);
     let hello = text("hello");
     let first = delayed.offer(&hello, HOUR).await.unwrap();
@@ -175,7 +144,7 @@ async fn the_old_format_is_written_when_asked_for() {
 #[tokio::test]
 async fn an_entry_that_is_only_in_the_timeout_set_is_delivered() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), b"1", &entry(b"id", "a")]);
     assert_eq!(delayed.size().await.unwrap(), 0);
     delayed.offer(&text("b"), ms(1)).await.unwrap();
@@ -186,7 +155,7 @@ async fn an_entry_that_is_only_in_the_timeout_set_is_delivered() {
 #[tokio::test]
 async fn an_entry_that_is_only_in_the_ordered_list_is_counted_listed_and_removed_but_not_delivered() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let phantom = entry(b"id", "phantom");
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), &phantom]);
     goes_on(&server, &ready, &delayed).await;
@@ -218,7 +187,7 @@ async fn scores_that_are_due_in_any_notation_are_delivered() {
     for (n, score) in scores.iter().enumerate() {
         store(&server, score, &entry(b"id", &n.to_string()));
     }
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     takes(&ready, &["0", "1", "2", "3", "4", "5", "6", "7", "8"]).await;
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
     goes_on(&server, &ready, &delayed).await;
@@ -229,7 +198,7 @@ async fn each_score_that_is_due_is_delivered_when_it_is_the_only_one() {
     for score in ["-inf", "-5", "-0.5", "0", "0.25", "1.5e12"] {
         let server = Server::start();
         store(&server, score, &entry(b"id", "a"));
-        let (_client, ready, delayed) = queues(&server).await;
+        let (_client, ready, delayed) = text_queues(&server).await;
         takes(&ready, &["a"]).await;
         goes_on(&server, &ready, &delayed).await;
     }
@@ -242,7 +211,7 @@ async fn fractional_scores_ahead_are_delivered_when_they_are_due() {
         let score = format!("{}.{n}", due_in(&server, 20 + 3 * n));
         store(&server, &score, &entry(b"id", &n.to_string()));
     }
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     takes(&ready, &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]).await;
     goes_on(&server, &ready, &delayed).await;
 }
@@ -252,7 +221,7 @@ async fn scores_that_are_never_due_stay_and_hold_nothing_up() {
     for score in ["+inf", "1e20", "1e15", "9007199254740993", "253402300800000.5"] {
         let server = Server::start();
         store(&server, score, &entry(b"id", "never"));
-        let (_client, ready, delayed) = queues(&server).await;
+        let (_client, ready, delayed) = text_queues(&server).await;
         goes_on(&server, &ready, &delayed).await;
         assert_eq!(delayed.read_all().await.unwrap(), ["never"]);
         // A look at it that is not for anybody changes neither place nor score.
@@ -273,7 +242,7 @@ async fn the_same_entry_stored_twice_is_delivered_once() {
     for _ in 0..2 {
         store(&server, "1", &entry(b"id", "a"));
     }
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     takes(&ready, &["a"]).await;
     goes_on(&server, &ready, &delayed).await;
     assert!(delayed.size().await.unwrap() <= 1);

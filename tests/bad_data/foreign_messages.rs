@@ -1,33 +1,19 @@
 //! Whatever anybody publishes on a wake-up channel: elements are delivered when they are due all the same, and the server
 //! is not kept busy with scripts.
 
-use std::future::Future;
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue};
 use redelay_fixture::{Server, redis, until_async};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
+use redelay_support::{CHANNEL, HOUR, keys, ms, number_queues, soon};
 
 /// A client that has subscribed, and is done with its first look.
 async fn queues(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
+    let (client, ready, delayed) = number_queues(server).await;
     until_async("subscribed", || async { server.subscribers(CHANNEL) == 1 }).await;
     delayed.offer(&-1, Duration::ZERO).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), -1);
     (client, ready, delayed)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
 }
 
 fn script_calls(server: &Server) -> u64 {
@@ -43,13 +29,6 @@ fn time_in(server: &Server, millis: i64) -> i64 {
 fn publish(server: &Server, message: impl AsRef<[u8]>) {
     let receivers: i64 = server.get([b"PUBLISH", CHANNEL.as_bytes(), message.as_ref()]);
     assert_eq!(receivers, 1);
-}
-
-/// All keys, but for those by which the server remembers for a while what was popped or given back.
-fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
-    server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 
 /// New elements are delivered, one after the other, and for a while there is nothing to do.

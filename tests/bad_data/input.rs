@@ -5,42 +5,14 @@
 //! `malformed_entries.rs`. What they publish: `foreign_messages.rs`. Keys of another type: `wrong_types.rs`. Addresses,
 //! credentials, options: `bad_connections.rs`.
 
-use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redelay::{BlockingQueue, Client, DelayedQueue, Error, ErrorKind, codec};
+use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::{HOUR, keys, ms, soon, text, text_queues};
 
-const HOUR: Duration = Duration::from_secs(3600);
 /// Due times end below this, in ms.
 const LIMIT: Duration = Duration::from_millis(1_000_000_000_000_000);
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
-fn text(value: &str) -> String {
-    value.to_owned()
-}
-
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// All keys, but for those by which the server remembers for a while what was popped or given back.
-fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
-    server.keys().into_iter().filter(|key| !passing(key)).collect()
-}
 
 /// Refused before anything was sent, with a sentence that says `why` and names the queue.
 #[track_caller]
@@ -54,7 +26,7 @@ fn is_invalid<T: std::fmt::Debug>(result: Result<T, Error>, why: &str) {
 #[tokio::test]
 async fn a_delay_of_zero_is_delivered_at_once() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     for n in 0..20 {
         delayed.offer(&n.to_string(), Duration::ZERO).await.unwrap();
         assert_eq!(soon(ready.take()).await.unwrap(), n.to_string());
@@ -64,7 +36,7 @@ async fn a_delay_of_zero_is_delivered_at_once() {
 #[tokio::test]
 async fn a_time_in_the_past_is_delivered_at_once() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     for past in [SystemTime::now() - HOUR, UNIX_EPOCH + ms(1), UNIX_EPOCH, UNIX_EPOCH - HOUR] {
         delayed.offer_at(&text("a"), past).await.unwrap();
         assert_eq!(soon(ready.take()).await.unwrap(), "a");
@@ -78,7 +50,7 @@ async fn a_time_in_the_past_is_delivered_at_once() {
 #[tokio::test]
 async fn a_delay_that_overflows_is_refused_before_anything_is_sent() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let ticket = delayed.offer(&text("a"), HOUR).await.unwrap();
     let before = server.command_calls("evalsha");
     for delay in [LIMIT, LIMIT + ms(1), Duration::from_secs(u64::MAX / 1000), Duration::MAX] {
@@ -97,7 +69,7 @@ async fn a_delay_that_overflows_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_delay_that_overflows_only_by_the_servers_clock_is_refused_by_the_server() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     let ticket = delayed.offer(&text("a"), HOUR).await.unwrap();
     let before = server.zset("redisson_delay_queue_timeout:{q}");
     let too_long = LIMIT - ms(1);
@@ -118,7 +90,7 @@ async fn a_delay_that_overflows_only_by_the_servers_clock_is_refused_by_the_serv
 #[tokio::test]
 async fn what_is_due_in_the_far_future_stays_and_holds_nothing_up() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let ticket = delayed.offer_at(&text("a"), UNIX_EPOCH + (LIMIT - ms(1))).await.unwrap();
     assert_eq!(ticket.due(), UNIX_EPOCH + (LIMIT - ms(1)));
     delayed.offer(&text("b"), HOUR * 24 * 365 * 1000).await.unwrap();
@@ -133,7 +105,7 @@ async fn what_is_due_in_the_far_future_stays_and_holds_nothing_up() {
 #[tokio::test]
 async fn an_empty_payload_is_a_payload() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let empty = String::new();
     for legacy in [false, true] {
         let delayed = match legacy {
@@ -194,7 +166,7 @@ async fn a_payload_over_the_limit_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_payload_of_many_megabytes_comes_back_as_it_was() {
     let server = Server::start();
-    let (client, _ready, _delayed) = queues(&server).await;
+    let (client, _ready, _delayed) = text_queues(&server).await;
     let ready = client.blocking_queue("bytes", codec::Bytes);
     let delayed = client.delayed_queue(&ready);
     let payload: bytes::Bytes =
@@ -258,7 +230,7 @@ async fn a_name_and_the_same_name_in_braces_share_their_pending_entries_as_in_re
 #[tokio::test]
 async fn more_payloads_than_a_call_takes_are_refused_before_anything_is_sent() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let values = vec![String::new(); 500_001];
     let why = "500001 payloads are more than the 500000 that one call takes";
     is_invalid(ready.offer_all(&values).await, why);

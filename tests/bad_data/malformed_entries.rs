@@ -1,15 +1,12 @@
 //! Entries that nobody can read are set aside with their scores, wherever they are met; their neighbours are delivered
 //! once, and the queue goes on.
 
-use std::future::Future;
-use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, DelayedQueue};
 use redelay_fixture::{Server, until_async};
-
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-const QUARANTINE: &str = "redelay:quarantine:{q}";
+use redelay_support::{
+    ORDERED_LIST, QUARANTINE, TIMEOUT_SET, keys, ms, soon, still_text_queues, text, text_queues,
+};
 
 /// What it is, and its bytes. The rows measured with Redisson 4.7.0, which each of them blocks for ever.
 const SHAPES: [(&str, &[u8]); 12] = [
@@ -30,27 +27,6 @@ const SHAPES: [(&str, &[u8]); 12] = [
     ("text", b"hello"),
 ];
 
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn text(value: &str) -> String {
-    value.to_owned()
-}
-
-async fn queues(server: &Server, transfer: bool) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client =
-        Client::builder().url(server.url()).transfer(transfer).connect().await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
 fn good(payload: &str) -> Vec<u8> {
     [b"\x02id", &(payload.len() as u64).to_le_bytes()[..], payload.as_bytes()].concat()
 }
@@ -59,13 +35,6 @@ fn good(payload: &str) -> Vec<u8> {
 fn store(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), score.as_bytes(), entry]);
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), entry]);
-}
-
-/// All keys, but for those by which the server remembers for a while what was popped or given back.
-fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
-    server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 
 /// What is set aside: score and entry, in turn.
@@ -109,7 +78,7 @@ async fn each_shape_is_set_aside_with_its_score_wherever_it_is_in_the_batch() {
             for (n, entry) in entries.iter().enumerate() {
                 store(&server, &(n + 1).to_string(), entry);
             }
-            let (client, ready, delayed) = queues(&server, true).await;
+            let (client, ready, delayed) = text_queues(&server).await;
             takes_and_goes_on(&server, &ready, &delayed, &["a", "b", "c", "d"]).await;
             assert_eq!(quarantined(&server), [((place + 1).to_string(), malformed.to_vec())], "{shape}");
             client.shutdown().await;
@@ -121,7 +90,7 @@ async fn each_shape_is_set_aside_with_its_score_wherever_it_is_in_the_batch() {
 #[tokio::test]
 async fn what_is_set_aside_is_appended_to_what_was() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server, true).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let mut expected = Vec::new();
     for (n, (shape, malformed)) in SHAPES.into_iter().enumerate() {
         let score = format!("{}.5", 1000 * n);
@@ -141,7 +110,7 @@ async fn hundreds_of_them_at_the_head_hold_nothing_up() {
         store(&server, "1", format!("junk {n}").as_bytes());
     }
     store(&server, "2", &good("a"));
-    let (_client, ready, delayed) = queues(&server, true).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     takes_and_goes_on(&server, &ready, &delayed, &["a"]).await;
     assert_eq!(quarantined(&server).len(), 700);
 }
@@ -150,7 +119,7 @@ async fn hundreds_of_them_at_the_head_hold_nothing_up() {
 async fn one_that_is_not_due_waits_like_any_other() {
     let server = Server::start();
     store(&server, "1e14", b"junk");
-    let (_client, ready, delayed) = queues(&server, true).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     for n in 0..20 {
         delayed.offer(&n.to_string(), ms(n % 4)).await.unwrap();
         assert_eq!(soon(ready.take()).await.unwrap(), n.to_string());
@@ -166,10 +135,10 @@ async fn trailing_bytes_are_ignored_as_redisson_does() {
     let with_trailing = [&good("a")[..], b" and more"].concat();
     store(&server, "1", &with_trailing);
     store(&server, "2", &good("b"));
-    let (_client, ready, delayed) = queues(&server, false).await;
+    let (_client, ready, delayed) = still_text_queues(&server).await;
     assert_eq!(delayed.read_all().await.unwrap(), ["a", "b"]);
     assert!(delayed.contains(&text("a")).await.unwrap());
-    let (_client, mover, _delayed) = queues(&server, true).await;
+    let (_client, mover, _delayed) = text_queues(&server).await;
     assert_eq!(soon(mover.take()).await.unwrap(), "a");
     assert_eq!(soon(mover.take()).await.unwrap(), "b");
     assert!(ready.is_empty().await.unwrap());
@@ -179,7 +148,7 @@ async fn trailing_bytes_are_ignored_as_redisson_does() {
 #[tokio::test]
 async fn reading_leaves_them_out() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server, false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     store(&server, "1", b"junk 1");
     store(&server, "2", &good("a"));
     store(&server, "3", b"junk 2");
@@ -196,7 +165,7 @@ async fn reading_leaves_them_out() {
 #[tokio::test]
 async fn peek_looks_behind_them() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server, false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     store(&server, "1", b"junk 1");
     assert_eq!(delayed.peek().await.unwrap(), None);
     for n in 0..300 {
@@ -209,7 +178,7 @@ async fn peek_looks_behind_them() {
 #[tokio::test]
 async fn polling_sets_them_aside_and_goes_on_to_the_next() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server, false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     let fill = || {
         server.cmd(["FLUSHALL"]);
         server.cmd(["RPUSH", ORDERED_LIST, "only in the list"]);

@@ -2,19 +2,12 @@
 //! it.
 
 use std::fmt::Debug;
-use std::future::Future;
 use std::time::Duration;
 
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, DelayedQueue, Error, ErrorKind, codec};
 use redelay_fixture::Server;
-
-const HOUR: Duration = Duration::from_secs(3600);
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
+use redelay_support::{HOUR, soon};
 
 /// The two queues of numbers, with texts among them.
 async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {

@@ -1,23 +1,13 @@
 //! Keys of another type where a queue's keys should be: each operation is refused with a sentence, nothing is half
 //! written, other queues of the same client go on, and when the wrong key is gone everything goes on by itself.
 
-use std::future::Future;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, Ticket, codec};
 use redelay_fixture::{Server, until_async};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TARGET: &str = "q";
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-const QUARANTINE: &str = "redelay:quarantine:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
+use redelay_support::{HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, keys, lasting, ms, soon};
 
 #[derive(Clone)]
 struct Queues {
@@ -36,27 +26,6 @@ async fn queues(server: &Server) -> Queues {
     delayed.offer(&1, HOUR).await.unwrap();
     let ticket = delayed.offer(&2, HOUR).await.unwrap();
     Queues { client, ready, delayed, ticket }
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
-/// All keys, but for those by which the server remembers for a while what was popped or given back.
-fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
-    server.keys().into_iter().filter(|key| !passing(key)).collect()
-}
-
-/// All keys, and what is in them.
-fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let dump = |key: Vec<u8>| {
-        let dump = server.get([b"DUMP", key.as_slice()]);
-        (key, dump)
-    };
-    keys(server).into_iter().map(dump).collect()
 }
 
 type Call = (&'static str, fn(Queues) -> BoxFuture<'static, Result<()>>);
@@ -154,13 +123,13 @@ async fn are_refused(key: &str, calls: &[Call]) {
         let queues = queues(&server).await;
         server.cmd(["DEL", key]);
         server.cmd(wrong);
-        let before = everything(&server);
+        let before = lasting(&server);
         for (name, call) in calls {
             let error = soon(call(queues.clone())).await.expect_err(name);
             assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
             let sentence = error.to_string();
             assert!(sentence.contains("WRONGTYPE") && sentence.contains("queue `q`"), "{name}: {sentence}");
-            assert!(everything(&server) == before, "{name} has written");
+            assert!(lasting(&server) == before, "{name} has written");
         }
     }
 }
@@ -217,11 +186,11 @@ async fn a_list_where_the_timeout_set_should_be_and_the_other_way_round() {
     server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
     server.cmd(["RPUSH", TIMEOUT_SET, "element"]);
     server.cmd(["ZADD", ORDERED_LIST, "1", "member"]);
-    let before = everything(&server);
+    let before = lasting(&server);
     for (name, call) in OF_THE_TIMEOUT_SET.iter().chain(OF_THE_ORDERED_LIST) {
         let error = soon(call(queues.clone())).await.expect_err(name);
         assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
-        assert!(everything(&server) == before, "{name} has written");
+        assert!(lasting(&server) == before, "{name} has written");
     }
 }
 
@@ -231,7 +200,7 @@ async fn moving_into_a_key_of_another_type_moves_nothing() {
     let Queues { ready, delayed, .. } = queues(&server).await;
     ready.put(&3).await.unwrap();
     server.cmd(["SET", "other", "text"]);
-    let before = everything(&server);
+    let before = lasting(&server);
     let errors = [
         soon(ready.poll_last_and_offer_first_to("other")).await.unwrap_err(),
         soon(ready.poll_last_and_offer_first_to_timeout("other", HOUR)).await.unwrap_err(),
@@ -242,7 +211,7 @@ async fn moving_into_a_key_of_another_type_moves_nothing() {
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
     }
-    assert!(everything(&server) == before);
+    assert!(lasting(&server) == before);
 }
 
 /// Returns when the client has looked at its queue, so that a later failure is no first one.
@@ -270,11 +239,11 @@ async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_mend
         if key != ORDERED_LIST {
             delayed.offer(&4, Duration::ZERO).await.unwrap();
         }
-        let before = everything(&server);
+        let before = lasting(&server);
         let tries = || server.command_calls("zcount") + server.command_calls("llen");
         let first = tries();
         until_async("it was tried", || async { tries() >= first + 5 }).await;
-        assert!(everything(&server) == before, "half of it was moved");
+        assert!(lasting(&server) == before, "half of it was moved");
         server.cmd(["DEL", key]);
         assert_eq!(soon(ready.take()).await.unwrap(), 3);
         if key != ORDERED_LIST {

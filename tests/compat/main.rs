@@ -1,11 +1,9 @@
 //! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
 
-#[path = "compat/objects.rs"]
 mod objects;
-#[path = "compat/payloads.rs"]
 mod payloads;
-#[path = "compat/peer.rs"]
 mod peer;
+mod random;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};

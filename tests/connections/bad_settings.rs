@@ -1,25 +1,16 @@
 //! Addresses, credentials, servers and options that cannot work: each is refused with a sentence that says what to mend,
 //! at once where waiting cannot help, and never with the password in it.
 
-use std::future::Future;
 use std::time::Duration;
 
 use redelay::{Builder, Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, Version, until_async};
+use redelay_support::{ms, soon};
 use tokio_test::{assert_pending, task};
 
 /// So long that a test which waits for it fails.
 const LONG: Duration = Duration::from_secs(3600);
 const SECRET: &str = "hunter2";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
 
 /// The error of a connection that is refused at once, though there would be time to try again.
 async fn refused(builder: Builder) -> Error {

@@ -124,7 +124,7 @@ async fn over_tls_with_a_certificate_that_is_verified() {
 
     let run = |authority: &str| {
         Command::new(std::env::current_exe().expect("a path"))
-            .args(["--exact", "over_tls_with_a_certificate_that_is_verified"])
+            .args(["--exact", "transports::over_tls_with_a_certificate_that_is_verified"])
             .env("REDELAY_TEST_TLS_URL", format!("rediss://localhost:{tls_port}"))
             .env("SSL_CERT_FILE", path(authority))
             .output()

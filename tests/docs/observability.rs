@@ -1,141 +1,17 @@
 //! What is told to a subscriber of `tracing`: the names and fields that `docs/watching.md` promises, once per change
 //! of state, and nothing while all is well.
-#![cfg(feature = "tracing")]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Debug;
-use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
+use redelay_support::{CHANNEL, HOUR, Listener, ORDERED_LIST, TIMEOUT_SET, Told, ms, soon};
 use tokio_test::{assert_pending, task};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::{DefaultGuard, set_default};
-use tracing::{Event, Level, Metadata, Subscriber};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
-/// One event, or one span, with what was recorded of it later.
-#[derive(Clone, Debug)]
-struct Told {
-    is_span: bool,
-    name: &'static str,
-    level: Level,
-    fields: BTreeMap<&'static str, String>,
-    is_over: bool,
-}
-
-impl Visit for Told {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.fields.insert(field.name(), value.to_owned());
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.fields.insert(field.name(), format!("{value:?}"));
-    }
-}
-
-/// Keeps whatever this thread is told by this crate.
-#[derive(Clone, Default)]
-struct Listener {
-    told: Arc<Mutex<Vec<Told>>>,
-    spans: Arc<Mutex<HashMap<u64, usize>>>,
-    ids: Arc<AtomicU64>,
-    most: Option<Level>,
-}
-
-impl Listener {
-    fn start() -> (Self, DefaultGuard) {
-        let listener = Self::default();
-        (listener.clone(), set_default(listener))
-    }
-
-    fn up_to(level: Level) -> (Self, DefaultGuard) {
-        let listener = Self { most: Some(level), ..Self::default() };
-        (listener.clone(), set_default(listener))
-    }
-
-    fn all(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
-    }
-
-    fn named(&self, name: &str) -> Vec<Told> {
-        self.all().into_iter().filter(|told| told.name == name).collect()
-    }
-
-    fn events(&self) -> Vec<Told> {
-        self.all().into_iter().filter(|told| !told.is_span).collect()
-    }
-
-    fn add(&self, metadata: &Metadata<'static>, record: impl FnOnce(&mut dyn Visit)) -> usize {
-        let mut told = Told {
-            is_span: metadata.is_span(),
-            name: metadata.name(),
-            level: *metadata.level(),
-            fields: BTreeMap::new(),
-            is_over: false,
-        };
-        record(&mut told);
-        let mut all = self.told.lock().unwrap();
-        all.push(told);
-        all.len() - 1
-    }
-
-    fn change(&self, span: &Id, change: impl FnOnce(&mut Told)) {
-        let at = self.spans.lock().unwrap()[&span.into_u64()];
-        change(&mut self.told.lock().unwrap()[at]);
-    }
-}
-
-impl Subscriber for Listener {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "redelay" && self.most.is_none_or(|most| *metadata.level() <= most)
-    }
-
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let at = self.add(span.metadata(), |visit| span.record(visit));
-        let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
-        self.spans.lock().unwrap().insert(id, at);
-        Id::from_u64(id)
-    }
-
-    fn record(&self, span: &Id, values: &Record<'_>) {
-        self.change(span, |told| values.record(told));
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        self.add(event.metadata(), |visit| event.record(visit));
-    }
-
-    fn try_close(&self, span: Id) -> bool {
-        self.change(&span, |told| told.is_over = true);
-        true
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
+use tracing::Level;
 
 /// What `docs/watching.md` promises: name, level, fields.
 fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
-    let rows = include_str!("../docs/watching.md").lines().filter(|line| line.starts_with("| `redelay."));
+    let rows = include_str!("../../docs/watching.md").lines().filter(|line| line.starts_with("| `redelay."));
     let row = |row: &'static str| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let fields = cells[3].split('`').skip(1).step_by(2).collect();

@@ -1,22 +1,10 @@
 //! What `docs/troubleshooting.md` says of each fault: what is seen of it, and that the remedy is one.
 
-use std::future::Future;
 use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
+use redelay_support::{CHANNEL, HOUR, ms, soon};
 
 /// A client of a user with these rights, which sweeps as often as it may.
 async fn queues(
@@ -156,7 +144,7 @@ async fn phantoms_are_removed_and_nothing_else() {
     delayed.offer(&1, HOUR).await.unwrap();
     server.cmd(["RPUSH", "redisson_delay_queue:{q}", "phantom", "phantom"]);
     delayed.offer(&2, HOUR).await.unwrap();
-    let documentation = include_str!("../docs/troubleshooting.md");
+    let documentation = include_str!("../../docs/troubleshooting.md");
     let script = documentation.split("redis-cli EVAL \"").nth(1).and_then(|rest| rest.split('"').next());
     let script = script.expect("the script").replace("\\\n", "\n");
     let removed: usize =

@@ -3,20 +3,17 @@
 //!
 //! Dropping at a chosen moment, one at a time: `give_back.rs`. Replies that get lost: `lost_replies.rs`.
 
-#[path = "cancellation/load.rs"]
-mod load;
-
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use futures::future::FutureExt;
 use futures::stream::StreamExt;
-use load::{
-    Call, DROPS, Ledger, Moment, Queues, drop_at, drop_calls, each_once, ms, produce, runtimes, soon,
-};
 use redelay_fixture::Server;
+use redelay_support::{HOUR, builder, ms};
 
-const HOUR: Duration = Duration::from_secs(3600);
+use crate::dropping::{
+    Call, DROPS, Moment, Queues, Traffic, drop_at, drop_calls, in_time, produce, runtimes,
+};
+use crate::ledger::Offered;
 
 /// How many drop calls at the same time, so that the thousands are over in a second or two.
 const DROPPING: usize = 8;
@@ -35,28 +32,29 @@ fn drop_under_load(victim: Call) {
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of(&server).await;
-            let others = Queues::of(&server).await;
-            let ledger = Ledger::with_room(2 * (DROPPING + 2));
+            let queues = Queues::of_numbers(builder(&server)).await;
+            let others = Queues::of_numbers(builder(&server)).await;
+            let traffic = Traffic::with_room(2 * (DROPPING + 2));
             let takers = [
-                tokio::spawn(ledger.clone().keep_taking(queues.clone(), take)),
-                tokio::spawn(ledger.clone().keep_taking(others.clone(), poll_any)),
+                tokio::spawn(traffic.clone().keep_taking(queues.clone(), take)),
+                tokio::spawn(traffic.clone().keep_taking(others.clone(), poll_any)),
             ];
-            let producer = tokio::spawn(produce(ledger.clone(), queues.clone()));
-            let dropping = [(); DROPPING]
-                .map(|()| tokio::spawn(drop_calls(ledger.clone(), queues.clone(), victim, DROPS / DROPPING)));
+            let producer = tokio::spawn(produce(traffic.clone(), queues.clone()));
+            let dropping = [(); DROPPING].map(|()| {
+                tokio::spawn(drop_calls(traffic.clone(), queues.clone(), victim, DROPS / DROPPING))
+            });
             for dropping in dropping {
                 dropping.await.unwrap();
             }
-            ledger.over.cancel();
-            let produced = producer.await.unwrap();
+            traffic.over.cancel();
+            producer.await.unwrap();
             for taker in takers {
                 taker.await.unwrap();
             }
             queues.client.shutdown().await;
             others.client.shutdown().await;
-            each_once(0..produced, ledger.found(&server));
-            ledger.assert_nobody_stalled();
+            traffic.judge(&server);
+            traffic.assert_nobody_stalled();
         });
     }
 }
@@ -138,35 +136,35 @@ fn drop_offers(size: i64) {
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of(&server).await;
-            let ledger = Ledger::with_room(0);
+            let queues = Queues::of_numbers(builder(&server)).await;
+            let traffic = Traffic::with_room(0);
             let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-            let taker = tokio::spawn(ledger.clone().keep_taking(queues.clone(), take));
-            let (mut acknowledged, mut dropped) = (Vec::new(), BTreeSet::new());
+            let taker = tokio::spawn(traffic.clone().keep_taking(queues.clone(), take));
+            let mut dropped = Vec::new();
             for n in 0.. {
-                let batch: Vec<i64> = (n * size..(n + 1) * size).collect();
+                let batch = traffic.ledger.begin(size);
                 let offers = batch.iter().map(|element| (element, ms(*element as u64 % 11)));
-                match drop_at(Moment::number(n as usize), queues.delayed.offer_all(offers)).await {
+                match drop_at(Moment::number(n), queues.delayed.offer_all(offers)).await {
                     Some(tickets) => {
                         assert_eq!(tickets.unwrap().len(), batch.len());
-                        acknowledged.extend(batch);
+                        traffic.ledger.end(&batch, Offered::Acknowledged);
                     }
-                    None => drop(dropped.insert(n)),
+                    None => dropped.push(batch),
                 }
                 if dropped.len() == DROPS {
                     break;
                 }
             }
-            ledger.over.cancel();
+            traffic.over.cancel();
             taker.await.unwrap();
             queues.client.shutdown().await;
-            let found = ledger.found(&server);
-            let stored: BTreeSet<i64> = found.iter().copied().collect();
-            for n in dropped {
-                let of_one_offer = stored.range(n * size..(n + 1) * size).count() as i64;
-                assert!([0, size].contains(&of_one_offer), "{of_one_offer} of {size} are stored");
+            traffic.judge(&server);
+            let record = traffic.ledger.record();
+            let stored: BTreeSet<_> = record.taken.iter().collect();
+            for batch in dropped {
+                let of_one_offer = batch.iter().filter(|number| stored.contains(number)).count();
+                assert!([0, batch.len()].contains(&of_one_offer), "{of_one_offer} of {size} are stored");
             }
-            each_once(acknowledged, found);
         });
     }
 }
@@ -182,31 +180,30 @@ fn offer_all() {
 }
 
 /// What a single taker gets, dropped at each of its polls, and what is left at the end, is what was put, in this order.
-fn keeps_the_order(victim: impl AsyncFn(Ledger, Queues)) {
+fn keeps_the_order(victim: impl AsyncFn(Traffic, Queues)) {
     for runtime in runtimes() {
         let server = Server::start();
         runtime.block_on(async {
-            let queues = Queues::of(&server).await;
-            let ledger = Ledger::with_room(6);
+            let queues = Queues::of_numbers(builder(&server)).await;
+            let traffic = Traffic::with_room(6);
             let producer = tokio::spawn({
-                let (ledger, ready) = (ledger.clone(), queues.ready.clone());
+                let (traffic, ready) = (traffic.clone(), queues.ready.clone());
                 async move {
-                    let mut next = 0;
-                    while ledger.room().await {
-                        ready.put(&next).await.unwrap();
-                        next += 1;
+                    while traffic.room().await {
+                        let next = traffic.ledger.begin(1);
+                        ready.put(&next[0]).await.unwrap();
+                        traffic.ledger.end(&next, Offered::Acknowledged);
                     }
-                    next
                 }
             });
-            victim(ledger.clone(), queues.clone()).await;
-            ledger.over.cancel();
-            let produced = producer.await.unwrap();
+            victim(traffic.clone(), queues.clone()).await;
+            traffic.over.cancel();
+            producer.await.unwrap();
             queues.client.shutdown().await;
-            let found = ledger.found(&server);
-            let swapped = found.windows(2).find(|pair| pair[0] >= pair[1]);
-            assert_eq!((found.len() as i64, swapped), (produced, None));
-            ledger.assert_nobody_stalled();
+            traffic.judge(&server);
+            let found = traffic.ledger.record().taken.clone();
+            assert_eq!(found.windows(2).find(|pair| pair[0] >= pair[1]), None);
+            traffic.assert_nobody_stalled();
         });
     }
 }
@@ -214,7 +211,7 @@ fn keeps_the_order(victim: impl AsyncFn(Ledger, Queues)) {
 #[test]
 fn a_single_taker_keeps_the_order() {
     let call: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
 }
 
 #[test]
@@ -222,14 +219,14 @@ fn a_single_drainer_keeps_the_order() {
     let call: Call = |queues| {
         async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
     };
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
 }
 
 #[test]
 fn a_single_taker_with_a_timeout_keeps_the_order() {
     let call: Call =
         |queues| async move { Vec::from_iter(queues.ready.poll_timeout(ms(1)).await.unwrap()) }.boxed();
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
 }
 
 #[test]
@@ -243,19 +240,19 @@ fn a_single_taker_that_looks_before_it_waits_keeps_the_order() {
         }
         .boxed()
     };
-    keeps_the_order(async |ledger, queues| drop_calls(ledger, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
 }
 
 #[test]
 fn a_stream_whose_nexts_are_dropped_keeps_the_order() {
-    keeps_the_order(async |ledger, queues| {
+    keeps_the_order(async |traffic, queues| {
         let mut stream = queues.ready.into_stream();
         let (mut n, mut dropped) = (0, 0);
         while dropped < DROPS {
-            match soon(drop_at(Moment::number(n), stream.next())).await {
-                Some(Some(element)) => ledger.receive(vec![element.expect("an open client").unwrap()]),
+            match in_time(drop_at(Moment::number(n), stream.next())).await {
+                Some(Some(element)) => traffic.receive(vec![element.expect("an open client").unwrap()]),
                 Some(None) => dropped += 1,
-                None => return ledger.stalled(),
+                None => return traffic.stalled(),
             }
             n += 1;
         }

@@ -1,26 +1,25 @@
-//! Dropping futures at each of their polls, and a ledger of what was offered and who received what.
+//! Futures that are dropped at a chosen poll, and calls that are dropped again and again while others produce and take.
 
-use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::codec;
 use redelay_fixture::Server;
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, ms};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::ledger::{Ledger, Offered, Price, left};
+
+pub(crate) type Queues = redelay_support::Queues<i64>;
+
 /// How many futures each test drops in each kind of runtime: thousands in both, for each kind of call.
 pub(crate) const DROPS: usize = 1000;
-
-pub(crate) fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
 
 /// A runtime of one thread, and one of several.
 pub(crate) fn runtimes() -> [Runtime; 2] {
@@ -63,35 +62,19 @@ pub(crate) async fn drop_at<F: Future>(moment: Moment, future: F) -> Option<F::O
     .await
 }
 
+/// A ledger, and how many may be on their way: so few that takers wait for elements as often as elements for takers.
 #[derive(Clone)]
-pub(crate) struct Queues {
-    pub(crate) client: Client,
-    pub(crate) ready: BlockingQueue<i64>,
-    pub(crate) delayed: DelayedQueue<i64>,
-}
-
-impl Queues {
-    pub(crate) async fn of(server: &Server) -> Self {
-        let client = Client::connect(&server.url()).await.expect("a connection");
-        let ready = client.blocking_queue("q", codec::Long);
-        let delayed = client.delayed_queue(&ready);
-        Self { client, ready, delayed }
-    }
-}
-
-/// Who got what, and how many may be on their way: so few that takers wait for elements as often as elements for takers.
-#[derive(Clone)]
-pub(crate) struct Ledger {
-    received: Arc<Mutex<Vec<i64>>>,
+pub(crate) struct Traffic {
+    pub(crate) ledger: Ledger,
     room: Arc<Semaphore>,
     pub(crate) over: CancellationToken,
     stalled: Arc<AtomicBool>,
 }
 
-impl Ledger {
+impl Traffic {
     pub(crate) fn with_room(room: usize) -> Self {
         Self {
-            received: Arc::default(),
+            ledger: Ledger::default(),
             room: Arc::new(Semaphore::new(room)),
             over: CancellationToken::new(),
             stalled: Arc::default(),
@@ -100,7 +83,7 @@ impl Ledger {
 
     pub(crate) fn receive(&self, elements: Vec<i64>) {
         self.room.add_permits(elements.len());
-        self.received.lock().unwrap().extend(elements);
+        self.ledger.took(elements);
     }
 
     /// Waits for room for one element more; false when it is all over.
@@ -126,76 +109,55 @@ impl Ledger {
         self.stalled.store(true, Ordering::Relaxed);
     }
 
-    /// What was received, in this order, and what is left on the server: together all that there is.
-    pub(crate) fn found(&self, server: &Server) -> Vec<i64> {
-        let mut found = self.received.lock().unwrap().clone();
-        found.extend(left(server));
-        found
+    /// Adds what is left on the server to what was received: together all that there is. What was acknowledged is there
+    /// exactly once, everything else (whose offer was dropped) at most once.
+    #[track_caller]
+    pub(crate) fn judge(&self, server: &Server) {
+        let (listed, timed) = (server.list(ORDERED_LIST).len(), server.zset(TIMEOUT_SET).len());
+        assert_eq!(listed, timed, "the ordered list and the timeout set differ");
+        self.ledger.took(left(server, &["q", "other", "moved"]));
+        let verdict = self.ledger.record().judge(Price::default());
+        assert!(verdict.is_good(), "{verdict}");
     }
 
     /// To be asked last: when a call waited in vain, it is of more interest what was lost.
     pub(crate) fn assert_nobody_stalled(&self) {
         let stalled = self.stalled.load(Ordering::Relaxed);
-        assert!(!stalled, "a call waited for 10 s, though there was a producer, and nothing is lost");
+        assert!(!stalled, "a call waited for a minute, though there was a producer, and nothing is lost");
     }
 }
 
 /// A call, and what it received.
 pub(crate) type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
 
-/// Everything that is still somewhere on the server.
-fn left(server: &Server) -> Vec<i64> {
-    let mut payloads = Vec::new();
-    for key in ["q", "other", "moved"] {
-        payloads.extend(server.list(key));
-    }
-    let pending = server.list("redisson_delay_queue:{q}");
-    let in_both = server.zset("redisson_delay_queue_timeout:{q}").len();
-    assert_eq!(pending.len(), in_both, "the ordered list and the timeout set differ");
-    payloads.extend(pending.iter().map(|entry| entry[25..].to_vec()));
-    payloads.iter().map(|payload| String::from_utf8_lossy(payload).parse().unwrap()).collect()
-}
-
-/// Each of these is there exactly once, and others (whose offer was not acknowledged) at most once.
-#[track_caller]
-pub(crate) fn each_once(acknowledged: impl IntoIterator<Item = i64>, mut found: Vec<i64>) {
-    found.sort_unstable();
-    let doubled: BTreeSet<_> =
-        found.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-    let lost: Vec<_> =
-        acknowledged.into_iter().filter(|element| found.binary_search(element).is_err()).collect();
-    assert!(lost.is_empty() && doubled.is_empty(), "lost: {lost:?}, doubled: {doubled:?}");
-}
-
 /// Drops so many calls, or stops when one has waited for so long that something must be lost.
-pub(crate) async fn drop_calls(ledger: Ledger, queues: Queues, call: Call, drops: usize) {
+pub(crate) async fn drop_calls(traffic: Traffic, queues: Queues, call: Call, drops: usize) {
     let (mut n, mut dropped) = (0, 0);
     while dropped < drops {
-        match soon(drop_at(Moment::number(n), call(queues.clone()))).await {
-            Some(Some(elements)) => ledger.receive(elements),
+        match in_time(drop_at(Moment::number(n), call(queues.clone()))).await {
+            Some(Some(elements)) => traffic.receive(elements),
             Some(None) => dropped += 1,
-            None => return ledger.stalled(),
+            None => return traffic.stalled(),
         }
         n += 1;
     }
 }
 
 /// A call that must not wait for long, for there is a producer.
-pub(crate) async fn soon<F: Future>(call: F) -> Option<F::Output> {
-    tokio::time::timeout(Duration::from_secs(10), call).await.ok()
+pub(crate) async fn in_time<F: Future>(call: F) -> Option<F::Output> {
+    tokio::time::timeout(MINUTE, call).await.ok()
 }
 
-/// Puts and offers 0, 1, 2 …; returns how many.
-pub(crate) async fn produce(ledger: Ledger, queues: Queues) -> i64 {
+/// Puts and offers one after the other, until all is over.
+pub(crate) async fn produce(traffic: Traffic, queues: Queues) {
     let other = queues.client.blocking_queue("other", codec::Long);
-    let mut next = 0;
-    while ledger.room().await {
+    while traffic.room().await {
+        let next = traffic.ledger.begin(1)[0];
         match next % 4 {
             0 => other.put(&next).await.unwrap(),
             1 => queues.ready.put(&next).await.unwrap(),
             _ => drop(queues.delayed.offer(&next, ms(next as u64 % 11)).await.unwrap()),
         }
-        next += 1;
+        traffic.ledger.end(&[next], Offered::Acknowledged);
     }
-    next
 }

@@ -1,50 +1,16 @@
 //! One future at a time, dropped at a chosen moment: what was on its way to it is given back, where it came from and as
 //! it was; and a taker that is gone does not hold elements up for others. The end of a client: `shutdown.rs`.
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
-use std::time::Duration;
 
 use futures::stream::StreamExt;
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use tokio_test::task::{self, Spawn};
+use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, pending, soon, text_queues, woken};
+use tokio_test::task::{self};
 use tokio_test::{assert_pending, assert_ready};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
 
 /// A call whose result does not matter.
 type Call = fn(BlockingQueue<String>) -> Boxed<()>;
-
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A future that waits.
-fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
-    let future: Boxed<T> = Box::pin(future);
-    let mut spawned = task::spawn(future);
-    assert_pending!(spawned.poll());
-    spawned
-}
-
-/// Returns when the future has what it waits for, and has not been polled since.
-async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
-    until_async("woken", || std::future::ready(spawned.is_woken())).await;
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
 
 /// Looks at the server so often that whatever goes on meanwhile has happened.
 async fn meanwhile(server: &Server) {
@@ -59,7 +25,7 @@ async fn meanwhile(server: &Server) {
 #[tokio::test]
 async fn every_call_gives_back_what_it_was_handed_and_did_not_read() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let calls: [(&str, Call); 9] = [
         ("take", |q| Box::pin(async move { drop(q.take().await) })),
         ("take_last", |q| Box::pin(async move { drop(q.take_last().await) })),
@@ -85,7 +51,7 @@ async fn every_call_gives_back_what_it_was_handed_and_did_not_read() {
 #[tokio::test]
 async fn several_from_any_come_back_together() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     for (polls, last) in [(1, false), (2, false), (1, true), (2, true)] {
         server.cmd(["RPUSH", "q", "a", "b", "c", "d", "e"]);
         let ready = ready.clone();
@@ -111,7 +77,7 @@ async fn several_from_any_come_back_together() {
 #[tokio::test]
 async fn what_a_dropped_taker_was_handed_goes_to_the_next_one() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let (first, second) = (ready.clone(), ready.clone());
     let mut first = pending(async move { first.take().await });
     let mut second = pending(async move { second.take().await });
@@ -127,7 +93,7 @@ async fn what_a_dropped_taker_was_handed_goes_to_the_next_one() {
 #[tokio::test]
 async fn a_dropped_taker_leaves_the_elements_to_other_processes() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     for _ in 0..20 {
         let ready = ready.clone();
         let take = pending(async move { ready.take().await });
@@ -143,7 +109,7 @@ async fn a_dropped_taker_leaves_the_elements_to_other_processes() {
 #[tokio::test]
 async fn a_dropped_taker_lets_the_one_behind_it_go_on_waiting() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let other = client.blocking_queue("other", codec::String);
     let first = ready.clone();
     let first = pending(async move { first.take().await });
@@ -161,7 +127,7 @@ async fn a_dropped_taker_lets_the_one_behind_it_go_on_waiting() {
 #[tokio::test]
 async fn a_dropped_next_leaves_its_element_in_the_stream() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let mut stream = ready.into_stream();
     let mut next = task::spawn(stream.next());
     assert_pending!(next.poll());
@@ -175,7 +141,7 @@ async fn a_dropped_next_leaves_its_element_in_the_stream() {
 #[tokio::test]
 async fn dropping_a_stream_gives_back_what_is_on_its_way() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let mut stream = ready.into_stream();
     let mut next = task::spawn(stream.next());
     assert_pending!(next.poll());
@@ -190,7 +156,7 @@ async fn dropping_a_stream_gives_back_what_is_on_its_way() {
 #[tokio::test]
 async fn polled_entries_come_back_in_their_places() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     for (n, element) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
         delayed.offer(&element.to_owned(), HOUR * (5 - n as u32)).await.unwrap();
     }
@@ -242,7 +208,7 @@ async fn a_poll_beside_a_waiting_taker_loses_nothing() {
 #[tokio::test]
 async fn thousands_come_back_in_order() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let values: Vec<String> = (0..2_500).map(|n| n.to_string()).collect();
     ready.offer_all(&values).await.unwrap();
     let queue = ready.clone();
@@ -279,7 +245,7 @@ async fn thousands_come_back_in_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn takers_that_come_and_go_without_a_pause_starve_nobody() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let stop = tokio_util::sync::CancellationToken::new();
     let mut loops = Vec::new();
     for n in 0..2 {

@@ -1,49 +1,28 @@
 //! Replies that are lost with their connection, while the server has done what it was asked: offers are stored once,
 //! and what comes back comes back once. A proxy holds the replies and then cuts.
 
-use std::fmt::Debug;
-use std::future::Future;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
+use redelay::ErrorKind;
 use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, still_builder, unread};
 use tokio_test::assert_pending;
-use tokio_test::task::{self, Spawn};
+use tokio_test::task::{self};
 
-const MINUTE: Duration = Duration::from_secs(60);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-#[derive(Clone)]
-struct Queues {
-    client: Client,
-    ready: BlockingQueue<i64>,
-    delayed: DelayedQueue<i64>,
-}
-
-async fn queues(url: String, transfer: bool) -> Queues {
-    let client = Client::builder().url(url).transfer(transfer).connect().await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
-    Queues { client, ready, delayed }
-}
+type Queues = redelay_support::Queues<i64>;
 
 /// A client that is connected through the proxy and moves nothing. It is good for one fault, for nobody can see when
 /// it has reconnected for good.
 async fn behind(proxy: &Proxy) -> Queues {
-    queues(proxy.url(), false).await
+    Queues::of_numbers(still_builder(proxy)).await
 }
 
 /// A server that knows the scripts, and a proxy in front of it. Otherwise the first reply to each script would be that
 /// the server does not know it.
 async fn server_and_proxy() -> (Server, Proxy) {
     let server = Server::start();
-    let queues = queues(server.url(), false).await;
+    let queues = Queues::of_numbers(still_builder(&server)).await;
     queues.delayed.offer(&0, MINUTE).await.unwrap();
     drop(unread(queues.delayed.poll()).await);
     until_async("restored", || async { listed(&server) == 1 }).await;
@@ -55,14 +34,6 @@ async fn server_and_proxy() -> (Server, Proxy) {
     server.cmd(["FLUSHALL"]);
     let proxy = Proxy::start(server.port());
     (server, proxy)
-}
-
-/// A future that has what it waits for, and was not polled since.
-async fn unread<F: Future<Output: Debug>>(future: F) -> Spawn<F> {
-    let mut spawned = task::spawn(future);
-    assert_pending!(spawned.poll());
-    until_async("handed over", || std::future::ready(spawned.is_woken())).await;
-    spawned
 }
 
 /// Cuts all connections when the server has done its work and its replies are held; then lets new ones work.
@@ -173,7 +144,7 @@ async fn an_offer_whose_reply_is_lost_twice_is_stored_once() {
 /// acknowledged.
 async fn delivered_at_most_once(fault: impl AsyncFn(&Server, &Proxy)) {
     let (server, proxy) = server_and_proxy().await;
-    let others = queues(server.url(), true).await;
+    let others = Queues::of_numbers(builder(&server)).await;
     let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());
     for n in 0..36 {
         let Queues { delayed, .. } = behind(&proxy).await;
@@ -339,7 +310,7 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
         proxy.hold_replies(true);
         drop(poll);
         until_async("put back", || async { listed(&server) == 1 }).await;
-        let others = queues(server.url(), true).await;
+        let others = Queues::of_numbers(builder(&server)).await;
         assert_eq!(others.ready.take().await.unwrap(), element);
         proxy.cut();
         proxy.hold_replies(false);
@@ -355,7 +326,7 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
 async fn destroy_waits_for_the_transfer_in_flight() {
     let (server, proxy) = server_and_proxy().await;
     behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
-    let Queues { client, delayed, .. } = queues(proxy.url(), true).await;
+    let Queues { client, delayed, .. } = Queues::of_numbers(builder(&proxy)).await;
     // By its reply it is known when the next call will be.
     until_async("looked", || async { client.stats().transfers > 0 }).await;
     // A call that comes a moment early is followed by another.
@@ -419,7 +390,7 @@ async fn a_timed_move_is_seen_through() {
 #[tokio::test]
 async fn a_silent_server_is_not_an_empty_list() {
     let server = Server::start();
-    let Queues { ready, .. } = queues(server.url(), false).await;
+    let Queues { ready, .. } = Queues::of_numbers(still_builder(&server)).await;
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
     server.cmd(["RPUSH", "q", "1"]);
     server.freeze();

@@ -8,27 +8,14 @@
 //! | `REDELAY_SEED=17` | run this one plan |
 //! | `REDELAY_SOAK=600` | run plans from random seeds for so many seconds (`make soak`) |
 
-#[path = "never_stuck/clock.rs"]
 mod clock;
-#[path = "never_stuck/failover.rs"]
 mod failover;
-#[path = "never_stuck/faults.rs"]
 mod faults;
-#[path = "never_stuck/load.rs"]
-mod load;
-#[path = "never_stuck/loading.rs"]
 mod loading;
-#[path = "never_stuck/memory.rs"]
 mod memory;
-#[path = "never_stuck/oracle.rs"]
-mod oracle;
-#[path = "never_stuck/overflow.rs"]
 mod overflow;
-#[path = "never_stuck/plan.rs"]
 mod plan;
-#[path = "never_stuck/rig.rs"]
 mod rig;
-#[path = "never_stuck/stopped.rs"]
 mod stopped;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,7 +52,7 @@ fn run(seed: u64) -> Result<Report, String> {
     };
     runtime.shutdown_background();
     result.map_err(|reason| {
-        let again = format!("REDELAY_SEED={seed} cargo test --all-features --test never_stuck seeded");
+        let again = format!("REDELAY_SEED={seed} cargo test --all-features --test faults seeded");
         format!("{plan:#?}\n{reason}\nTo run it again: {again}\n")
     })
 }

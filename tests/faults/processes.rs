@@ -63,7 +63,9 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
     let server = Server::start();
     let url = server.url();
     let mut programs: Vec<_> = (0..PROCESSES)
-        .map(|process| Program::start_ignored_test("watches", &[("URL", &url), ("NAME", &name(process))]))
+        .map(|process| {
+            Program::start_ignored_test("processes::watches", &[("URL", &url), ("NAME", &name(process))])
+        })
         .collect();
     until("all watch", || watching(&server) == PROCESSES);
     let client = Client::builder().url(&url).transfer(false).connect().await.unwrap();

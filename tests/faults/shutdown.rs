@@ -1,41 +1,12 @@
 //! The end of a client: what was on its way is given back, where it came from and as it was, before the connections
 //! close; and a future may be dropped even where its runtime is not.
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
-use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
+use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until, until_async};
+use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, pending, text_queues, woken};
 use tokio_test::task::{self, Spawn};
 use tokio_test::{assert_pending, assert_ready};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A future that waits.
-fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
-    let future: Boxed<T> = Box::pin(future);
-    let mut spawned = task::spawn(future);
-    assert_pending!(spawned.poll());
-    spawned
-}
-
-/// Returns when the future has what it waits for, and has not been polled since.
-async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
-    until_async("woken", || std::future::ready(spawned.is_woken())).await;
-}
 
 /// A taker that was handed an element and has not read it.
 async fn unread_take(
@@ -61,7 +32,7 @@ async fn offer_one(server: &Server, delayed: &DelayedQueue<String>) -> Vec<(Vec<
 #[tokio::test]
 async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server).await;
+    let (client, ready, delayed) = text_queues(&server).await;
     let take = unread_take(&server, &ready).await;
     drop((client, ready, delayed));
     assert!(server.clients_named("redelay") > 0, "the taker keeps the client");
@@ -73,7 +44,7 @@ async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
 #[tokio::test]
 async fn shutdown_gives_back_what_lies_unread() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let mut take = unread_take(&server, &ready).await;
     let drained = ready.clone();
     let mut drain = pending(async move { drained.drain(2).await });
@@ -90,7 +61,7 @@ async fn shutdown_gives_back_what_lies_unread() {
 #[tokio::test]
 async fn an_element_read_during_the_shutdown_is_the_takers() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let mut take = unread_take(&server, &ready).await;
     let mut shutdown = task::spawn(client.shutdown());
     assert_pending!(shutdown.poll());
@@ -103,7 +74,7 @@ async fn an_element_read_during_the_shutdown_is_the_takers() {
 async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
     for half_way in [false, true] {
         let server = Server::start();
-        let (client, _ready, delayed) = queues(&server).await;
+        let (client, _ready, delayed) = text_queues(&server).await;
         let entries = offer_one(&server, &delayed).await;
         let mut poll = pending(async move { delayed.poll().await });
         if half_way {
@@ -120,7 +91,7 @@ async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
 #[tokio::test]
 async fn shutdown_restores_what_was_polled_and_lies_unread() {
     let server = Server::start();
-    let (client, _ready, delayed) = queues(&server).await;
+    let (client, _ready, delayed) = text_queues(&server).await;
     let entries = offer_one(&server, &delayed).await;
     let mut poll = pending(async move { delayed.poll().await });
     woken(&mut poll).await;
@@ -135,7 +106,7 @@ fn what_is_dropped_outside_of_the_runtime_comes_back_too() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = Server::start();
     let (take, poll, entries) = runtime.block_on(async {
-        let (_client, ready, delayed) = queues(&server).await;
+        let (_client, ready, delayed) = text_queues(&server).await;
         let entries = offer_one(&server, &delayed).await;
         let mut poll = pending(async move { delayed.poll().await });
         woken(&mut poll).await;

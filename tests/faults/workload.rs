@@ -1,112 +1,138 @@
-//! What the members of a plan do all the time, whatever happens, and what they write down.
+//! A load: clients that offer and take all the time, whatever happens, and write down what came of it.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures::StreamExt;
-use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat, Error, ErrorKind, codec};
-use redelay_fixture::until_async_within;
+use redelay::{Client, EntryFormat};
+use redelay_fixture::{Server, until_async_within};
+use redelay_support::{ORDERED_LIST, TARGET, TIMEOUT_SET};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::oracle::{Offered, Record};
-use crate::plan::{Member, Plan, Producer, Taker};
+use crate::ledger::{Ledger, Offered, outcome};
 
-pub(crate) const QUEUE: &str = "q";
+type Queues = redelay_support::Queues<i64>;
+
 /// Shorter than some faults, so that these are noticed.
-const COMMAND_TIMEOUT: Duration = Duration::from_millis(300);
+pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The handles of one client.
-#[derive(Clone)]
-pub(crate) struct Queues {
-    pub(crate) ready: BlockingQueue<i64>,
-    pub(crate) delayed: DelayedQueue<i64>,
+/// The clients of a load.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    /// Of what they choose at random.
+    pub(crate) seed: u64,
+    /// Entries that all come due at about the same time, not in the order in which they were offered.
+    pub(crate) backlog: i64,
+    pub(crate) clients: Vec<Member>,
 }
 
-/// A record in the making.
-#[derive(Clone, Default)]
-pub(crate) struct Ledger {
-    record: Arc<Mutex<Record>>,
-    next: Arc<AtomicI64>,
-}
-
-impl Ledger {
-    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().expect("nobody panics meanwhile")
-    }
-
-    /// So many numbers that nobody has had, as offers that have not ended.
-    fn begin(&self, count: i64) -> Vec<i64> {
-        let first = self.next.fetch_add(count, Ordering::Relaxed);
-        let numbers: Vec<_> = (first..first + count).collect();
-        self.end(&numbers, Offered::Unknown);
-        numbers
-    }
-
-    fn end(&self, numbers: &[i64], offered: Offered) {
-        self.record().offered.extend(numbers.iter().map(|number| (*number, offered)));
-    }
-
-    pub(crate) fn took(&self, numbers: impl IntoIterator<Item = i64>) {
-        self.record().taken.extend(numbers);
-    }
-
-    /// Offers one, and writes down what came of it.
-    pub(crate) async fn offer(&self, queues: &Queues, delay: Duration) -> Option<(i64, redelay::Ticket)> {
-        let number = self.begin(1)[0];
-        let offered = queues.delayed.offer(&number, delay).await;
-        self.end(&[number], outcome(&offered));
-        Some((number, offered.ok()?))
+impl Crew {
+    /// Two clients that do everything.
+    pub(crate) fn of_two() -> Self {
+        use {Producer as P, Taker as T};
+        let member = |batch, producers: &[Producer], takers: &[Taker]| Member {
+            batch,
+            ..Member::new("member", producers, takers)
+        };
+        let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
+        let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
+        Self { seed: 0, backlog: 0, clients: vec![first, second] }
     }
 }
 
-/// # Panics
-/// Panics at an error that no fault explains.
-fn outcome<T>(result: &redelay::Result<T>) -> Offered {
-    match result.as_ref().map_err(Error::kind) {
-        Ok(_) => Offered::Acknowledged,
-        Err(ErrorKind::OutcomeUnknown) => Offered::Unknown,
-        // No memory, and another type, are refusals.
-        Err(ErrorKind::Unavailable | ErrorKind::Refused) => Offered::Refused,
-        Err(_) => panic!("{:?}", result.as_ref().map(drop)),
+/// One client, and what it does all the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Of its connections.
+    pub(crate) name: &'static str,
+    pub(crate) command_timeout: Duration,
+    /// Most entries per transfer.
+    pub(crate) batch: u32,
+    /// Most time per transfer.
+    pub(crate) budget: Duration,
+    /// Whether it moves what is due.
+    pub(crate) moves: bool,
+    /// Whether it writes the older entry format.
+    pub(crate) is_legacy: bool,
+    pub(crate) producers: Vec<Producer>,
+    pub(crate) takers: Vec<Taker>,
+}
+
+/// How payloads come in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Producer {
+    Offers,
+    /// Without a pause.
+    Presses,
+    /// Several in one call.
+    OffersMany,
+    /// And withdraws some of them.
+    Cancels,
+    /// Drops the future of some.
+    Drops,
+}
+
+/// How payloads go out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taker {
+    Takes,
+    Polls,
+    PollsWithTimeout,
+    Drains,
+    Streams,
+    /// Drops the future of some.
+    Drops,
+    /// Takes from what is not due yet.
+    PollsPending,
+}
+
+impl Member {
+    pub(crate) fn new(name: &'static str, producers: &[Producer], takers: &[Taker]) -> Self {
+        Self {
+            name,
+            command_timeout: COMMAND_TIMEOUT,
+            batch: 1000,
+            budget: Duration::from_millis(10),
+            moves: true,
+            is_legacy: false,
+            producers: producers.to_vec(),
+            takers: takers.to_vec(),
+        }
     }
 }
 
-/// All clients of a plan at work.
+/// All clients of a crew at work.
 pub(crate) struct Load {
     pub(crate) ledger: Ledger,
-    pub(crate) members: Vec<(Client, Queues)>,
+    pub(crate) members: Vec<Queues>,
     stop: CancellationToken,
     producers: JoinSet<()>,
     takers: JoinSet<()>,
 }
 
 impl Load {
-    pub(crate) async fn start(plan: &Plan, url: &str) -> Self {
-        Self::start_at(0, plan, url).await
+    pub(crate) async fn start(crew: &Crew, url: &str) -> Self {
+        Self::start_at(0, crew, url).await
     }
 
     /// The numbers of the offers begin here.
-    pub(crate) async fn start_at(first: i64, plan: &Plan, url: &str) -> Self {
-        let ledger = Ledger { next: Arc::new(first.into()), ..Ledger::default() };
+    pub(crate) async fn start_at(first: i64, crew: &Crew, url: &str) -> Self {
+        let ledger = Ledger::starting_at(first);
         let stop = CancellationToken::new();
-        if plan.backlog > 0 {
-            pile_up(plan, url, &ledger).await;
+        if crew.backlog > 0 {
+            pile_up(crew, url, &ledger).await;
         }
         let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
-        let mut random = Rng::with_seed(plan.seed);
-        for member in &plan.clients {
-            let client = connect(member, url).await;
-            let ready = client.blocking_queue(QUEUE, codec::Long);
+        let mut random = Rng::with_seed(crew.seed);
+        for member in &crew.clients {
+            let mut queues = connect(member, url).await;
             let format = if member.is_legacy { EntryFormat::Legacy } else { EntryFormat::Current };
-            let delayed = client.delayed_queue(&ready).with_entry_format(format);
-            let queues = Queues { ready, delayed };
+            queues.delayed = queues.delayed.with_entry_format(format);
             for producer in &member.producers {
                 let work = produce(*producer, queues.clone(), ledger.clone(), stop.clone(), random.fork());
                 producers.spawn(work);
@@ -114,16 +140,18 @@ impl Load {
             for taker in &member.takers {
                 takers.spawn(take(*taker, queues.clone(), ledger.clone(), random.fork()));
             }
-            members.push((client, queues));
+            members.push(queues);
         }
         Self { ledger, members, stop, producers, takers }
     }
 
-    /// Waits until so many more payloads have been taken.
-    pub(crate) async fn goes_on(&self, more: usize) {
+    /// Waits until so many more payloads have been taken; how long that took.
+    pub(crate) async fn goes_on(&self, more: usize) -> Duration {
+        let begun = Instant::now();
         let goal = self.ledger.record().taken.len() + more;
         let reached = || async { self.ledger.record().taken.len() >= goal };
         until_async_within(Duration::from_secs(30), "the load goes on", reached).await;
+        begun.elapsed()
     }
 
     /// Ends the offers, and waits until each has said what came of it.
@@ -136,8 +164,8 @@ impl Load {
 
     /// Shuts all clients down: what is on its way arrives, or is put back.
     pub(crate) async fn shut_down(&mut self) {
-        for (client, _) in &self.members {
-            client.shutdown().await;
+        for queues in &self.members {
+            queues.client.shutdown().await;
         }
         while let Some(ended) = self.takers.join_next().await {
             ended.expect("a taker goes on whatever happens");
@@ -145,22 +173,29 @@ impl Load {
     }
 }
 
+/// Waits until nothing is pending, and nothing is ready that nobody has taken.
+pub(crate) async fn until_empty(server: &Server) {
+    let exist = || server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]);
+    while exist() > 0 {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// What comes due together while the load runs: more than a transfer moves in one call.
-async fn pile_up(plan: &Plan, url: &str, ledger: &Ledger) {
-    let client = connect(&plan.clients[0], url).await;
-    let ready = client.blocking_queue(QUEUE, codec::Long);
-    let numbers = ledger.begin(plan.backlog);
-    let mut random = Rng::with_seed(plan.seed);
+async fn pile_up(crew: &Crew, url: &str, ledger: &Ledger) {
+    let Queues { client, delayed, .. } = connect(&crew.clients[0], url).await;
+    let numbers = ledger.begin(crew.backlog);
+    let mut random = Rng::with_seed(crew.seed);
     let delays = numbers.iter().map(|number| (number, Duration::from_millis(random.u64(200..260))));
-    let offered = client.delayed_queue(&ready).offer_all(delays).await;
+    let offered = delayed.offer_all(delays).await;
     ledger.end(&numbers, outcome(&offered));
     client.shutdown().await;
 }
 
-async fn connect(member: &Member, url: &str) -> Client {
-    let builder = Client::builder().url(url).client_name("member").command_timeout(COMMAND_TIMEOUT);
+async fn connect(member: &Member, url: &str) -> Queues {
+    let builder = Client::builder().url(url).client_name(member.name).command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
-    builder.connect().await.expect("no fault has begun")
+    Queues::of_numbers(builder).await
 }
 
 async fn produce(
@@ -176,6 +211,10 @@ async fn produce(
         let mut count = 1;
         match producer {
             Producer::Offers => drop(ledger.offer(&queues, delay).await),
+            Producer::Presses => {
+                drop(ledger.offer(&queues, delay).await);
+                continue;
+            }
             Producer::OffersMany => {
                 let numbers = ledger.begin(random.i64(1..20));
                 count = numbers.len() as u32;
@@ -212,7 +251,7 @@ fn random_pause(random: &mut Rng) -> Duration {
 
 /// Takes until the client is shut down.
 async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
-    let Queues { ready, delayed } = queues;
+    let Queues { ready, delayed, .. } = queues;
     let mut stream = ready.clone().into_stream();
     loop {
         let pause = random_pause(&mut random);
@@ -247,6 +286,7 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             Ok(numbers) => ledger.took(numbers),
             Err(error) if error.is_closed() => return,
             Err(error) => {
+                ledger.record().failed_takes += 1;
                 outcome(&Err::<(), _>(error));
                 sleep(Duration::from_millis(2)).await;
             }

@@ -1,24 +1,12 @@
 //! What is published on Redisson's wake-up channel. A Redisson arms its one timer with whatever it hears there, later
 //! times too, and throws at anything but an integer: so a new head is announced, in plain digits, and nothing else.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, Ticket, codec};
+use redelay::{Client, DelayedQueue, Ticket, codec};
 use redelay_fixture::{Server, redis, until_async};
+use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, still_text_queues};
 use tokio_test::{assert_pending, task};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-/// A client that transfers nothing.
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::builder().url(server.url()).transfer(false).connect().await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
 
 async fn offer(delayed: &DelayedQueue<String>, hours: u32) -> Ticket {
     delayed.offer(&format!("in {hours} h"), HOUR * hours).await.unwrap()
@@ -67,7 +55,7 @@ async fn an_offer_announces_a_new_head_only() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     offer(&delayed, 5).await;
     channel.heard_head("the first one");
     offer(&delayed, 6).await;
@@ -99,7 +87,7 @@ async fn rescheduling_announces_only_what_is_the_head_then() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     let one = offer(&delayed, 2).await;
     let other = offer(&delayed, 5).await;
     channel.heard_head("the first of the two");
@@ -131,7 +119,7 @@ async fn taking_out_announces_nothing() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     let mut tickets = Vec::new();
     for hours in 1..=8 {
         tickets.push(offer(&delayed, hours).await);
@@ -160,7 +148,7 @@ async fn a_transfer_announces_nothing_to_redisson() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     offer(&delayed, 1).await;
     delayed.offer_at(&"due".to_owned(), SystemTime::UNIX_EPOCH + HOUR).await.unwrap();
     assert_eq!(channel.heard().len(), 2);
@@ -188,7 +176,7 @@ async fn putting_back_announces_the_head_if_it_was_away() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     // Polls go by the order of the offers.
     for hours in [5, 3, 1, 4] {
         offer(&delayed, hours).await;
@@ -210,7 +198,7 @@ async fn putting_back_announces_no_head_that_is_not_a_plain_integer() {
     let server = Server::start();
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     offer(&delayed, 1_000).await;
     channel.heard_head("the first one");
     let (entry, _) = server.zset(TIMEOUT_SET).swap_remove(0);

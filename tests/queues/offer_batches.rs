@@ -7,13 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio_test::{assert_pending, task};
 
-const MINUTE: Duration = Duration::from_secs(60);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
 /// Refused by the server alone, which knows what now is.
 const TOO_LATE: Duration = Duration::from_millis(999_999_999_999_999);
 

@@ -2,30 +2,18 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{Client, codec};
 use redelay_fixture::{Server, until_async};
-
-const HOUR: Duration = Duration::from_secs(3600);
+use redelay_support::{HOUR, text, text_queues};
 
 async fn client(server: &Server) -> Client {
     Client::connect(&server.url()).await.expect("a connection")
 }
 
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = client(server).await;
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-fn text(value: &str) -> String {
-    value.to_owned()
-}
-
 #[tokio::test]
 async fn an_offer_is_taken_when_it_is_due() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server).await;
+    let (client, ready, delayed) = text_queues(&server).await;
     let begun = Instant::now();
     let delay = Duration::from_millis(150);
     delayed.offer(&text("a"), delay).await.unwrap();
@@ -59,7 +47,7 @@ async fn the_keys_hold_what_redisson_would_have_written() {
 #[tokio::test]
 async fn many_with_their_own_delays_come_in_order_of_due_time() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let values: Vec<String> = (0..200).map(|n| n.to_string()).collect();
     let offers = values.iter().enumerate().map(|(n, value)| (value, Duration::from_millis(300 - n as u64)));
     let tickets = delayed.offer_all(offers).await.unwrap();
@@ -73,7 +61,7 @@ async fn many_with_their_own_delays_come_in_order_of_due_time() {
 #[tokio::test]
 async fn equal_due_times_keep_the_order_of_offers() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let due = SystemTime::now() + Duration::from_millis(100);
     for n in 0..50 {
         delayed.offer_at(&n.to_string(), due).await.unwrap();
@@ -86,7 +74,7 @@ async fn equal_due_times_keep_the_order_of_offers() {
 #[tokio::test]
 async fn looking_into_the_delayed_queue() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     for (value, hours) in [("a", 3), ("b", 1), ("c", 2), ("b", 4)] {
         delayed.offer(&text(value), HOUR * hours).await.unwrap();
     }
@@ -103,7 +91,7 @@ async fn looking_into_the_delayed_queue() {
 #[tokio::test]
 async fn removing_from_the_delayed_queue_leaves_nothing_behind() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     let fill = async || {
         delayed.clear().await.unwrap();
         for value in ["a", "b", "c", "b", "d"] {
@@ -138,7 +126,7 @@ async fn removing_from_the_delayed_queue_leaves_nothing_behind() {
 #[tokio::test]
 async fn polling_before_the_due_time() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     for value in ["a", "b", "c", "d", "e"] {
         delayed.offer(&text(value), HOUR).await.unwrap();
     }
@@ -156,12 +144,12 @@ async fn polling_before_the_due_time() {
 #[tokio::test]
 async fn a_ticket_cancels_and_reschedules_from_anywhere() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let cancelled = delayed.offer(&text("cancelled"), HOUR).await.unwrap();
     let hastened = delayed.offer(&text("hastened"), HOUR).await.unwrap();
     let stored = serde_json::to_string(&hastened).unwrap();
 
-    let (_other, _, elsewhere) = queues(&server).await;
+    let (_other, _, elsewhere) = text_queues(&server).await;
     assert!(elsewhere.cancel(&cancelled).await.unwrap());
     assert!(!elsewhere.cancel(&cancelled).await.unwrap());
     let hastened = serde_json::from_str(&stored).unwrap();
@@ -174,7 +162,7 @@ async fn a_ticket_cancels_and_reschedules_from_anywhere() {
 #[tokio::test]
 async fn a_ticket_of_another_queue_is_refused() {
     let server = Server::start();
-    let (client, _ready, delayed) = queues(&server).await;
+    let (client, _ready, delayed) = text_queues(&server).await;
     let ticket = delayed.offer(&text("a"), HOUR).await.unwrap();
     let other = client.delayed_queue(&client.blocking_queue("other", codec::String));
     let error = other.cancel(&ticket).await.unwrap_err();
@@ -185,7 +173,7 @@ async fn a_ticket_of_another_queue_is_refused() {
 #[tokio::test]
 async fn the_blocking_queue_as_a_list() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     ready.put(&text("a")).await.unwrap();
     ready.offer(&text("b")).await.unwrap();
     ready.offer_all([&text("c"), &text("b"), &text("d")]).await.unwrap();
@@ -222,7 +210,7 @@ async fn the_blocking_queue_as_a_list() {
 #[tokio::test]
 async fn timeouts_are_not_rounded() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     for millis in [0, 1, 20, 500, 1500] {
         let timeout = Duration::from_millis(millis);
         // Against a clock of the same runtime, and the better of several tries: a busy machine slows down both.
@@ -254,7 +242,7 @@ async fn timeouts_are_not_rounded() {
 #[tokio::test]
 async fn taking_from_several_queues() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let second = Duration::from_secs(1);
     let other = client.blocking_queue("other", codec::String);
     let third = client.blocking_queue("third", codec::String);
@@ -292,7 +280,7 @@ async fn taking_from_several_queues() {
 #[tokio::test]
 async fn moving_from_list_to_list() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     ready.offer_all([&text("a"), &text("b"), &text("c")]).await.unwrap();
     assert_eq!(ready.poll_last_and_offer_first_to("other").await.unwrap().as_deref(), Some("c"));
     let exact = Duration::from_millis(50);
@@ -315,7 +303,7 @@ async fn moving_from_list_to_list() {
 #[tokio::test]
 async fn taking_from_the_tail_while_others_take_from_the_head() {
     let server = Server::start();
-    let (_client, ready, _delayed) = queues(&server).await;
+    let (_client, ready, _delayed) = text_queues(&server).await;
     let put = async {
         until_async("both wait", || async { server.blocked_clients() == 2 }).await;
         ready.offer_all([&text("a"), &text("b")]).await.unwrap();
@@ -329,7 +317,7 @@ async fn taking_from_the_tail_while_others_take_from_the_head() {
 #[tokio::test]
 async fn everything_can_expire() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     assert!(!ready.expire(HOUR).await.unwrap());
     assert!(!delayed.expire(HOUR).await.unwrap());
     ready.put(&text("a")).await.unwrap();
@@ -352,14 +340,14 @@ async fn a_taker_alone_keeps_its_queue_moving() {
 #[tokio::test]
 async fn destroy_stops_the_moving_and_nothing_else() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     let channel = "redisson_delay_queue_channel:{q}";
     until_async("subscribed", || async { server.subscribers(channel) == 1 }).await;
     delayed.destroy().await;
     until_async("unsubscribed", || async { server.subscribers(channel) == 0 }).await;
     delayed.offer(&text("a"), Duration::ZERO).await.unwrap();
     assert_eq!(delayed.size().await.unwrap(), 1);
-    let (_other, ready, _delayed) = queues(&server).await;
+    let (_other, ready, _delayed) = text_queues(&server).await;
     assert_eq!(ready.take().await.unwrap(), "a");
 }
 
@@ -388,7 +376,7 @@ async fn names_are_mapped_before_anything_else() {
 #[tokio::test]
 async fn shutdown_ends_takers_and_later_calls() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server).await;
+    let (client, ready, delayed) = text_queues(&server).await;
     let shutdown = async {
         until_async("somebody waits", || async { server.blocked_clients() == 1 }).await;
         client.shutdown().await;
@@ -404,7 +392,7 @@ async fn shutdown_ends_takers_and_later_calls() {
 #[tokio::test]
 async fn dropping_the_last_clone_closes_everything() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server).await;
+    let (client, ready, delayed) = text_queues(&server).await;
     delayed.offer(&text("a"), Duration::ZERO).await.unwrap();
     ready.take().await.unwrap();
     drop((client, ready));
@@ -417,7 +405,7 @@ async fn dropping_the_last_clone_closes_everything() {
 #[tokio::test]
 async fn payloads_that_read_like_announcements() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(&server).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     let words = [
         "message",
         "pmessage",

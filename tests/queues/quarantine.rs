@@ -1,32 +1,13 @@
 //! What was set aside: it is listed, counted, put back and dropped, all of it or nothing, once.
 
-use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join_all;
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Quarantined, codec};
+use redelay::{ErrorKind, Quarantined, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-const QUARANTINE: &str = "redelay:quarantine:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-async fn queues(url: String, transfer: bool) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::builder().url(url).transfer(transfer).connect().await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
+use redelay_support::{
+    HOUR, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, everything, ms, soon, still_text_queues, text_queues,
+};
 
 fn good(payload: &str) -> Vec<u8> {
     [b"\x02id", &(payload.len() as u64).to_le_bytes()[..], payload.as_bytes()].concat()
@@ -47,15 +28,6 @@ fn entries(quarantined: &[Quarantined]) -> Vec<&[u8]> {
     quarantined.iter().map(|quarantined| &quarantined.entry()[..]).collect()
 }
 
-/// All keys, and what is in them.
-fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let dump = |key: Vec<u8>| {
-        let dump = server.get([b"DUMP", key.as_slice()]);
-        (key, dump)
-    };
-    server.keys().into_iter().map(dump).collect()
-}
-
 fn now_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()
 }
@@ -68,7 +40,7 @@ async fn is_listed_and_counted() {
     store(&server, "-3", b"message");
     store(&server, "-inf", b"\xff\0\r\n");
     server.cmd(["RPUSH", ORDERED_LIST, "only in the list"]);
-    let (_client, _ready, delayed) = queues(server.url(), true).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     until_async("set aside", || async { delayed.quarantine_size().await.unwrap() == 4 }).await;
     assert!(delayed.poll().await.unwrap().is_none(), "sets the fifth aside");
 
@@ -95,7 +67,7 @@ async fn is_listed_and_counted() {
 #[tokio::test]
 async fn an_empty_quarantine_is_empty() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     assert_eq!(delayed.quarantine_size().await.unwrap(), 0);
     assert_eq!(delayed.read_quarantine(10).await.unwrap(), []);
 }
@@ -103,7 +75,7 @@ async fn an_empty_quarantine_is_empty() {
 #[tokio::test]
 async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(server.url(), true).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     // Whoever moves has long looked, and sleeps for an hour.
     delayed.offer(&"later".to_owned(), HOUR).await.unwrap();
     until_async("looked", || async { delayed.stats().await.unwrap().transfers > 0 }).await;
@@ -129,7 +101,7 @@ async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
 #[tokio::test]
 async fn is_put_back_as_it_was() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     let scores = ["1e14", "-5", "0.5", "-inf", "inf", "9007199254740993", "1795249257299"];
     for (n, score) in scores.iter().enumerate() {
         store(&server, score, format!("junk {n}").as_bytes());
@@ -156,7 +128,7 @@ async fn is_put_back_as_it_was() {
 #[tokio::test]
 async fn what_still_cannot_be_read_is_set_aside_again() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(server.url(), true).await;
+    let (_client, ready, delayed) = text_queues(&server).await;
     store(&server, "1", b"junk");
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
     for round in 1..=3 {
@@ -172,7 +144,7 @@ async fn what_still_cannot_be_read_is_set_aside_again() {
 #[tokio::test]
 async fn an_entry_that_is_pending_is_not_stored_twice() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     store(&server, "7", b"junk");
     set_aside(&server, "9", b"junk");
     let quarantined = delayed.read_quarantine(1).await.unwrap();
@@ -186,7 +158,7 @@ async fn an_entry_that_is_pending_is_not_stored_twice() {
 #[tokio::test]
 async fn just_the_one_that_is_meant_goes() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     let pairs: [(&str, &[u8]); 10] = [
         ("1", b"2"),
         ("2", b"1"),
@@ -230,7 +202,7 @@ async fn just_the_one_that_is_meant_goes() {
 #[tokio::test]
 async fn thousands_are_read_and_dropped() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), true).await;
+    let (_client, _ready, delayed) = text_queues(&server).await;
     for n in 0..3_000 {
         store(&server, "1", format!("junk {n}").as_bytes());
     }
@@ -247,7 +219,7 @@ async fn thousands_are_read_and_dropped() {
 #[tokio::test]
 async fn all_of_it_or_nothing() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(server.url(), false).await;
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
     set_aside(&server, "1", b"junk");
     let quarantined = delayed.read_quarantine(1).await.unwrap().remove(0);
     for wrong in [TIMEOUT_SET, ORDERED_LIST, QUARANTINE] {
@@ -281,7 +253,7 @@ async fn all_of_it_or_nothing() {
 #[tokio::test]
 async fn an_entry_of_another_queue_is_refused() {
     let server = Server::start();
-    let (client, _ready, delayed) = queues(server.url(), false).await;
+    let (client, _ready, delayed) = still_text_queues(&server).await;
     set_aside(&server, "1", b"junk");
     let quarantined = delayed.read_quarantine(1).await.unwrap().remove(0);
     let other = client.delayed_queue(&client.blocking_queue("other", codec::String));
@@ -298,7 +270,7 @@ async fn an_entry_of_another_queue_is_refused() {
 #[tokio::test]
 async fn what_removes_the_pending_leaves_it_alone() {
     let server = Server::start();
-    let (_client, ready, delayed) = queues(server.url(), false).await;
+    let (_client, ready, delayed) = still_text_queues(&server).await;
     set_aside(&server, "1", b"junk");
     delayed.offer(&"a".to_owned(), HOUR).await.unwrap();
     assert!(delayed.expire(ms(1)).await.unwrap());
@@ -315,7 +287,7 @@ async fn what_removes_the_pending_leaves_it_alone() {
 #[tokio::test]
 async fn of_many_who_put_back_or_drop_the_same_one_succeeds() {
     let server = Server::start();
-    let clients = join_all((0..4).map(|_| queues(server.url(), false))).await;
+    let clients = join_all((0..4).map(|_| still_text_queues(&server))).await;
     for n in 0..20 {
         set_aside(&server, "5e14", format!("junk {n}").as_bytes());
     }
@@ -341,7 +313,7 @@ async fn a_lost_reply_costs_nothing_and_doubles_nothing() {
     for put_back in [true, false] {
         server.cmd(["FLUSHALL"]);
         set_aside(&server, "5e14", b"junk");
-        let (_client, _ready, delayed) = queues(proxy.url(), false).await;
+        let (_client, _ready, delayed) = still_text_queues(&proxy).await;
         // The server knows the scripts then.
         set_aside(&server, "6e14", b"other");
         let known = delayed.read_quarantine(2).await.unwrap();

@@ -6,11 +6,9 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use redelay::{BlockingQueue, Client, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::alone;
 
 const QUEUES: usize = 10_000;
-
-/// One test at a time: what is measured is the process's.
-static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Bytes of memory that are this process's own now.
 fn memory() -> usize {
@@ -41,7 +39,10 @@ fn p99(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_queues_cost_next_to_nothing() {
-    let _alone = ALONE.lock().await;
+    // What is measured is the process's.
+    if !alone("scale::idle_queues_cost_next_to_nothing") {
+        return;
+    }
     let server = Server::start();
     let client = Client::connect(&server.url()).await.unwrap();
     let begun = Instant::now();
@@ -70,7 +71,6 @@ async fn idle_queues_cost_next_to_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_takers_wait_at_once_and_a_busy_queue_starves_none() {
-    let _alone = ALONE.lock().await;
     let server = Server::start();
     let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
     let queues = queues(&client);

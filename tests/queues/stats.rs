@@ -1,37 +1,16 @@
 //! What `stats` tells is what happened, and a queue that is stuck can be told from it.
 
-use std::future::Future;
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
+use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
+use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, ms, number_queues, soon, still_number_queues};
 use tokio_test::{assert_pending, task};
-
-const HOUR: Duration = Duration::from_secs(3600);
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-async fn queues(server: &Server, transfer: bool) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
-    let client =
-        Client::builder().url(server.url()).transfer(transfer).connect().await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
 
 #[tokio::test]
 async fn a_queue_that_nobody_moves() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server, false).await;
+    let (client, ready, delayed) = still_number_queues(&server).await;
     let empty = delayed.stats().await.unwrap();
     assert_eq!((empty.pending, empty.listed, empty.ready, empty.overdue, empty.quarantined), (0, 0, 0, 0, 0));
     assert_eq!((empty.next_due_in, empty.overdue_for, empty.last_transfer), (None, None, None));
@@ -59,7 +38,7 @@ async fn a_queue_that_nobody_moves() {
 #[tokio::test]
 async fn what_is_moved_is_counted_for_queue_and_client() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server, true).await;
+    let (client, ready, delayed) = number_queues(&server).await;
     for n in 0..10 {
         delayed.offer(&n, ms(n as u64)).await.unwrap();
     }
@@ -99,7 +78,7 @@ async fn looking_at_a_quiet_queue_is_an_empty_wake_up() {
 #[tokio::test]
 async fn takers_are_counted_while_they_wait() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server, true).await;
+    let (client, ready, delayed) = number_queues(&server).await;
     let other = client.blocking_queue("other", codec::Long);
     assert_eq!(client.stats().takers, 0);
 
@@ -127,7 +106,7 @@ async fn takers_are_counted_while_they_wait() {
 #[tokio::test]
 async fn a_transfer_that_fails_says_why() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server, true).await;
+    let (client, ready, delayed) = number_queues(&server).await;
     delayed.offer(&1, ms(200)).await.unwrap();
     server.cmd(["SET", "q", "of another type"]);
     until_async("it has failed", || async { client.stats().failed_transfers > 0 }).await;
@@ -147,7 +126,7 @@ async fn a_transfer_that_fails_says_why() {
 #[tokio::test]
 async fn reconnections_are_counted_and_what_was_lost_is_told() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server, true).await;
+    let (client, ready, _delayed) = number_queues(&server).await;
     let taking = tokio::spawn(async move { ready.take().await });
     until_async("all three connections", || async {
         server.blocked_clients() == 1 && server.subscribers("redisson_delay_queue_channel:{q}") == 1
@@ -175,7 +154,7 @@ async fn reconnections_are_counted_and_what_was_lost_is_told() {
 #[tokio::test]
 async fn a_handle_that_is_gone_is_not_watching() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server, true).await;
+    let (client, ready, delayed) = number_queues(&server).await;
     until_async("watched", || async { ready.stats().await.unwrap().watched }).await;
     delayed.destroy().await;
     assert!(!ready.stats().await.unwrap().watched);
@@ -188,7 +167,7 @@ async fn a_handle_that_is_gone_is_not_watching() {
 #[tokio::test]
 async fn phantoms_are_seen() {
     let server = Server::start();
-    let (_client, _ready, delayed) = queues(&server, true).await;
+    let (_client, _ready, delayed) = number_queues(&server).await;
     server.cmd(["RPUSH", ORDERED_LIST, "a", "b"]);
     server.cmd(["ZADD", TIMEOUT_SET, "5e14", "c"]);
     let stats = delayed.stats().await.unwrap();
@@ -199,7 +178,7 @@ async fn phantoms_are_seen() {
 #[tokio::test]
 async fn what_is_set_aside_is_counted_however_it_was_met() {
     let server = Server::start();
-    let (client, _ready, delayed) = queues(&server, false).await;
+    let (client, _ready, delayed) = still_number_queues(&server).await;
     let store = |entry: &str| {
         server.cmd(["ZADD", TIMEOUT_SET, "1", entry]);
         server.cmd(["RPUSH", ORDERED_LIST, entry]);
@@ -212,7 +191,7 @@ async fn what_is_set_aside_is_counted_however_it_was_met() {
     assert_eq!(delayed.poll_last_and_offer_first_to("other").await.unwrap(), None);
     assert_eq!(client.stats().quarantined, 3);
     store("junk 4");
-    let (mover, _ready, _delayed) = queues(&server, true).await;
+    let (mover, _ready, _delayed) = number_queues(&server).await;
     until_async("moved", || async { mover.stats().quarantined == 1 }).await;
     assert_eq!(mover.stats().empty_wakeups, mover.stats().transfers - 1);
     let stats = delayed.stats().await.unwrap();

@@ -4,18 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use redelay_fixture::Server;
-
-const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
-const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
-const TARGET: &str = "q";
-const QUARANTINE: &str = "redelay:quarantine:{q}";
-const MOVED: &str = "redelay:moved:{q}";
+use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
 
 /// As it is used.
 const SCRIPT: &str = concat!(
-    include_str!("../src/scripts/entry.lua"),
-    include_str!("../src/scripts/lists.lua"),
-    include_str!("../src/scripts/transfer.lua")
+    include_str!("../../src/scripts/entry.lua"),
+    include_str!("../../src/scripts/lists.lua"),
+    include_str!("../../src/scripts/transfer.lua")
 );
 
 type Entry = Vec<u8>;

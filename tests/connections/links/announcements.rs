@@ -1,55 +1,13 @@
 //! Users who may not listen, or not announce.
 #![cfg(feature = "tracing")]
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use redelay::{Client, codec};
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use redelay_support::{CHANNEL, Listener, MINUTE, ms, soon};
 
-use crate::{MINUTE, connected, each_version, ms, soon};
-
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-
-/// What was told, one line per event.
-#[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
-
-impl Told {
-    fn count(&self, part: &str) -> usize {
-        self.0.lock().unwrap().iter().filter(|line| line.contains(part)).count()
-    }
-}
-
-impl Subscriber for Told {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "redelay"
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        struct Line(String);
-        impl Visit for Line {
-            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-                self.0 += &format!("{field}={value:?} ");
-            }
-        }
-        let mut line = Line(String::new());
-        event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
+use super::{connected, each_version};
 
 /// How many SUBSCRIBE the server has refused.
 fn refusals(server: &Server) -> u64 {
@@ -68,9 +26,7 @@ fn with_deaf_user(server: &Server, port: u16) -> String {
 
 #[tokio::test]
 async fn without_the_right_to_listen_what_is_due_is_delivered_and_it_is_told_once() {
-    let told = Told::default();
-    // For this thread, which runs all that the test starts.
-    let _guard = tracing::subscriber::set_default(told.clone());
+    let (told, _listening) = Listener::start();
     let server = Server::start();
     let url = with_deaf_user(&server, server.port());
     let taking = connected(Client::builder().url(url).sweep_interval(Duration::from_secs(1))).await;
@@ -84,14 +40,16 @@ async fn without_the_right_to_listen_what_is_due_is_delivered_and_it_is_told_onc
         assert_eq!(soon(take).await.unwrap().unwrap(), n);
     }
     until_async("refused again", || async { refusals(&server) >= 2 }).await;
-    let reason = || told.count("announcements failing, trying again error=NOPERM");
-    assert_eq!((reason(), told.count("announcements back")), (1, 0));
+    let times = |name: &str| told.named(name).len();
+    let failing = told.named("redelay.announcements.failing");
+    assert!(failing.len() == 1 && failing[0].fields["error"].starts_with("NOPERM"), "{failing:?}");
+    assert_eq!(times("redelay.announcements.recovered"), 0);
     assert_eq!(server.subscribers(CHANNEL), 0);
 
     server.cmd(["ACL", "SETUSER", "deaf", "allchannels"]);
     until_async_within(MINUTE, "it listens", || async { server.subscribers(CHANNEL) == 1 }).await;
-    until_async("it is told", || async { told.count("announcements back") == 1 }).await;
-    assert_eq!(reason(), 1);
+    until_async("it is told", || async { times("redelay.announcements.recovered") == 1 }).await;
+    assert_eq!(times("redelay.announcements.failing"), 1);
     // From the announcement: no sweep is that quick in each of a hundred times.
     for n in 0..100 {
         offering.delayed.offer(&n, ms(1)).await.unwrap();

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use futures::future::{join_all, poll_immediate};
 use redelay::Client;
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use redelay_support::{MINUTE, ms, soon};
 use tokio::time::sleep;
 
-use crate::{MINUTE, Queues, behind, connected, each_version, ms, soon};
+use super::{Queues, behind, connected, each_version};
 
 #[tokio::test]
 async fn many_callers_on_a_silent_connection_cause_one_reconnection() {

@@ -3,9 +3,10 @@
 use futures::future::join_all;
 use redelay::codec;
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
+use redelay_support::{MINUTE, TIMEOUT_SET, ms, soon};
 use tokio::task::JoinHandle;
 
-use crate::{MINUTE, Queues, TIMEOUT_SET, behind, connected, each_version, ms, soon};
+use super::{Queues, behind, connected, each_version};
 
 /// Lets what was stranded go on, and waits until the server has read it, or has refused to.
 async fn deliver_late(proxy: &Proxy) {

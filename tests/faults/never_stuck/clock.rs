@@ -5,15 +5,11 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use redelay::{Client, codec};
 use redelay_fixture::{Server, until, until_async_within};
+use redelay_support::{MINUTE, TIMEOUT_SET, number_queues};
 use tempfile::TempDir;
 
-use crate::faults::name;
-use crate::plan::Key;
-use crate::rig::BOUND;
-
-const MINUTE: Duration = Duration::from_secs(60);
+use super::rig::BOUND;
 
 /// A server whose clock can be set.
 struct Clock {
@@ -58,12 +54,10 @@ impl Clock {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clock_of_the_server_jumps_both_ways() {
     let clock = Clock::start();
-    let client = Client::connect(&clock.server.url()).await.unwrap();
-    let ready = client.blocking_queue::<i64>("q", codec::Long);
-    let delayed = client.delayed_queue(&ready);
+    let (client, ready, delayed) = number_queues(&clock.server).await;
     let take = async || match tokio::time::timeout(BOUND, ready.take()).await {
         Ok(taken) => taken.unwrap(),
-        Err(_) => panic!("at {}, pending {:?}", clock.now(), clock.server.zset(name(Key::TimeoutSet))),
+        Err(_) => panic!("at {}, pending {:?}", clock.now(), clock.server.zset(TIMEOUT_SET)),
     };
     let offer = async |number: i64, delay: Duration| delayed.offer(&number, delay).await.unwrap();
 

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use redelay_fixture::{Proxy, Server, until_async_within};
+use redelay_support::CHANNEL;
 
-use crate::load::Load;
-use crate::plan::Plan;
-use crate::rig::{BOUND, finish};
-
-const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
+use super::rig::{BOUND, finish};
+use crate::workload::{Crew, Load};
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
     until_async_within(BOUND, what, || async { condition() }).await;
@@ -46,7 +44,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
     follow(new, old);
     until_in_step(new).await;
     let proxy = Proxy::start(old.port());
-    let mut load = Load::start(&Plan::without_faults(), &proxy.url()).await;
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
     for _ in 0..4 {
         load.goes_on(50).await;
         fail_over(&proxy, old, new).await;
@@ -64,7 +62,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
 async fn while_nobody_is_the_master_clients_are_patient() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let mut load = Load::start(&Plan::without_faults(), &proxy.url()).await;
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
     load.goes_on(50).await;
     let before = server.command_calls("subscribe");
     server.cmd(["REPLICAOF", "127.0.0.2", &server.port().to_string()]);

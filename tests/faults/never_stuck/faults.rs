@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Proxy, Server};
+use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
 use tokio::time::sleep;
 
-use crate::load::QUEUE;
-use crate::plan::{Fault, Key, Kind, poison_lengths};
+use super::plan::{Fault, Key, Kind, poison_lengths};
 
 const REPEATED: Duration = Duration::from_millis(15);
 
@@ -83,10 +83,10 @@ impl Way {
                 server.cmd(["REPLICAOF", "NO", "ONE"]);
             }
             Fault::WrongType(key) => {
-                let (key, aside) = (name(key), format!("aside:{{{QUEUE}}}"));
-                eval(server, SET_ASIDE, &[&key, &aside], &[]);
+                let (key, aside) = (name(key), "aside:{q}");
+                eval(server, SET_ASIDE, &[key, aside], &[]);
                 sleep(lasts).await;
-                eval(server, PUT_BACK, &[&key, &aside], &[]);
+                eval(server, PUT_BACK, &[key, aside], &[]);
             }
             Fault::Poison(rest) => poison(server, rest),
         }
@@ -107,12 +107,12 @@ const POISON: &str = "local time = redis.call('TIME')
     end
     redis.call('PUBLISH', KEYS[3], now)";
 
-pub(crate) fn name(key: Key) -> String {
+pub(crate) fn name(key: Key) -> &'static str {
     match key {
-        Key::Target => QUEUE.into(),
-        Key::TimeoutSet => format!("redisson_delay_queue_timeout:{{{QUEUE}}}"),
-        Key::OrderedList => format!("redisson_delay_queue:{{{QUEUE}}}"),
-        Key::Quarantine => format!("redelay:quarantine:{{{QUEUE}}}"),
+        Key::Target => TARGET,
+        Key::TimeoutSet => TIMEOUT_SET,
+        Key::OrderedList => ORDERED_LIST,
+        Key::Quarantine => QUARANTINE,
     }
 }
 
@@ -126,8 +126,7 @@ fn eval(server: &Server, script: &str, keys: &[&str], args: &[Vec<u8>]) {
 
 fn poison(server: &Server, rest: usize) {
     let entries: Vec<_> = poison_lengths(rest).map(|length| vec![0xff; length]).collect();
-    let channel = format!("redisson_delay_queue_channel:{{{QUEUE}}}");
-    eval(server, POISON, &[&name(Key::TimeoutSet), &name(Key::OrderedList), &channel], &entries);
+    eval(server, POISON, &[TIMEOUT_SET, ORDERED_LIST, CHANNEL], &entries);
 }
 
 async fn again_and_again(lasts: Duration, fault: impl Fn()) {

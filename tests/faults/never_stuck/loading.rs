@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use redelay_fixture::{Proxy, Server, redis, until_async_within};
 
-use crate::load::Load;
-use crate::plan::Plan;
-use crate::rig::finish;
+use super::rig::finish;
+use crate::workload::{Crew, Load};
 
 /// Each takes the server 50 µs when it is read, by a setting that is there for its own tests; in between it serves
 /// clients once in a thousand.
@@ -17,7 +16,7 @@ const COMMANDS: usize = 20_000;
 async fn a_server_that_is_loading() {
     let server = Server::builder().appendonly(true).config("key-load-delay 50").start();
     let proxy = Proxy::start(server.port());
-    let mut load = Load::start(&Plan::without_faults(), &proxy.url()).await;
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
     let mut fill = redis::pipe();
     for n in 0..COMMANDS {
         fill.cmd("INCRBY").arg("filler").arg(n).ignore();

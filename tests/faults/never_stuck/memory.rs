@@ -4,28 +4,14 @@ use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::{
+    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, still_text_queues, text_queues,
+};
 
-use crate::faults::name;
-use crate::plan::Key;
-
-const HOUR: Duration = Duration::from_secs(3600);
 const ALL: Duration = Duration::from_millis(1);
 
 async fn connected(server: &Server, moves: bool) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::builder().url(server.url()).transfer(moves).connect().await.unwrap();
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// Everything that is stored, exactly.
-fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let keys = server.keys().into_iter();
-    keys.map(|key| {
-        let content = server.get([b"DUMP".as_slice(), &key]);
-        (key, content)
-    })
-    .collect()
+    if moves { text_queues(server).await } else { still_text_queues(server).await }
 }
 
 fn limit(server: &Server, bytes: usize) {
@@ -79,8 +65,8 @@ async fn a_transfer_without_memory_moves_nothing_and_then_all() {
     let values: Vec<String> = (0..300).map(|n| n.to_string()).collect();
     delayed.offer_all(values.iter().map(|value| (value, ALL))).await.unwrap();
     // One that is set aside, among the others.
-    server.cmd(["ZADD", &name(Key::TimeoutSet), "1", "malformed"]);
-    server.cmd(["RPUSH", &name(Key::OrderedList), "malformed"]);
+    server.cmd(["ZADD", TIMEOUT_SET, "1", "malformed"]);
+    server.cmd(["RPUSH", ORDERED_LIST, "malformed"]);
     let before = everything(&server);
     limit(&server, 1);
     let begun = scripts(&server);
@@ -90,8 +76,8 @@ async fn a_transfer_without_memory_moves_nothing_and_then_all() {
     limit(&server, 0);
     until_async("all are ready", || async { ready.len().await.unwrap() == values.len() }).await;
     assert_eq!(ready.read_all().await.unwrap(), values);
-    assert_eq!(server.list(name(Key::Quarantine)), [b"1".as_slice(), b"malformed"]);
-    assert_eq!(server.keys(), [b"q".to_vec(), name(Key::Quarantine).into()]);
+    assert_eq!(server.list(QUARANTINE), [b"1".as_slice(), b"malformed"]);
+    assert_eq!(server.keys(), [b"q".to_vec(), QUARANTINE.into()]);
 }
 
 /// The memory ends while scripts run, at several points of the way. The server looks before each script: one that has
@@ -112,9 +98,8 @@ async fn a_transfer_that_runs_out_of_memory_is_not_torn() {
         // Looked at in one instant.
         let counts =
             "return {redis.call('ZCARD', KEYS[1]), redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])}";
-        let keys = [Key::TimeoutSet, Key::OrderedList, Key::Target].map(name);
-        let look =
-            || server.get::<(usize, usize, usize), _>(["EVAL", counts, "3", &keys[0], &keys[1], &keys[2]]);
+        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET];
+        let look = || server.get::<(usize, usize, usize), _>(["EVAL", counts, "3"].into_iter().chain(keys));
         let (pending, listed, moved) = look();
         assert_eq!((pending, pending + moved), (listed, values.len()), "with {spare} bytes to spare");
         println!("{spare} bytes to spare: {moved} moved");

@@ -4,57 +4,15 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
+
 /// One run. The same seed makes the same plan; what the machine makes of it differs from run to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) seed: u64,
     /// Whether the server keeps an append-only file.
     pub(crate) is_durable: bool,
-    /// Entries that all come due at about the same time, not in the order in which they were offered.
-    pub(crate) backlog: i64,
-    pub(crate) clients: Vec<Member>,
+    pub(crate) crew: Crew,
     pub(crate) steps: Vec<Step>,
-}
-
-/// One client, and what it does all the time.
-#[derive(Clone, Debug)]
-pub(crate) struct Member {
-    /// Most entries per transfer.
-    pub(crate) batch: u32,
-    /// Most time per transfer.
-    pub(crate) budget: Duration,
-    /// Whether it moves what is due.
-    pub(crate) moves: bool,
-    /// Whether it writes the older entry format.
-    pub(crate) is_legacy: bool,
-    pub(crate) producers: Vec<Producer>,
-    pub(crate) takers: Vec<Taker>,
-}
-
-/// How payloads come in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Producer {
-    Offers,
-    /// Several in one call.
-    OffersMany,
-    /// And withdraws some of them.
-    Cancels,
-    /// Drops the future of some.
-    Drops,
-}
-
-/// How payloads go out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Taker {
-    Takes,
-    Polls,
-    PollsWithTimeout,
-    Drains,
-    Streams,
-    /// Drops the future of some.
-    Drops,
-    /// Takes from what is not due yet.
-    PollsPending,
 }
 
 /// One fault, so long after the one before has ended.
@@ -132,23 +90,7 @@ impl Plan {
         let steps = (0..random.usize(1..=4)).map(|number| step(&mut random, number)).collect();
         let is_durable = random.u8(0..4) > 0;
         let backlog = if random.u8(0..4) == 0 { random.i64(100..1_500) } else { 0 };
-        Self { seed, is_durable, backlog, clients, steps }
-    }
-
-    /// Two clients that do everything, and nothing goes wrong: for a test that has a fault of its own.
-    pub(crate) fn without_faults() -> Self {
-        use {Producer as P, Taker as T};
-        let member = |batch, producers: &[Producer], takers: &[Taker]| Member {
-            batch,
-            budget: Duration::from_millis(10),
-            moves: true,
-            is_legacy: false,
-            producers: producers.to_vec(),
-            takers: takers.to_vec(),
-        };
-        let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
-        let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
-        Self { seed: 0, is_durable: true, backlog: 0, clients: vec![first, second], steps: Vec::new() }
+        Self { is_durable, crew: Crew { seed, backlog, clients }, steps }
     }
 
     /// Whether the server may forget what it has acknowledged.
@@ -172,7 +114,7 @@ pub(crate) fn poison_lengths(rest: usize) -> impl Iterator<Item = usize> {
 }
 
 fn members(random: &mut Rng) -> Vec<Member> {
-    // A single one has nobody who mends what it misses.
+    // A single one has nobody that transfers what it misses.
     let count = [1, 1, 2, 2, 3][random.usize(0..5)];
     let mut members: Vec<_> = (0..count)
         .map(|number| {
@@ -184,6 +126,8 @@ fn members(random: &mut Rng) -> Vec<Member> {
                 _ => [(true, true), (true, false), (false, true)][random.usize(0..3)],
             };
             Member {
+                name: "member",
+                command_timeout: COMMAND_TIMEOUT,
                 batch: [1, 2, 10, 100, 1000][random.usize(0..5)],
                 budget: Duration::from_micros([1, 100, 10_000][random.usize(0..3)]),
                 moves: random.u8(0..4) > 0,
@@ -255,10 +199,10 @@ fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
     for seed in 0..2_000 {
         let plan = Plan::of_seed(seed);
         assert_eq!(format!("{plan:?}"), format!("{:?}", Plan::of_seed(seed)));
-        let all = |what: fn(&Member) -> bool| plan.clients.iter().any(what);
+        let all = |what: fn(&Member) -> bool| plan.crew.clients.iter().any(what);
         assert!(all(|member| member.moves) && all(|member| !member.producers.is_empty()), "{plan:?}");
         let takes = |taker: &Taker| !matches!(taker, Taker::PollsPending);
-        assert!(plan.clients.iter().flat_map(|member| &member.takers).any(takes), "{plan:?}");
+        assert!(plan.crew.clients.iter().flat_map(|member| &member.takers).any(takes), "{plan:?}");
         assert!((1..=4).contains(&plan.steps.len()));
     }
 }

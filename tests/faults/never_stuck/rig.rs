@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Proxy, Server};
+use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
 use tokio::time::{sleep, timeout};
 
-use crate::faults::{Way, name};
-use crate::load::{Ledger, Load, QUEUE, Queues};
-use crate::oracle::{Offered, Price};
-use crate::plan::{Key, Plan};
+use super::faults::Way;
+use super::plan::Plan;
+use crate::ledger::{Ledger, Offered, Price, left};
+use crate::workload::{Load, until_empty};
 
 /// After the last fault has ended, everything is delivered within this time, and so is what is offered then.
 ///
@@ -39,14 +40,14 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
     let server = Server::builder().appendonly(plan.is_durable).start();
     let proxy = Proxy::start(server.port());
     let way = Way { server, proxy };
-    let mut load = Load::start(plan, &way.proxy.url()).await;
+    let mut load = Load::start(&plan.crew, &way.proxy.url()).await;
     for step in &plan.steps {
         sleep(step.after).await;
         way.suffer(step.fault, step.lasts).await;
     }
 
     let report = finish(&way.server, &way.proxy, &mut load, plan.forgets()).await?;
-    let quarantined: usize = way.server.get(["LLEN", &name(Key::Quarantine)]);
+    let quarantined: usize = way.server.get(["LLEN", QUARANTINE]);
     if !plan.forgets() && quarantined != 2 * plan.poisons() {
         return Err(format!("{quarantined} in the quarantine, two each of {} poisons", plan.poisons()));
     }
@@ -67,14 +68,14 @@ pub(crate) async fn finish(
     load.stop_offering().await;
     let delivered = async {
         until_empty(server).await;
-        for (_, queues) in &load.members {
+        for queues in &load.members {
             probe(&load.ledger, queues).await;
         }
         until_empty(server).await;
     };
     if timeout(BOUND.saturating_sub(begun.elapsed()), delivered).await.is_err() {
-        let stats: Vec<_> = load.members.iter().map(|(client, _)| client.stats()).collect();
-        let left = left(server, &load.ledger);
+        let stats: Vec<_> = load.members.iter().map(|queues| queues.client.stats()).collect();
+        let left = whereabouts(server, &load.ledger);
         return Err(format!("not all was delivered within {BOUND:?}: {left}; {stats:#?}"));
     }
     let recovery = begun.elapsed();
@@ -82,8 +83,7 @@ pub(crate) async fn finish(
 
     // All connections end, so that all pops that died are counted.
     proxy.cut();
-    load.ledger.took(on_the_list(server));
-    load.ledger.took(pending(server));
+    load.ledger.took(left(server, &[TARGET]));
     let record = load.ledger.record();
     let price = Price { dead_pops: proxy.dead_pops(), forgot };
     let verdict = record.judge(price);
@@ -92,7 +92,7 @@ pub(crate) async fn finish(
     }
     Ok(Report {
         acknowledged: record.count(Offered::Acknowledged),
-        unknown: record.count(Offered::Unknown),
+        unknown: record.count(Offered::Unknown) + record.count(Offered::Begun),
         refused: record.count(Offered::Refused),
         taken: record.taken.len(),
         lost: verdict.lost.len(),
@@ -102,17 +102,8 @@ pub(crate) async fn finish(
     })
 }
 
-/// Waits until nothing is pending, and nothing is ready that nobody has taken.
-pub(crate) async fn until_empty(server: &Server) {
-    let keys = [Key::Target, Key::TimeoutSet, Key::OrderedList].map(name);
-    let exist = || server.get::<usize, _>(["EXISTS", &keys[0], &keys[1], &keys[2]]);
-    while exist() > 0 {
-        sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Offers until somebody has got one: the first may go to a pop of which only the server believes that somebody waits.
-async fn probe(ledger: &Ledger, queues: &Queues) {
+async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     let mut probes = Vec::new();
     loop {
         let offer = ledger.offer(queues, Duration::from_millis(5)).await;
@@ -128,29 +119,13 @@ async fn probe(ledger: &Ledger, queues: &Queues) {
     }
 }
 
-fn on_the_list(server: &Server) -> Vec<i64> {
-    let payloads = server.list(QUEUE);
-    payloads.iter().map(|payload| String::from_utf8_lossy(payload).parse().expect("a number")).collect()
-}
-
-/// What was polled before it was due, and put back for nobody had read it.
-fn pending(server: &Server) -> Vec<i64> {
-    let payload = |entry: &Vec<u8>| {
-        let is_legacy = entry[8..16] == (entry.len() as u64 - 16).to_le_bytes();
-        let payload = if is_legacy { &entry[16..] } else { &entry[25..] };
-        String::from_utf8_lossy(payload).parse().expect("a number")
-    };
-    server.list(name(Key::OrderedList)).iter().map(payload).collect()
-}
-
 /// For people: where the rest is.
-fn left(server: &Server, ledger: &Ledger) -> String {
-    let pending = server.zset(name(Key::TimeoutSet)).len();
-    let listed = server.list(name(Key::OrderedList)).len();
-    let ready = on_the_list(server).len();
+fn whereabouts(server: &Server, ledger: &Ledger) -> String {
+    let pending = server.zset(TIMEOUT_SET).len();
+    let listed = server.list(ORDERED_LIST).len();
+    let ready = server.list(TARGET).len();
     let lost = ledger.record().judge(Price::default()).lost;
-    let (subscribers, blocked) =
-        (server.subscribers(format!("redisson_delay_queue_channel:{{{QUEUE}}}")), server.blocked_clients());
+    let (subscribers, blocked) = (server.subscribers(CHANNEL), server.blocked_clients());
     format!(
         "{pending} pending ({listed} in the ordered list), {ready} ready, not delivered {lost:?}; \
          {subscribers} subscribers, {blocked} parked pops; keys {:?}",

@@ -5,11 +5,10 @@ use std::time::Duration;
 use redelay::{Client, codec};
 use redelay_fixture::{Program, Proxy, Server, until, until_async_within};
 
-use crate::load::Load;
-use crate::oracle::{Offered, Record};
-use crate::plan::Plan;
-use crate::rig::{BOUND, finish, until_empty};
-use crate::variable;
+use super::rig::{BOUND, finish};
+use super::variable;
+use crate::ledger::{Offered, Record};
+use crate::workload::{Crew, Load, until_empty};
 
 /// The child ends when something is in this list.
 const END: &str = "end";
@@ -25,9 +24,9 @@ const CHILDS: i64 = 1_000_000;
 #[ignore = "runs as a process of its own"]
 async fn child() {
     let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
-    let mut plan = Plan::without_faults();
-    plan.clients.truncate(1);
-    let mut load = Load::start_at(CHILDS, &plan, &url).await;
+    let mut crew = Crew::of_two();
+    crew.clients.truncate(1);
+    let mut load = Load::start_at(CHILDS, &crew, &url).await;
     println!("works");
     let client = Client::connect(&url).await.unwrap();
     client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
@@ -44,7 +43,7 @@ async fn child() {
             // Nobody knows whether it comes, as with an offer of which nobody knows.
             Offered::Acknowledged if perhaps => "Unknown",
             Offered::Acknowledged if !gone => "Acknowledged",
-            Offered::Unknown => "Unknown",
+            Offered::Unknown | Offered::Begun => "Unknown",
             _ => "Refused",
         };
         println!("{what} {number}");
@@ -78,14 +77,15 @@ async fn a_client_is_stopped_for_a_while() {
     let stopped = Duration::from_secs(if variable("REDELAY_SOAK").is_some() { 30 } else { 3 });
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let child = Program::start_ignored_test("stopped::child", &[("REDELAY_CHILD", &proxy.url())]);
+    let child =
+        Program::start_ignored_test("never_stuck::stopped::child", &[("REDELAY_CHILD", &proxy.url())]);
     let prints = async |what: &str| {
         until_async_within(BOUND, what, || async { child.output().contains(what) || !child.is_running() })
             .await;
         assert!(child.output().contains(what), "{}", child.output());
     };
     prints("works").await;
-    let mut load = Load::start(&Plan::without_faults(), &proxy.url()).await;
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
     load.goes_on(50).await;
     child.freeze();
     load.goes_on(50).await;
@@ -122,7 +122,8 @@ async fn takers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     let server = Server::start();
-    let child = Program::start_ignored_test("stopped::takers", &[("REDELAY_CHILD", &server.url())]);
+    let child =
+        Program::start_ignored_test("never_stuck::stopped::takers", &[("REDELAY_CHILD", &server.url())]);
     until("the takers wait", || server.blocked_clients() == TAKERS as u64);
     child.freeze();
     for n in 0..TAKERS {
