@@ -5,8 +5,7 @@ SHELL := /bin/sh
 EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard examples/*/main.rs))))
 # What stands in [features], but for `default`.
 FEATURES := $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9_-]*\) *=.*/\1/p' Cargo.toml | grep -vx default)
-# tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
-SERVER_TESTS = $(filter-out compat,$(notdir $(basename $(wildcard tests/*.rs))))
+# Beside the one on PATH, each integration test runs with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
 PACKAGE_FLAGS ?=
@@ -32,15 +31,10 @@ demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL,
 	@scripts/with-server.sh cargo run --quiet --example demo
 
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
-	cargo test --workspace --all-features
-	@set -e; for server in $(OTHER_SERVERS); do \
-		if [ ! -d target/servers/$$server ]; then echo "skipped: there is no $$server for this machine"; continue; fi; \
-		echo "REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %)"; \
-		REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %); \
-	done
+	tests/run.sh $(OTHER_SERVERS)
 
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
-	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
+	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test faults never_stuck -- --nocapture
 
 bench: setup ## beside Java Redisson, half an hour; or QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside

@@ -1,7 +1,6 @@
 //! Entries that others wrote, rightly or wrongly: strange ids and scores, the old format, entries in one of the two
 //! structures only, and bytes that nobody can read. What can be delivered is, once; the rest holds nothing up.
 
-
 use redelay::{BlockingQueue, DelayedQueue, EntryFormat};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{

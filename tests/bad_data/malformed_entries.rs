@@ -1,7 +1,6 @@
 //! Entries that nobody can read are set aside with their scores, wherever they are met; their neighbours are delivered
 //! once, and the queue goes on.
 
-
 use redelay::{BlockingQueue, DelayedQueue};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{

@@ -6,7 +6,7 @@ mod stranded;
 
 use redelay::{Builder, Client};
 use redelay_fixture::{Proxy, Server, Version};
-use redelay_support::ms;
+use redelay_support::{ms, part};
 
 type Queues = redelay_support::Queues<i64>;
 
@@ -22,10 +22,20 @@ async fn behind(proxy: &Proxy) -> Queues {
     .await
 }
 
-/// All servers that are supported, as far as they are installed.
+/// All servers that are supported, as far as they are installed; the one of this run, where each has a run of its own.
 fn each_version() -> impl Iterator<Item = Server> {
-    let versions = [Version::Redis62, Version::Redis70, Version::Valkey91].into_iter();
-    versions
-        .filter(|version| version.is_installed())
-        .map(|version| Server::builder().version(version).start())
+    let all = [Version::Redis62, Version::Redis70, Version::Valkey91].into_iter();
+    let versions: Vec<_> = if part().is_one_of_several() {
+        vec![None]
+    } else {
+        all.filter(|version| version.is_installed()).map(Some).collect()
+    };
+    versions.into_iter().map(|version| {
+        // A replica is to be served at once, not together with others that may come.
+        let builder = Server::builder().config("repl-diskless-sync-delay 0");
+        match version {
+            Some(version) => builder.version(version).start(),
+            None => builder.start(),
+        }
+    })
 }

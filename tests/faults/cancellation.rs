@@ -11,7 +11,7 @@ use redelay_fixture::Server;
 use redelay_support::{HOUR, builder, ms};
 
 use crate::dropping::{
-    Call, DROPS, Moment, Queues, Traffic, drop_at, drop_calls, in_time, produce, runtimes,
+    Call, Moment, Queues, Traffic, drop_at, drop_calls, drops, in_time, produce, runtimes,
 };
 use crate::ledger::Offered;
 
@@ -41,7 +41,7 @@ fn drop_under_load(victim: Call) {
             ];
             let producer = tokio::spawn(produce(traffic.clone(), queues.clone()));
             let dropping = [(); DROPPING].map(|()| {
-                tokio::spawn(drop_calls(traffic.clone(), queues.clone(), victim, DROPS / DROPPING))
+                tokio::spawn(drop_calls(traffic.clone(), queues.clone(), victim, drops() / DROPPING))
             });
             for dropping in dropping {
                 dropping.await.unwrap();
@@ -151,7 +151,7 @@ fn drop_offers(size: i64) {
                     }
                     None => dropped.push(batch),
                 }
-                if dropped.len() == DROPS {
+                if dropped.len() == drops() {
                     break;
                 }
             }
@@ -211,7 +211,7 @@ fn keeps_the_order(victim: impl AsyncFn(Traffic, Queues)) {
 #[test]
 fn a_single_taker_keeps_the_order() {
     let call: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
-    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, drops()).await);
 }
 
 #[test]
@@ -219,14 +219,14 @@ fn a_single_drainer_keeps_the_order() {
     let call: Call = |queues| {
         async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
     };
-    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, drops()).await);
 }
 
 #[test]
 fn a_single_taker_with_a_timeout_keeps_the_order() {
     let call: Call =
         |queues| async move { Vec::from_iter(queues.ready.poll_timeout(ms(1)).await.unwrap()) }.boxed();
-    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, drops()).await);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_single_taker_that_looks_before_it_waits_keeps_the_order() {
         }
         .boxed()
     };
-    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, DROPS).await);
+    keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, drops()).await);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_stream_whose_nexts_are_dropped_keeps_the_order() {
     keeps_the_order(async |traffic, queues| {
         let mut stream = queues.ready.into_stream();
         let (mut n, mut dropped) = (0, 0);
-        while dropped < DROPS {
+        while dropped < drops() {
             match in_time(drop_at(Moment::number(n), stream.next())).await {
                 Some(Some(element)) => traffic.receive(vec![element.expect("an open client").unwrap()]),
                 Some(None) => dropped += 1,

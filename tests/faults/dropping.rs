@@ -9,7 +9,7 @@ use std::task::Poll;
 use futures::future::BoxFuture;
 use redelay::codec;
 use redelay_fixture::Server;
-use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, ms};
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, ms, part};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,9 @@ use crate::ledger::{Ledger, Offered, Price, left};
 pub(crate) type Queues = redelay_support::Queues<i64>;
 
 /// How many futures each test drops in each kind of runtime: thousands in both, for each kind of call.
-pub(crate) const DROPS: usize = 1000;
+pub(crate) fn drops() -> usize {
+    part().share(1000)
+}
 
 /// A runtime of one thread, and one of several.
 pub(crate) fn runtimes() -> [Runtime; 2] {

@@ -1,7 +1,6 @@
 //! One future at a time, dropped at a chosen moment: what was on its way to it is given back, where it came from and as
 //! it was; and a taker that is gone does not hold elements up for others. The end of a client: `shutdown.rs`.
 
-
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, codec};
 use redelay_fixture::{Proxy, Server, until_async};

@@ -24,10 +24,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plan::Plan;
+use redelay_support::part;
 use rig::{BOUND, Report};
 
 /// Plans that are run when nothing else is asked for.
-const SEEDS: std::ops::Range<u64> = 0..200;
+pub(crate) const SEEDS: std::ops::Range<u64> = 0..200;
 /// How many run at a time: most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
 /// For a plan that hangs where nothing else bounds it.
@@ -66,7 +67,7 @@ fn seeded_plans() {
         (None, Some(time)) => {
             Box::new(std::iter::repeat_with(|| fastrand::u64(..)).take_while(move |_| begun.elapsed() < time))
         }
-        (None, None) => Box::new(SEEDS),
+        (None, None) => Box::new(SEEDS.filter(|seed| part().has(*seed))),
     };
     let (next, reports) = (Mutex::new(&mut seeds), Mutex::new(Vec::new()));
     thread::scope(|scope| {

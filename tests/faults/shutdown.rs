@@ -1,7 +1,6 @@
 //! The end of a client: what was on its way is given back, where it came from and as it was, before the connections
 //! close; and a future may be dropped even where its runtime is not.
 
-
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until, until_async};
 use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, pending, text_queues, woken};

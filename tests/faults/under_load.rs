@@ -7,7 +7,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Server, until_async_within};
-use redelay_support::ms;
+use redelay_support::{ms, part};
 
 use crate::ledger::{Offered, Price, left};
 use crate::workload::{Crew, Load, Member, Producer, Taker, until_empty};
@@ -39,8 +39,7 @@ async fn start(server: &Server, producers: usize) -> Load {
 /// Stops offering, waits until the queue is empty, and judges: so many payloads may be lost.
 async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize) -> String {
     load.stop_offering().await;
-    let empty = tokio::time::timeout(Duration::from_secs(120), until_empty(server));
-    empty.await.expect("everything is moved and taken");
+    until_empty(server).await;
     // What is on its way to a taker arrives, or comes back before the shutdown ends.
     load.shut_down().await;
     load.ledger.took(left(server, &["q"]));
@@ -82,6 +81,7 @@ async fn kill_repeatedly(
     times: usize,
     most_lost: usize,
 ) {
+    let times = part().share(times);
     let server = Server::start();
     let load = start(&server, producers).await;
     load.goes_on(100).await;

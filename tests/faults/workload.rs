@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::StreamExt;
 use redelay::{Client, EntryFormat};
 use redelay_fixture::{Server, until_async_within};
-use redelay_support::{ORDERED_LIST, TARGET, TIMEOUT_SET};
+use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -175,10 +175,8 @@ impl Load {
 
 /// Waits until nothing is pending, and nothing is ready that nobody has taken.
 pub(crate) async fn until_empty(server: &Server) {
-    let exist = || server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]);
-    while exist() > 0 {
-        sleep(Duration::from_millis(5)).await;
-    }
+    let is_empty = || async { server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]) == 0 };
+    until_async_within(2 * MINUTE, "everything is moved and taken", is_empty).await;
 }
 
 /// What comes due together while the load runs: more than a transfer moves in one call.

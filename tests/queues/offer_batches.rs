@@ -204,7 +204,6 @@ async fn each_is_stored_once_when_the_reply_to_all_is_lost() {
         let cut = async {
             until_async("stored", || async { server.list(ORDERED_LIST).len() == 21 && proxy.held() > 0 })
                 .await;
-            tokio::time::sleep(Duration::from_millis(2)).await;
             proxy.cut();
             proxy.hold_replies(false);
         };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use redelay_fixture::Server;
-use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
+use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
 
 /// As it is used.
 const SCRIPT: &str = concat!(
@@ -219,7 +219,7 @@ fn is_due(score: f64) -> bool {
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
     let (server, script) = (Server::start(), script());
-    for seed in 0..cases {
+    for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         server.cmd(["FLUSHALL"]);
         fill(&server, random);

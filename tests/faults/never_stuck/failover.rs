@@ -39,7 +39,9 @@ async fn fail_over(proxy: &Proxy, old: &Server, new: &Server) {
 /// A subscriber that stayed where it was would hear nothing any more of what others offer.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_each_failover_all_connections_lead_to_the_new_master() {
-    let servers = [Server::start(), Server::start()];
+    // A replica is served at once, not together with others that may come.
+    let start = || Server::builder().config("repl-diskless-sync-delay 0").start();
+    let servers = [start(), start()];
     let (mut old, mut new) = (&servers[0], &servers[1]);
     follow(new, old);
     until_in_step(new).await;

@@ -1,8 +1,10 @@
 //! What happens in one run: who is there, what they do, and what goes wrong. Pure data, made from a seed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use fastrand::Rng;
+use redelay_support::Part;
 
 use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
 
@@ -205,4 +207,14 @@ fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
         assert!(plan.crew.clients.iter().flat_map(|member| &member.takers).any(takes), "{plan:?}");
         assert!((1..=4).contains(&plan.steps.len()));
     }
+}
+
+#[test]
+fn each_kind_of_fault_is_in_each_of_three_parts() {
+    let kinds = |part: Part| {
+        let plans = super::SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed);
+        let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
+        faults.collect::<HashSet<_>>().len()
+    };
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [18; 3]);
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use redelay_fixture::{Proxy, Server};
-use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
+use redelay_fixture::{Proxy, Server, until_async_within};
+use redelay_support::{CHANNEL, MINUTE, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
 use tokio::time::{sleep, timeout};
 
 use super::faults::Way;
@@ -108,11 +108,8 @@ async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     loop {
         let offer = ledger.offer(queues, Duration::from_millis(5)).await;
         probes.extend(offer.map(|(number, _)| number));
-        let taken = async {
-            while !ledger.record().taken.iter().any(|number| probes.contains(number)) {
-                sleep(Duration::from_millis(1)).await;
-            }
-        };
+        let is_taken = || async { ledger.record().taken.iter().any(|number| probes.contains(number)) };
+        let taken = until_async_within(MINUTE, "a probe is taken", is_taken);
         if timeout(Duration::from_secs(1), taken).await.is_ok() {
             return;
         }

@@ -6,6 +6,7 @@
 mod alone;
 mod clients;
 mod keys;
+mod part;
 mod told;
 mod waiting;
 
@@ -15,5 +16,6 @@ pub use clients::{
     text_queues,
 };
 pub use keys::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, keys, lasting};
+pub use part::{Part, part};
 pub use told::{Listener, Listening, Told};
 pub use waiting::{Boxed, HOUR, MINUTE, ms, pending, soon, unread, woken};
