@@ -3,7 +3,7 @@
 //!
 //! Payloads that do not decode: `undecodable.rs`. What others write into the keys: `foreign_entries.rs`,
 //! `malformed_entries.rs`. What they publish: `foreign_messages.rs`. Keys of another type: `wrong_types.rs`. Addresses,
-//! credentials, options: `bad_connections.rs`.
+//! credentials, options: `tests/connections`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

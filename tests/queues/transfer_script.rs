@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::cell::RefCell;
+
 use redelay_fixture::Server;
+use redelay_fixture::redis::{self, Cmd, FromRedisValue};
 use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
 
 /// As it is used.
@@ -42,6 +45,43 @@ fn payload(entry: &Entry) -> Option<Vec<u8>> {
     (entry.first() == Some(&16)).then(|| entry[25..].to_vec())
 }
 
+/// A server and one connection to it: thousands of commands are sent.
+struct Keys {
+    connection: RefCell<redis::Connection>,
+    _server: Server,
+}
+
+impl Keys {
+    fn start() -> Self {
+        let server = Server::start();
+        Self { connection: RefCell::new(server.redis()), _server: server }
+    }
+
+    fn get<T, I>(&self, words: I) -> T
+    where
+        T: FromRedisValue,
+        I: IntoIterator<Item: AsRef<[u8]>>,
+    {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word.as_ref());
+        }
+        command.query(&mut *self.connection.borrow_mut()).expect("a reply")
+    }
+
+    fn cmd(&self, words: impl IntoIterator<Item: AsRef<[u8]>>) {
+        self.get::<redis::Value, _>(words);
+    }
+
+    fn list(&self, key: &str) -> Vec<Entry> {
+        self.get(["LRANGE", key, "0", "-1"])
+    }
+
+    fn zset(&self, key: &str) -> Vec<(Entry, f64)> {
+        self.get(["ZRANGE", key, "0", "-1", "WITHSCORES"])
+    }
+}
+
 /// What is in Redis.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
@@ -53,7 +93,7 @@ struct State {
     quarantine: Vec<Entry>,
 }
 
-fn state(server: &Server) -> State {
+fn state(server: &Keys) -> State {
     let mut listed = BTreeMap::new();
     for entry in server.list(ORDERED_LIST) {
         *listed.entry(entry).or_default() += 1;
@@ -104,7 +144,7 @@ impl Mover {
     }
 
     /// Returns how many entries were moved or set aside.
-    fn call(&mut self, server: &Server, script: &str) -> usize {
+    fn call(&mut self, server: &Keys, script: &str) -> usize {
         let (batch, budget, cursor) =
             (self.batch.to_string(), self.budget.to_string(), self.cursor.to_string());
         let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED];
@@ -116,7 +156,7 @@ impl Mover {
     }
 }
 
-fn fill(server: &Server, random: &mut fastrand::Rng) {
+fn fill(server: &Keys, random: &mut fastrand::Rng) {
     let number = *random.choice(&[3, 10, 40, 60]).unwrap();
     let [ghosts, doubles] = [(); 2].map(|()| *random.choice(&[0.0, 0.0, 0.1, 0.4]).unwrap());
     let mut scores: Vec<u64> = (0..number).collect();
@@ -151,7 +191,7 @@ fn fill(server: &Server, random: &mut fastrand::Rng) {
 }
 
 /// Something that another client does.
-fn interfere(server: &Server, random: &mut fastrand::Rng, next: &mut u64) {
+fn interfere(server: &Keys, random: &mut fastrand::Rng, next: &mut u64) {
     let (pending, list) = (server.zset(TIMEOUT_SET), server.list(ORDERED_LIST));
     let remove = |command: &str, entry: &Entry| {
         let (command, key, count) = match command {
@@ -199,7 +239,7 @@ fn interfere(server: &Server, random: &mut fastrand::Rng, next: &mut u64) {
             }
         }
         _ if random.u8(..20) == 0 => {
-            drop(server.cmd(["DEL", *random.choice(&[TIMEOUT_SET, ORDERED_LIST]).unwrap()]))
+            server.cmd(["DEL", *random.choice(&[TIMEOUT_SET, ORDERED_LIST]).unwrap()]);
         }
         _ => {
             if let Some(entry) = random.choice(&list) {
@@ -218,7 +258,7 @@ fn is_due(score: f64) -> bool {
 #[test]
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
-    let (server, script) = (Server::start(), script());
+    let (server, script) = (Keys::start(), script());
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         server.cmd(["FLUSHALL"]);
@@ -264,8 +304,8 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
 }
 
 /// A queue with these entries and due times, in the order of the list.
-fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Server {
-    let server = Server::start();
+fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Keys {
+    let server = Keys::start();
     for (score, entry) in entries {
         server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.to_string().into(), entry.clone()]);
         server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry]);
