@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{Program, Proxy, Server, until, until_async_within};
+use redelay_support::MINUTE;
 
 use super::rig::{BOUND, finish};
 use super::variable;
@@ -132,10 +133,10 @@ async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     until("the server has popped for them", || server.keys().iter().all(|key| !key.starts_with(b"q")));
     tokio::time::sleep(LONGER_THAN_A_POP).await;
     child.thaw();
-    until_async_within(BOUND, "all is taken", || async {
-        child.output().matches("takes payload").count() == TAKERS || !child.is_running()
-    })
-    .await;
+    let is_over =
+        || async { child.output().matches("takes payload").count() == TAKERS || !child.is_running() };
+    // When time is up, what is missing says more.
+    let _ = tokio::time::timeout(BOUND, until_async_within(MINUTE, "all is taken", is_over)).await;
     for n in 0..TAKERS {
         assert!(child.output().contains(&format!("takes payload {n}\n")), "{n}: {}", child.output());
     }
