@@ -73,8 +73,8 @@ for server in '' $others; do
 done
 unset REDELAY_PART REDELAY_SERVER
 
-# Six processes for each of these, half of them in Java.
-unset RUST_TEST_THREADS
+# Six processes for each of these, half of them in Java; one test that takes long comes late.
+export RUST_TEST_THREADS="$(((threads + 1) / 2))"
 step compat cargo test $all --test compat
 
 printf '%s' "$summary"
