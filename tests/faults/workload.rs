@@ -191,7 +191,11 @@ async fn pile_up(crew: &Crew, url: &str, ledger: &Ledger) {
 }
 
 async fn connect(member: &Member, url: &str) -> Queues {
-    let builder = Client::builder().url(url).client_name(member.name).command_timeout(member.command_timeout);
+    let builder = Client::builder()
+        .url(url)
+        .client_name(member.name)
+        .connect_timeout(MINUTE)
+        .command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
     Queues::of_numbers(builder).await
 }

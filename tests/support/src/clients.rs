@@ -3,7 +3,7 @@
 use redelay::{BlockingQueue, Builder, Client, DelayedQueue, codec};
 use redelay_fixture::{Proxy, Server};
 
-use crate::TARGET;
+use crate::{MINUTE, TARGET};
 
 /// What a client can connect to.
 pub trait Address {
@@ -66,9 +66,9 @@ impl<T> Queues<T> {
     }
 }
 
-/// The builder of a client with this address, everything else by default.
+/// The builder of a client with this address, patient with a busy machine, everything else by default.
 pub fn builder(address: &impl Address) -> Builder {
-    Client::builder().url(address.url())
+    Client::builder().url(address.url()).connect_timeout(MINUTE)
 }
 
 /// The builder of a client that transfers nothing: what is in the keys stays as it was written.
