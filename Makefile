@@ -9,8 +9,7 @@ FEATURES := $(call features_of,Cargo.toml)
 CODEC_FEATURES := $(call features_of,crates/redisson-codec/Cargo.toml)
 # Those that redelay's own code, tests and examples ask for; the others only select codecs.
 ASKED_FEATURES = $(sort $(shell grep -rhoE 'feature = "[a-z0-9-]+"' src tests examples --include='*.rs' | cut -d '"' -f 2))
-# tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
-SERVER_TESTS = $(filter-out compat,$(notdir $(basename $(wildcard tests/*.rs))))
+# Besides the server on PATH, the integration tests run with these.
 OTHER_SERVERS := redis-6.2 valkey-9.1
 # A package is made of what is committed. With changes that are not: make package PACKAGE_FLAGS=--allow-dirty
 PACKAGE_FLAGS ?=
@@ -57,15 +56,10 @@ demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL,
 	@scripts/with-server.sh cargo run --quiet --example demo
 
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
-	cargo test --workspace --all-features
-	@set -e; for server in $(OTHER_SERVERS); do \
-		if [ ! -d target/servers/$$server ]; then echo "skipped: there is no $$server for this machine"; continue; fi; \
-		echo "REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %)"; \
-		REDELAY_SERVER=$$server cargo test --all-features $(SERVER_TESTS:%=--test %); \
-	done
+	tests/run.sh $(OTHER_SERVERS)
 
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
-	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test never_stuck -- --nocapture
+	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test faults never_stuck -- --nocapture
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside

@@ -1,16 +1,13 @@
 //! Thousands of random values per codec, each way: what one language writes the other one reads.
 
-#[path = "random.rs"]
-mod random;
-
 use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
 use fastrand::Rng;
 use redelay::codec::{self, Codec, CodecError};
 use redelay_fixture::Server;
 use serde_json::Value;
 
-use super::peer::Setup;
-use super::report;
+use crate::peer::Setup;
+use crate::{random, report};
 use redelay_compat_values::JavaValues;
 use redelay_compat_values::vectors::{Row, rows};
 

@@ -1,0 +1,9 @@
+//! Payloads, entries, messages and keys that are unusual, malformed or of another type: each works as documented or is
+//! refused with a sentence, and nothing is lost.
+
+mod foreign_entries;
+mod foreign_messages;
+mod input;
+mod malformed_entries;
+mod undecodable;
+mod wrong_types;

@@ -1,0 +1,41 @@
+//! Connections that are given up, refused or demoted: nothing is lost or doubled with them, and nothing needs a restart.
+
+mod announcements;
+mod reconnections;
+mod stranded;
+
+use redelay::{Builder, Client};
+use redelay_fixture::{Proxy, Server, Version};
+use redelay_support::{ms, part};
+
+type Queues = redelay_support::Queues<i64>;
+
+async fn connected(builder: Builder) -> Queues {
+    Queues::of_numbers(builder).await
+}
+
+/// A client that moves nothing has one connection, for commands, until somebody takes.
+async fn behind(proxy: &Proxy) -> Queues {
+    connected(
+        Client::builder().url(proxy.url()).client_name("behind").transfer(false).command_timeout(ms(1000)),
+    )
+    .await
+}
+
+/// All servers that are supported, as far as they are installed; the one of this run, where each has a run of its own.
+fn each_version() -> impl Iterator<Item = Server> {
+    let all = [Version::Redis62, Version::Redis70, Version::Valkey91].into_iter();
+    let versions: Vec<_> = if part().is_one_of_several() {
+        vec![None]
+    } else {
+        all.filter(|version| version.is_installed()).map(Some).collect()
+    };
+    versions.into_iter().map(|version| {
+        // A replica is to be served at once, not together with others that may come.
+        let builder = Server::builder().config("repl-diskless-sync-delay 0");
+        match version {
+            Some(version) => builder.version(version).start(),
+            None => builder.start(),
+        }
+    })
+}

@@ -1,0 +1,5 @@
+//! How a client reaches its server, what it says when it cannot, and what becomes of connections that are given up.
+
+mod bad_settings;
+mod links;
+mod transports;

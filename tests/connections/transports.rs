@@ -1,0 +1,150 @@
+//! Every way to reach a server: TCP, a unix socket, a database, a user with few rights, TLS.
+
+use std::time::Duration;
+
+use redelay::{Client, codec};
+use redelay_fixture::Server;
+
+/// The main job over a connection.
+async fn works(client: &Client) {
+    let ready = client.blocking_queue("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    delayed.offer(&"a".to_owned(), Duration::from_millis(20)).await.expect("an offer");
+    assert_eq!(ready.take().await.expect("a payload"), "a");
+}
+
+#[tokio::test]
+async fn over_a_unix_socket_and_into_a_database() {
+    let server = Server::builder().unix_socket().start();
+    let url = format!("redis+unix://{}?db=3", server.unix_path().display());
+    let client = Client::connect(&url).await.expect("a connection");
+    works(&client).await;
+    client.blocking_queue("here", codec::Long).put(&1).await.expect("a put");
+    assert!(server.info("keyspace").contains("db3:keys=1"), "{}", server.info("keyspace"));
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn over_tcp_with_a_password_and_into_a_database() {
+    let server = Server::builder().password("p@ss:w/rd").start();
+    let client = Client::connect(&format!("{}/5", server.url())).await.expect("a connection");
+    works(&client).await;
+    client.blocking_queue("here", codec::Long).put(&1).await.expect("a put");
+    assert!(server.info("keyspace").contains("db5:keys=1"), "{}", server.info("keyspace"));
+}
+
+#[tokio::test]
+async fn with_a_name_that_the_server_shows_on_each_connection() {
+    let server = Server::start();
+    let client =
+        Client::builder().url(server.url()).client_name("billing-7").connect().await.expect("a connection");
+    works(&client).await;
+    assert_eq!(server.clients_named("billing-7"), 3, "commands, pops and announcements");
+}
+
+/// The rights that docs/from-redisson.md promises to be enough.
+#[tokio::test]
+async fn as_a_user_with_few_rights() {
+    let server = Server::start();
+    server.cmd([
+        "ACL",
+        "SETUSER",
+        "worker",
+        "on",
+        ">secret",
+        "resetkeys",
+        "~q",
+        "~redisson_delay_queue*{q}",
+        "~redelay:*{q}*",
+        "resetchannels",
+        "&redisson_delay_queue_channel:{q}",
+        "&redelay:moved:{q}",
+        "-@all",
+        "+@connection",
+        "+@list",
+        "+@sortedset",
+        "+@pubsub",
+        "+evalsha",
+        "+eval",
+        "+time",
+        "+set",
+        "+del",
+        "+pexpire",
+        "+pttl",
+        "+type",
+        "+exists",
+    ]);
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let client = Client::connect(&url).await.expect("INFO is not among the rights, and not needed");
+    works(&client).await;
+    let error = client.blocking_queue("other", codec::String).put(&"a".to_owned()).await.unwrap_err();
+    assert_eq!(error.kind(), redelay::ErrorKind::Refused);
+    assert!(error.to_string().contains("NOPERM") && error.to_string().contains("`other`"), "{error}");
+}
+
+/// Runs twice: as a test it makes certificates and a server, and starts itself with the URL and the authority to trust,
+/// which the environment of this process must not hold already.
+#[cfg(feature = "tls")]
+#[tokio::test]
+async fn over_tls_with_a_certificate_that_is_verified() {
+    use std::process::Command;
+    if let Ok(url) = std::env::var("REDELAY_TEST_TLS_URL") {
+        let client = Client::builder()
+            .url(url)
+            .connect_timeout(Duration::from_secs(3))
+            .connect()
+            .await
+            .expect("a connection");
+        return works(&client).await;
+    }
+    if std::env::var_os("REDELAY_SERVER").is_some() {
+        eprintln!("only the distribution's server is known to be built with TLS");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let openssl = |args: &str| {
+        let status =
+            Command::new("openssl").args(args.split(' ')).current_dir(dir.path()).output().expect("openssl");
+        assert!(status.status.success(), "openssl {args}: {}", String::from_utf8_lossy(&status.stderr));
+    };
+    openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem");
+    openssl(
+        "req -newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout server.key -out server.csr",
+    );
+    std::fs::write(dir.path().join("san"), "subjectAltName=DNS:localhost").expect("a file");
+    openssl(
+        "x509 -req -days 2 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile san -out server.pem",
+    );
+
+    let plain = Server::start();
+    let tls_port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let path = |file: &str| dir.path().join(file).display().to_string();
+    server_with_tls(&plain, tls_port, &path("server.pem"), &path("server.key"), &path("ca.pem"));
+
+    let run = |authority: &str| {
+        Command::new(std::env::current_exe().expect("a path"))
+            .args(["--exact", "transports::over_tls_with_a_certificate_that_is_verified"])
+            .env("REDELAY_TEST_TLS_URL", format!("rediss://localhost:{tls_port}"))
+            .env("SSL_CERT_FILE", path(authority))
+            .output()
+            .expect("this very test")
+    };
+    let trusted = run("ca.pem");
+    assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stdout));
+    openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=stranger -keyout other.key -out other.pem");
+    assert!(!run("other.pem").status.success(), "a certificate by an unknown authority must be refused");
+}
+
+#[cfg(feature = "tls")]
+fn server_with_tls(server: &Server, port: u16, cert: &str, key: &str, authority: &str) {
+    for (option, value) in [
+        ("tls-cert-file", cert),
+        ("tls-key-file", key),
+        ("tls-ca-cert-file", authority),
+        ("tls-auth-clients", "no"),
+        ("tls-port", &port.to_string()),
+    ] {
+        server.cmd(["CONFIG", "SET", option, value]);
+    }
+}

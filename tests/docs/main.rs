@@ -1,0 +1,5 @@
+//! What the documentation promises.
+
+#[cfg(feature = "tracing")]
+mod observability;
+mod troubleshooting;

@@ -1,0 +1,185 @@
+//! What is told to a subscriber of `tracing`: the names and fields that `docs/observability.md` promises, once per change
+//! of state, and nothing while all is well.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redelay::{Client, codec};
+use redelay_fixture::{ClientKind, Server, until_async};
+use redelay_support::{CHANNEL, HOUR, Listener, ORDERED_LIST, TIMEOUT_SET, Told, ms, soon};
+use tokio_test::{assert_pending, task};
+use tracing::Level;
+
+/// What `docs/observability.md` promises: name, level, fields.
+fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
+    let rows = include_str!("../../docs/observability.md").lines().filter(|line| line.starts_with("| `redelay."));
+    let row = |row: &'static str| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let fields = cells[3].split('`').skip(1).step_by(2).collect();
+        (cells[1].trim_matches('`'), (cells[2], fields))
+    };
+    rows.map(row).collect()
+}
+
+/// What is told is documented, with its level and its fields.
+#[track_caller]
+fn is_documented(told: &[Told]) {
+    let documented = documented();
+    for told in told {
+        let (level, fields) =
+            documented.get(told.name).unwrap_or_else(|| panic!("{told:?} is not documented"));
+        assert_eq!(told.level.to_string().to_lowercase(), *level, "{told:?}");
+        let found: BTreeSet<_> = told.fields.keys().copied().filter(|field| *field != "message").collect();
+        if told.is_span {
+            assert!(found.is_subset(fields), "{told:?}");
+        } else {
+            assert_eq!(found, *fields, "{told:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_while_all_is_well() {
+    let (listener, _listening) = Listener::up_to(Level::INFO);
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    for n in 0..20 {
+        delayed.offer(&n, ms(n as u64 % 3)).await.unwrap();
+        soon(ready.take()).await.unwrap();
+    }
+    assert_eq!(ready.poll_last_timeout(ms(5)).await.unwrap(), None);
+    let waiting = tokio::spawn(async move { ready.take().await });
+    until_async("somebody waits", || async { server.blocked_clients() > 0 }).await;
+    client.shutdown().await;
+    assert!(waiting.await.unwrap().unwrap_err().is_closed());
+    assert!(client.stats().last_error.is_none(), "{:?}", client.stats().last_error);
+    assert!(listener.all().is_empty(), "{:?}", listener.all());
+}
+
+#[tokio::test]
+async fn spans_of_offers_transfers_and_takes() {
+    let (listener, _listening) = Listener::start();
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    delayed.offer_all([(&1, ms(1)), (&2, HOUR)]).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    let moved = |told: &Told| told.fields.get("transferred").is_some_and(|moved| moved == "1");
+    until_async("told", || async { listener.named("redelay.transfer").iter().any(moved) }).await;
+
+    let transfers = listener.named("redelay.transfer");
+    let transfer = transfers.into_iter().find(moved).unwrap();
+    assert_eq!((&*transfer.fields["queue"], &*transfer.fields["quarantined"]), ("shop:q", "0"));
+    let next: f64 = transfer.fields["next_due_ms"].parse().unwrap();
+    assert!(next > 3_500_000.0 && next <= 3_600_001.0, "{next}");
+    let offers = listener.named("redelay.offer");
+    assert_eq!((&*offers[0].fields["queue"], &*offers[0].fields["entries"]), ("shop:q", "2"));
+    assert!(offers.len() == 1 && offers[0].is_over);
+    let takes = listener.named("redelay.take");
+    assert_eq!((&*takes[0].fields["queue"], &*takes[0].fields["queues"]), ("shop:q", "1"));
+    assert!(takes.len() == 1 && takes[0].is_over);
+    assert!(listener.events().is_empty(), "{:?}", listener.events());
+
+    let mut waiting = task::spawn(ready.poll_from_any(HOUR, &["p"]));
+    assert_pending!(waiting.poll());
+    let take = listener.named("redelay.take").pop().unwrap();
+    assert_eq!((&*take.fields["queue"], &*take.fields["queues"]), ("shop:q", "2"));
+    assert!(!take.is_over);
+    drop(waiting);
+    assert!(listener.named("redelay.take").pop().unwrap().is_over);
+    is_documented(&listener.all());
+}
+
+/// Everything that the documentation names is told, each once for each change of state, and nothing else.
+#[tokio::test]
+async fn whatever_is_documented_is_told() {
+    let (listener, _listening) = Listener::start();
+    let times = |name: &str| listener.named(name).len();
+    let server = Server::start();
+    let all = ["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys"];
+    server.cmd(all.iter().chain(&["allchannels"]));
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let client = Client::connect(&url).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+
+    // A transfer that fails, again and again.
+    server.cmd(["SET", "q", "of another type"]);
+    delayed.offer(&1, ms(0)).await.unwrap();
+    until_async("failures", || async { client.stats().failed_transfers > 3 }).await;
+    assert_eq!(times("redelay.transfer.failing"), 1);
+    let failing = &listener.named("redelay.transfer.failing")[0];
+    assert_eq!(failing.fields["queue"], "q");
+    assert!(failing.fields["error"].contains("WRONGTYPE"));
+    assert_eq!(times("redelay.transfer.recovered"), 0);
+    server.cmd(["DEL", "q"]);
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    until_async("recovery", || async { times("redelay.transfer.recovered") == 1 }).await;
+
+    // Entries that nobody can read.
+    for n in 1..=3_u64 {
+        server.cmd(["ZADD", TIMEOUT_SET, "1", &format!("junk {n}")]);
+        server.cmd(["RPUSH", ORDERED_LIST, &format!("junk {n}")]);
+        server.cmd(["PUBLISH", CHANNEL, "1"]);
+        until_async("set aside", || async { client.stats().quarantined == n }).await;
+    }
+    assert_eq!(times("redelay.quarantined"), 1);
+    assert_eq!(listener.named("redelay.quarantined")[0].fields["entries"], "1");
+
+    // A payload that cannot be put back.
+    let mut take = task::spawn(ready.take());
+    assert_pending!(take.poll());
+    until_async("somebody waits", || async { server.blocked_clients() == 1 }).await;
+    ready.put(&2).await.unwrap();
+    until_async("handed over", || std::future::ready(take.is_woken())).await;
+    server.cmd(["SET", "q", "of another type"]);
+    drop(take);
+    until_async("not put back", || async { times("redelay.give_back.failing") == 1 }).await;
+    server.cmd(["DEL", "q"]);
+    until_async("put back", || async { server.list("q") == [b"2"] }).await;
+    assert_eq!(soon(ready.take()).await.unwrap(), 2);
+
+    // Connections that are lost.
+    let waiting = tokio::spawn({
+        let ready = ready.clone();
+        async move { ready.take().await }
+    });
+    until_async("somebody waits", || async { server.blocked_clients() == 1 }).await;
+    server.kill_clients(ClientKind::Normal);
+    server.kill_clients(ClientKind::Pubsub);
+    until_async("all back", || async { times("redelay.connection.recovered") == 3 }).await;
+    let lost = listener.named("redelay.connection.lost");
+    let connections: BTreeSet<_> = lost.iter().map(|told| told.fields["connection"].clone()).collect();
+    assert_eq!(lost.len(), 3, "{lost:?}");
+    assert_eq!(connections, ["announcements", "commands", "pops"].map(String::from).into());
+    assert_eq!(client.stats().reconnects, 3);
+    until_async("pops that failed", || async { times("redelay.pops.failing") == 1 }).await;
+
+    // A user who may not listen any more.
+    server.cmd(all.iter().chain(&["resetchannels"]));
+    // Redis 7 and Valkey end the connection of a listener who has lost the right; Redis 6.2 does not.
+    server.kill_clients(ClientKind::Pubsub);
+    until_async("refused", || async { times("redelay.announcements.failing") == 1 }).await;
+    server.cmd(all.iter().chain(&["allchannels"]));
+    until_async("heard again", || async { times("redelay.announcements.recovered") == 1 }).await;
+    assert_eq!(times("redelay.announcements.failing"), 1);
+    // Who is refused takes a new connection for each further try. That is no loss.
+    assert_eq!((times("redelay.connection.lost"), client.stats().reconnects), (4, 4));
+
+    delayed.offer(&3, ms(1)).await.unwrap();
+    assert_eq!(soon(waiting).await.unwrap().unwrap(), 3);
+    until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
+    client.shutdown().await;
+
+    // A server that is not there.
+    let nobody = Client::builder().url("redis://127.0.0.1:1").connect_timeout(ms(2000)).connect().await;
+    assert!(nobody.unwrap_err().is_unavailable());
+    assert_eq!(times("redelay.connection.failing"), 1);
+    assert_eq!(listener.named("redelay.connection.failing")[0].fields["server"], "127.0.0.1:1");
+    let told = listener.all();
+    is_documented(&told);
+    let names: BTreeSet<_> = told.iter().map(|told| told.name).collect();
+    assert_eq!(names, documented().into_keys().collect());
+}

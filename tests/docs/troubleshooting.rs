@@ -1,0 +1,156 @@
+//! What `docs/troubleshooting.md` says of each fault: what is seen of it, and that the remedy is one.
+
+use std::time::Duration;
+
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{CHANNEL, HOUR, ms, soon};
+
+/// A client of a user with these rights, which sweeps as often as it may.
+async fn queues(
+    server: &Server,
+    user: &str,
+    rights: &[&str],
+) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
+    server.cmd(
+        ["ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "+@all"].iter().chain(rights),
+    );
+    let url = format!("redis://{user}:secret@127.0.0.1:{}", server.port());
+    let client =
+        Client::builder().url(url).sweep_interval(Duration::from_secs(1)).command_timeout(ms(500)).connect();
+    let client = client.await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    (client, ready, delayed)
+}
+
+fn last_error(client: &Client) -> String {
+    client.stats().last_error.map_or_else(String::new, |error| error.message)
+}
+
+#[tokio::test]
+async fn without_the_right_to_listen_it_is_late() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server, "deaf", &["resetchannels"]).await;
+    until_async("refused", || async { last_error(&client).starts_with("SUBSCRIBE: NOPERM") }).await;
+    assert_eq!(server.subscribers(CHANNEL), 0);
+    delayed.offer(&1, ms(1)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1, "by a sweep");
+    assert_eq!(delayed.stats().await.unwrap().failed_transfers, 0);
+}
+
+#[tokio::test]
+async fn without_the_right_to_run_scripts_nothing_moves() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server, "mute", &["-eval", "-evalsha"]).await;
+    until_async("failures", || async { client.stats().failed_transfers > 1 }).await;
+    let error = last_error(&client);
+    assert!(error.contains("queue `q`") && error.contains("NOPERM"), "{error}");
+    assert_eq!(delayed.offer(&1, ms(1)).await.unwrap_err().kind(), ErrorKind::Refused);
+    assert_eq!(delayed.stats().await.unwrap_err().kind(), ErrorKind::Refused);
+    server.cmd(["ACL", "SETUSER", "mute", "+@all"]);
+    delayed.offer(&1, ms(1)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1, "it goes on by itself");
+    let stats = delayed.stats().await.unwrap();
+    assert!(stats.last_error.unwrap().ago > stats.last_transfer.unwrap(), "and tells that it is over");
+}
+
+#[tokio::test]
+async fn without_the_right_to_announce_an_offer_is_stored_all_the_same() {
+    let server = Server::start();
+    let (_client, ready, delayed) = queues(&server, "quiet", &["-publish"]).await;
+    delayed.offer(&1, ms(1)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server, "user", &[]).await;
+    ready.offer_all(&[1, 2, 3]).await.unwrap();
+    let ticket = delayed.offer(&4, HOUR).await.unwrap();
+    delayed.offer(&5, ms(400)).await.unwrap();
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    let error = delayed.offer(&6, ms(1)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("OOM"), "{error}");
+    assert_eq!(ready.put(&6).await.unwrap_err().kind(), ErrorKind::Refused);
+    until_async("a transfer is refused", || async { client.stats().failed_transfers > 0 }).await;
+    assert!(last_error(&client).contains("OOM"));
+    let stats = delayed.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.list_len, stats.overdue, stats.ready), (2, 2, 1, 3), "{stats:?}");
+    // What makes room works.
+    assert!(delayed.cancel(&ticket).await.unwrap());
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    assert_eq!(soon(ready.poll()).await.unwrap(), Some(2));
+    server.cmd(["CONFIG", "SET", "maxmemory", "0"]);
+    assert_eq!(soon(ready.take()).await.unwrap(), 3);
+    assert_eq!(soon(ready.take()).await.unwrap(), 5, "it goes on by itself");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_told_without_asking_it() {
+    let server = Server::start();
+    let (client, _ready, delayed) = queues(&server, "user", &[]).await;
+    delayed.offer(&1, ms(200)).await.unwrap();
+    server.freeze();
+    until_async("the silence is noticed", || async {
+        let stats = client.stats();
+        !stats.connected && stats.failed_transfers > 0
+    })
+    .await;
+    assert!(delayed.stats().await.unwrap_err().is_outcome_unknown() || !client.stats().connected);
+    server.thaw();
+    until_async("connected", || async { client.stats().connected && client.stats().transferred == 1 }).await;
+}
+
+/// A consumer and a producer that mean different queues.
+#[tokio::test]
+async fn another_name_is_another_queue() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server, "user", &[]).await;
+    let prefixed = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
+    let offered = prefixed.delayed_queue(&prefixed.blocking_queue("q", codec::Long));
+    offered.offer(&1, ms(1)).await.unwrap();
+    until_async("moved", || async { offered.stats().await.unwrap().ready == 1 }).await;
+    assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
+    let stats = ready.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.list_len, stats.ready), (0, 0, 0));
+    assert_eq!(server.keys(), [b"shop:q".to_vec()]);
+    drop(client);
+}
+
+#[tokio::test]
+async fn without_client_id_there_is_no_connection() {
+    let server = Server::start();
+    let acl = ["ACL", "SETUSER", "nobody", "on", ">secret", "allkeys", "allchannels", "+@all", "-client"];
+    server.cmd(acl);
+    let url = format!("redis://nobody:secret@127.0.0.1:{}", server.port());
+    let connecting = Client::builder().url(url).connect_timeout(ms(300)).connect();
+    let error = soon(connecting).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Credentials);
+    assert!(error.to_string().contains("NOPERM"), "{error}");
+    let (client, ready, delayed) = queues(&server, "nobody", &["-client", "+client|id"]).await;
+    delayed.offer(&1, ms(1)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    drop(client);
+}
+
+/// The sort of script that the documentation has for it.
+#[tokio::test]
+async fn phantoms_are_removed_and_nothing_else() {
+    let server = Server::start();
+    let (_client, _ready, delayed) = queues(&server, "user", &[]).await;
+    delayed.offer(&1, HOUR).await.unwrap();
+    server.cmd(["RPUSH", "redisson_delay_queue:{q}", "phantom", "phantom"]);
+    delayed.offer(&2, HOUR).await.unwrap();
+    let documentation = include_str!("../../docs/troubleshooting.md");
+    let script = documentation.split("redis-cli EVAL \"").nth(1).and_then(|rest| rest.split('"').next());
+    let script = script.expect("the script").replace("\\\n", "\n");
+    let removed: usize =
+        server.get(["EVAL", &script, "2", "redisson_delay_queue_timeout:{q}", "redisson_delay_queue:{q}"]);
+    assert_eq!(removed, 2);
+    let stats = delayed.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.list_len), (2, 2));
+    assert_eq!(delayed.read_all().await.unwrap(), [1, 2]);
+}

@@ -1,0 +1,165 @@
+//! Futures that are dropped at a chosen poll, and calls that are dropped again and again while others produce and take.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use futures::future::BoxFuture;
+use redelay::codec;
+use redelay_fixture::Server;
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, ms, part};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::ledger::{Ledger, Offered, Price, left};
+
+pub(crate) type Queues = redelay_support::Queues<i64>;
+
+/// How many futures each test drops in each kind of runtime: thousands in both, for each kind of call.
+pub(crate) fn drops() -> usize {
+    part().share(1000)
+}
+
+/// A runtime of one thread, and one of several.
+pub(crate) fn runtimes() -> [Runtime; 2] {
+    let single = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let several = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build();
+    [single.unwrap(), several.unwrap()]
+}
+
+/// The moment at which a future is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// So many polls have given nothing …
+    pub(crate) polls: usize,
+    /// … and it has been woken since.
+    pub(crate) woken: bool,
+}
+
+impl Moment {
+    /// All that matter, again and again: the first poll most often, the second half as often …; woken or not.
+    pub(crate) fn number(n: usize) -> Self {
+        Self { polls: 1 + (n / 2).trailing_ones() as usize, woken: n % 2 == 1 }
+    }
+}
+
+/// Drops a future at this moment, unless it is ready before.
+pub(crate) async fn drop_at<F: Future>(moment: Moment, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = moment.polls;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 && !moment.woken => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// A ledger, and how many may be on their way: so few that takers wait for elements as often as elements for takers.
+#[derive(Clone)]
+pub(crate) struct Traffic {
+    pub(crate) ledger: Ledger,
+    room: Arc<Semaphore>,
+    pub(crate) over: CancellationToken,
+    stalled: Arc<AtomicBool>,
+}
+
+impl Traffic {
+    pub(crate) fn with_room(room: usize) -> Self {
+        Self {
+            ledger: Ledger::default(),
+            room: Arc::new(Semaphore::new(room)),
+            over: CancellationToken::new(),
+            stalled: Arc::default(),
+        }
+    }
+
+    pub(crate) fn receive(&self, elements: Vec<i64>) {
+        self.room.add_permits(elements.len());
+        self.ledger.took(elements);
+    }
+
+    /// Waits for room for one element more; false when it is all over.
+    pub(crate) async fn room(&self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.over.cancelled() => false,
+            room = self.room.acquire() => {
+                room.unwrap().forget();
+                true
+            }
+        }
+    }
+
+    /// Calls again and again until all is over; the last call is dropped.
+    pub(crate) async fn keep_taking(self, queues: Queues, call: Call) {
+        while let Some(elements) = self.over.run_until_cancelled(call(queues.clone())).await {
+            self.receive(elements);
+        }
+    }
+
+    pub(crate) fn stalled(&self) {
+        self.stalled.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds what is left on the server to what was received: together all that there is. What was acknowledged is there
+    /// exactly once, everything else (whose offer was dropped) at most once.
+    #[track_caller]
+    pub(crate) fn judge(&self, server: &Server) {
+        let (listed, timed) = (server.list(ORDERED_LIST).len(), server.zset(TIMEOUT_SET).len());
+        assert_eq!(listed, timed, "the ordered list and the timeout set differ");
+        self.ledger.took(left(server, &["q", "other", "moved"]));
+        let verdict = self.ledger.record().judge(Price::default());
+        assert!(verdict.is_good(), "{verdict}");
+    }
+
+    /// To be asked last: when a call waited in vain, it is of more interest what was lost.
+    pub(crate) fn assert_nobody_stalled(&self) {
+        let stalled = self.stalled.load(Ordering::Relaxed);
+        assert!(!stalled, "a call waited for a minute, though there was a producer, and nothing is lost");
+    }
+}
+
+/// A call, and what it received.
+pub(crate) type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
+
+/// Drops so many calls, or stops when one has waited for so long that something must be lost.
+pub(crate) async fn drop_calls(traffic: Traffic, queues: Queues, call: Call, drops: usize) {
+    let (mut n, mut dropped) = (0, 0);
+    while dropped < drops {
+        match in_time(drop_at(Moment::number(n), call(queues.clone()))).await {
+            Some(Some(elements)) => traffic.receive(elements),
+            Some(None) => dropped += 1,
+            None => return traffic.stalled(),
+        }
+        n += 1;
+    }
+}
+
+/// A call that must not wait for long, for there is a producer.
+pub(crate) async fn in_time<F: Future>(call: F) -> Option<F::Output> {
+    tokio::time::timeout(MINUTE, call).await.ok()
+}
+
+/// Puts and offers one after the other, until all is over.
+pub(crate) async fn produce(traffic: Traffic, queues: Queues) {
+    let other = queues.client.blocking_queue("other", codec::Long);
+    while traffic.room().await {
+        let next = traffic.ledger.begin(1)[0];
+        match next % 4 {
+            0 => other.put(&next).await.unwrap(),
+            1 => queues.ready.put(&next).await.unwrap(),
+            _ => drop(queues.delayed.offer(&next, ms(next as u64 % 11)).await.unwrap()),
+        }
+        traffic.ledger.end(&[next], Offered::Acknowledged);
+    }
+}

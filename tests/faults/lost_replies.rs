@@ -1,0 +1,400 @@
+//! Replies that are lost with their connection, while the server has done what it was asked: offers are stored once,
+//! and what comes back comes back once. A proxy holds the replies and then cuts.
+
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use redelay::ErrorKind;
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, still_builder, unread};
+use tokio_test::assert_pending;
+use tokio_test::task::{self};
+
+type Queues = redelay_support::Queues<i64>;
+
+/// A client that is connected through the proxy and moves nothing. It is good for one fault, for nobody can see when
+/// it has reconnected for good.
+async fn behind(proxy: &Proxy) -> Queues {
+    Queues::of_numbers(still_builder(proxy)).await
+}
+
+/// A server that knows the scripts, and a proxy in front of it. Otherwise the first reply to each script would be that
+/// the server does not know it.
+async fn server_and_proxy() -> (Server, Proxy) {
+    let server = Server::start();
+    let queues = Queues::of_numbers(still_builder(&server)).await;
+    queues.delayed.offer(&0, MINUTE).await.unwrap();
+    drop(unread(queues.delayed.poll()).await);
+    until_async("restored", || async { listed(&server) == 1 }).await;
+    queues.ready.put(&0).await.unwrap();
+    drop(unread(queues.ready.take()).await);
+    until_async("given back", || async { server.list("q").len() == 1 }).await;
+    queues.ready.poll().await.unwrap();
+    queues.client.shutdown().await;
+    server.cmd(["FLUSHALL"]);
+    let proxy = Proxy::start(server.port());
+    (server, proxy)
+}
+
+/// Cuts all connections when the server has done its work and its replies are held; then lets new ones work.
+async fn lose_replies(proxy: &Proxy, mut done: impl FnMut() -> bool) {
+    until_async("the server has done it, and answers", || std::future::ready(done() && proxy.held() > 0))
+        .await;
+    proxy.cut();
+    proxy.hold_replies(false);
+}
+
+fn listed(server: &Server) -> usize {
+    server.get(["LLEN", ORDERED_LIST])
+}
+
+/// How many entries are stored; the same in both structures.
+fn stored(server: &Server) -> usize {
+    let mut listed = server.list(ORDERED_LIST);
+    listed.sort();
+    let mut timed: Vec<_> = server.zset(TIMEOUT_SET).into_iter().map(|(entry, _)| entry).collect();
+    timed.sort();
+    assert!(timed == listed, "the timeout set and the ordered list differ");
+    listed.len()
+}
+
+#[tokio::test]
+async fn an_offer_whose_reply_is_lost_is_stored_once() {
+    let (server, proxy) = server_and_proxy().await;
+    for n in [1, 2, 3, 4, 5] {
+        let Queues { delayed, .. } = behind(&proxy).await;
+        proxy.hold_replies(true);
+        let (ticket, ()) =
+            tokio::join!(delayed.offer(&n, MINUTE), lose_replies(&proxy, || listed(&server) == 1));
+        assert_eq!(delayed.read_all().await.unwrap(), [n]);
+        assert!(delayed.cancel(&ticket.unwrap()).await.unwrap(), "the ticket is of the entry that is stored");
+        assert_eq!(stored(&server), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_offer_at_a_time_whose_reply_is_lost_is_stored_once_with_its_time() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { delayed, .. } = behind(&proxy).await;
+    proxy.hold_replies(true);
+    let at = std::time::SystemTime::now() + MINUTE;
+    let (ticket, ()) = tokio::join!(delayed.offer_at(&1, at), lose_replies(&proxy, || listed(&server) == 1));
+    let score = Duration::from_millis(server.zset(TIMEOUT_SET)[0].1 as u64);
+    assert_eq!(ticket.unwrap().due(), std::time::UNIX_EPOCH + score);
+    assert_eq!(stored(&server), 1);
+}
+
+/// The first try does not arrive, and the way to the server is long.
+#[tokio::test]
+async fn a_second_try_is_not_due_early() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { delayed, .. } = behind(&proxy).await;
+    let clock = || server.get::<(u64, u64), _>(["TIME"]);
+    proxy.blackhole(true);
+    let mut offer = task::spawn(delayed.offer(&1, MINUTE));
+    assert_pending!(offer.poll());
+    let (seconds, micros) = clock();
+    proxy.cut();
+    proxy.blackhole(false);
+    proxy.delay(ms(100));
+    let ticket = offer.await.unwrap();
+    let due = server.zset(TIMEOUT_SET)[0].1 as u64;
+    assert!(
+        due + 1 >= seconds * 1_000 + micros / 1_000 + 60_000,
+        "due {due}, offered at {seconds} s {micros} µs"
+    );
+    assert_eq!(ticket.due(), std::time::UNIX_EPOCH + ms(due));
+}
+
+#[tokio::test]
+async fn an_offer_of_many_whose_reply_is_lost_is_stored_once() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { delayed, .. } = behind(&proxy).await;
+    let values: Vec<i64> = (0..2500).collect();
+    proxy.hold_replies(true);
+    let offers = delayed.offer_all(values.iter().map(|value| (value, MINUTE)));
+    let (tickets, ()) = tokio::join!(offers, lose_replies(&proxy, || listed(&server) == values.len()));
+    assert_eq!(tickets.unwrap().len(), values.len());
+    assert_eq!(stored(&server), values.len());
+    assert_eq!(delayed.read_all().await.unwrap(), values);
+}
+
+#[tokio::test]
+async fn an_offer_whose_reply_is_lost_twice_is_stored_once() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { delayed, .. } = behind(&proxy).await;
+    proxy.hold_replies(true);
+    let cut_twice = async {
+        let scripts = || server.command_calls("evalsha") + server.command_calls("eval");
+        lose_replies(&proxy, || listed(&server) == 1).await;
+        // The second try: its reply is held again, unless it was quicker than that.
+        let before = scripts();
+        proxy.hold_replies(true);
+        until_async("the server has answered again", || async { proxy.held() > 0 || scripts() > before })
+            .await;
+        proxy.cut();
+        proxy.hold_replies(false);
+    };
+    let (ticket, ()) = tokio::join!(delayed.offer(&1, MINUTE), cut_twice);
+    ticket.unwrap();
+    assert_eq!(stored(&server), 1);
+}
+
+/// Offers with short delays, cut by `fault`, while another client delivers: each at most once, and once if it was
+/// acknowledged.
+async fn delivered_at_most_once(fault: impl AsyncFn(&Server, &Proxy)) {
+    let (server, proxy) = server_and_proxy().await;
+    let others = Queues::of_numbers(builder(&server)).await;
+    let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());
+    for n in 0..36 {
+        let Queues { delayed, .. } = behind(&proxy).await;
+        match tokio::join!(delayed.offer(&n, ms(n as u64 % 6)), fault(&server, &proxy)).0 {
+            Ok(_) => acknowledged.push(n),
+            Err(error) if error.is_outcome_unknown() => unknown.push(n),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // Due after all of those, so when this one is here, so are they.
+    others.delayed.offer(&-1, ms(20)).await.unwrap();
+    let mut delivered = Vec::new();
+    loop {
+        match others.ready.take().await.unwrap() {
+            -1 => break,
+            element => delivered.push(element),
+        }
+    }
+    delivered.sort_unstable();
+    assert!(delivered.is_sorted_by(|a, b| a < b), "doubled: {delivered:?}");
+    let lost: Vec<_> = acknowledged.iter().filter(|element| !delivered.contains(element)).collect();
+    assert!(lost.is_empty(), "acknowledged, and lost: {lost:?}");
+    assert!(delivered.iter().all(|element| acknowledged.contains(element) || unknown.contains(element)));
+}
+
+#[tokio::test]
+async fn an_offer_with_a_short_delay_whose_reply_is_lost_is_delivered_at_most_once() {
+    delivered_at_most_once(async |server, proxy| {
+        let before = server.command_calls("zadd");
+        proxy.hold_replies(true);
+        lose_replies(proxy, || server.command_calls("zadd") > before).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_offer_with_a_short_delay_that_is_cut_on_its_way_is_delivered_at_most_once() {
+    delivered_at_most_once(async |_, proxy| {
+        proxy.blackhole(true);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        proxy.cut();
+        proxy.blackhole(false);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_offer_that_a_frozen_server_runs_later_is_delivered_at_most_once() {
+    delivered_at_most_once(async |server, proxy| {
+        server.freeze();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        proxy.cut();
+        server.thaw();
+    })
+    .await;
+}
+
+/// A call, and what it got.
+type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
+
+/// The calls that take what is there, without waiting for more.
+const POLLS: [(&str, Call); 4] = [
+    ("poll", |q| async move { Vec::from_iter(q.ready.poll().await.unwrap()) }.boxed()),
+    ("poll_last", |q| async move { Vec::from_iter(q.ready.poll_last().await.unwrap()) }.boxed()),
+    ("drain", |q| {
+        async move { q.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+    }),
+    ("drain of many", |q| {
+        async move { q.ready.drain(2500).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+    }),
+];
+
+#[tokio::test]
+async fn a_poll_whose_reply_is_lost_gets_what_the_server_popped_for_it() {
+    let (server, proxy) = server_and_proxy().await;
+    for (name, poll) in POLLS {
+        let queues = behind(&proxy).await;
+        let elements: Vec<i64> = (0..3000).collect();
+        queues.ready.offer_all(&elements).await.unwrap();
+        proxy.hold_replies(true);
+        let lost = lose_replies(&proxy, || server.list("q").len() < elements.len());
+        let (mut found, ()) = tokio::join!(poll(queues.clone()), lost);
+        assert!(!found.is_empty(), "{name}");
+        found.extend(queues.ready.read_all().await.unwrap());
+        found.sort_unstable();
+        assert!(found == elements, "{name}: {} elements", found.len());
+        queues.ready.clear().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_poll_whose_reply_is_lost_leaves_everything_as_it_was() {
+    let (server, proxy) = server_and_proxy().await;
+    for (name, poll) in POLLS {
+        let queues = behind(&proxy).await;
+        let elements: Vec<i64> = (0..3000).collect();
+        queues.ready.offer_all(&elements).await.unwrap();
+        proxy.hold_replies(true);
+        let mut poll = task::spawn(poll(queues.clone()));
+        assert_pending!(poll.poll());
+        lose_replies(&proxy, || server.list("q").len() < elements.len()).await;
+        drop(poll);
+        until_async(name, || async { server.list("q").len() == elements.len() }).await;
+        assert!(queues.ready.read_all().await.unwrap() == elements, "{name}: in another order");
+        queues.ready.clear().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_poll_of_the_delayed_queue_whose_reply_is_lost_gets_what_the_server_took_for_it() {
+    let (server, proxy) = server_and_proxy().await;
+    for dropped in [false, true] {
+        let Queues { delayed, .. } = behind(&proxy).await;
+        let elements: Vec<i64> = (0..5).collect();
+        delayed.offer_all(elements.iter().map(|element| (element, MINUTE))).await.unwrap();
+        let before = server.zset(TIMEOUT_SET);
+        proxy.hold_replies(true);
+        let mut poll = task::spawn(delayed.poll_many(3));
+        assert_pending!(poll.poll());
+        lose_replies(&proxy, || listed(&server) == 2).await;
+        if dropped {
+            drop(poll);
+            until_async("restored", || async { server.zset(TIMEOUT_SET) == before }).await;
+            assert_eq!(delayed.read_all().await.unwrap(), elements);
+        } else {
+            let polled: Vec<i64> = poll.await.unwrap().into_iter().map(Result::unwrap).collect();
+            assert_eq!((polled, stored(&server)), (vec![0, 1, 2], 2));
+            assert_eq!(delayed.read_all().await.unwrap(), [3, 4]);
+        }
+        delayed.clear().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
+    let (server, proxy) = server_and_proxy().await;
+    for _ in 0..5 {
+        let Queues { client, ready, .. } = behind(&proxy).await;
+        server.cmd(["RPUSH", "q", "1", "2", "3"]);
+        let drain = unread(ready.drain(2)).await;
+        proxy.hold_replies(true);
+        drop(drain);
+        lose_replies(&proxy, || server.list("q").len() == 3).await;
+        // It waits for the second try.
+        client.shutdown().await;
+        assert_eq!(server.list("q").concat(), b"123");
+        server.cmd(["DEL", "q"]);
+    }
+}
+
+#[tokio::test]
+async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
+    let (server, proxy) = server_and_proxy().await;
+    for element in 0..5 {
+        let Queues { client, delayed, .. } = behind(&proxy).await;
+        // Due, and nobody moves it yet.
+        delayed.offer(&element, Duration::ZERO).await.unwrap();
+        let poll = unread(delayed.poll()).await;
+        proxy.hold_replies(true);
+        drop(poll);
+        until_async("put back", || async { listed(&server) == 1 }).await;
+        let others = Queues::of_numbers(builder(&server)).await;
+        assert_eq!(others.ready.take().await.unwrap(), element);
+        proxy.cut();
+        proxy.hold_replies(false);
+        // It waits for the second try.
+        client.shutdown().await;
+        others.client.shutdown().await;
+        assert_eq!((stored(&server), server.list("q")), (0, vec![]), "stored again");
+    }
+}
+
+/// A handle that is destroyed moves nothing after that, not even by a call that was on its way.
+#[tokio::test]
+async fn destroy_waits_for_the_transfer_in_flight() {
+    let (server, proxy) = server_and_proxy().await;
+    behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
+    let Queues { client, delayed, .. } = Queues::of_numbers(builder(&proxy)).await;
+    // By its reply it is known when the next call will be.
+    until_async("looked", || async { client.stats().transfers > 0 }).await;
+    // A call that comes a moment early is followed by another.
+    proxy.delay(ms(500));
+    until_async("moved", || async { server.list("q").len() == 1 }).await;
+    let mut destroy = task::spawn(delayed.destroy());
+    assert_pending!(destroy.poll());
+    for _ in 0..50 {
+        server.cmd(["PING"]);
+        tokio::task::yield_now().await;
+    }
+    assert!(!destroy.is_woken(), "the call is in flight");
+    destroy.await;
+}
+
+/// "Nothing was executed" would be a lie then.
+#[tokio::test]
+async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
+    let (server, proxy) = server_and_proxy().await;
+    for wait in [None, Some(ms(1_500))] {
+        let Queues { ready, .. } = behind(&proxy).await;
+        let moving = async {
+            match wait {
+                None => ready.poll_last_and_offer_first_to("d").await,
+                Some(wait) => ready.poll_last_and_offer_first_to_timeout("d", wait).await,
+            }
+        };
+        let losing = async {
+            // A pop that waits has a connection of its own, which has to be made first.
+            until_async("parked", || async { wait.is_none() || server.blocked_clients() == 1 }).await;
+            proxy.hold_replies(true);
+            server.cmd(["RPUSH", "q", "1"]);
+            until_async("moved", || async { server.list("d").len() == 1 }).await;
+            proxy.refuse(true);
+            proxy.cut();
+        };
+        let ((), moved) = tokio::join!(losing, moving);
+        assert_eq!(moved.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{wait:?}");
+        proxy.refuse(false);
+        proxy.hold_replies(false);
+        server.cmd(["DEL", "d"]);
+    }
+}
+
+/// It has waited long enough, and was told to have got nothing: so it must not have moved anything either.
+#[tokio::test]
+async fn a_timed_move_is_seen_through() {
+    let (server, proxy) = server_and_proxy().await;
+    let Queues { ready, .. } = behind(&proxy).await;
+    let moving = ready.poll_last_and_offer_first_to_timeout("d", ms(1_500));
+    let late = async {
+        until_async("parked", || async { server.blocked_clients() == 1 }).await;
+        proxy.hold_replies(true);
+        server.cmd(["RPUSH", "q", "1"]);
+        until_async("moved", || async { server.list("d").len() == 1 }).await;
+    };
+    let (moved, ()) = tokio::join!(moving, late);
+    assert!(!matches!(moved, Ok(None)), "it is in the other list");
+}
+
+#[tokio::test]
+async fn a_silent_server_is_not_an_empty_list() {
+    let server = Server::start();
+    let Queues { ready, .. } = Queues::of_numbers(still_builder(&server)).await;
+    assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
+    server.cmd(["RPUSH", "q", "1"]);
+    server.freeze();
+    let answer = ready.poll_timeout(ms(1_500)).await;
+    server.thaw();
+    assert!(!matches!(answer, Ok(None)), "nobody has looked at the list");
+}

@@ -1,0 +1,15 @@
+//! What goes wrong, and what becomes of payloads and callers then: what was acknowledged is delivered, once, and nothing
+//! needs a restart.
+//!
+//! A `ledger` knows what was promised and what came; a `workload` is clients that offer and take and write it down.
+
+mod cancellation;
+mod dropping;
+mod give_back;
+mod ledger;
+mod lost_replies;
+mod never_stuck;
+mod processes;
+mod shutdown;
+mod under_load;
+mod workload;

@@ -1,0 +1,118 @@
+//! Whatever goes wrong, for whatever time: when it is over, everything that was acknowledged is delivered, once, within
+//! a bound, and nothing needs a restart.
+//!
+//! Plans made from seeds are run here; faults that fit in none of them have tests of their own in the folder.
+//!
+//! | variable | says |
+//! |---|---|
+//! | `REDELAY_SEED=17` | run this one plan |
+//! | `REDELAY_SOAK=600` | run plans from random seeds for so many seconds (`make soak`) |
+
+mod clock;
+mod failover;
+mod faults;
+mod loading;
+mod memory;
+mod overflow;
+mod plan;
+mod rig;
+mod stopped;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plan::Plan;
+use redelay_support::part;
+use rig::{BOUND, Report};
+
+/// Plans that are run when nothing else is asked for.
+pub(crate) const SEEDS: std::ops::Range<u64> = 0..200;
+/// How many run at a time: most of the time, a plan waits.
+const AT_A_TIME: usize = 4;
+/// For a plan that hangs where nothing else bounds it.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// What is asked for in the environment.
+fn variable(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}: it should be a number")))
+}
+
+fn run(seed: u64) -> Result<Report, String> {
+    let plan = Plan::of_seed(seed);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime can be built");
+    let running = async { tokio::time::timeout(LONGEST, rig::run(&plan)).await };
+    // What panics has printed its reason.
+    let result = match catch_unwind(AssertUnwindSafe(|| runtime.block_on(running))) {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(format!("it hangs for {LONGEST:?}")),
+        Err(_) => Err("it panicked".into()),
+    };
+    runtime.shutdown_background();
+    result.map_err(|reason| {
+        let again = format!("REDELAY_SEED={seed} cargo test --all-features --test faults seeded");
+        format!("{plan:#?}\n{reason}\nTo run it again: {again}\n")
+    })
+}
+
+#[test]
+fn seeded_plans() {
+    let begun = Instant::now();
+    let soak = variable("REDELAY_SOAK").map(Duration::from_secs);
+    let mut seeds: Box<dyn Iterator<Item = u64> + Send> = match (variable("REDELAY_SEED"), soak) {
+        (Some(seed), _) => Box::new(std::iter::once(seed)),
+        (None, Some(time)) => {
+            Box::new(std::iter::repeat_with(|| fastrand::u64(..)).take_while(move |_| begun.elapsed() < time))
+        }
+        (None, None) => Box::new(SEEDS.filter(|seed| part().has(*seed))),
+    };
+    let (next, reports) = (Mutex::new(&mut seeds), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let Some(seed) = next.lock().unwrap().next() else { return };
+                    let result = run(seed);
+                    if let Err(failure) = &result {
+                        eprintln!("{failure}");
+                    }
+                    reports.lock().unwrap().push((seed, result));
+                }
+            });
+        }
+    });
+    let reports = reports.into_inner().unwrap();
+    let good: Vec<_> = reports.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
+    summarize(&good, begun.elapsed());
+    let bad: Vec<_> = reports.iter().filter(|(_, result)| result.is_err()).map(|(seed, _)| seed).collect();
+    assert!(bad.is_empty(), "{} of {} plans failed, with the seeds {bad:?}", bad.len(), reports.len());
+}
+
+fn summarize(good: &[&Report], took: Duration) {
+    let sum = |of: fn(&Report) -> usize| good.iter().map(|report| of(report)).sum::<usize>();
+    println!(
+        "{} plans in {took:.0?}: {} offers acknowledged, {} of unknown outcome, {} refused; {} taken",
+        good.len(),
+        sum(|report| report.acknowledged),
+        sum(|report| report.unknown),
+        sum(|report| report.refused),
+        sum(|report| report.taken),
+    );
+    println!(
+        "lost: {} with {} parked pops that died, {} that a server without append-only file forgot",
+        sum(|report| if report.forgot { 0 } else { report.lost }),
+        sum(|report| report.dead_pops),
+        sum(|report| if report.forgot { report.lost } else { 0 }),
+    );
+    let mut recoveries: Vec<_> = good.iter().map(|report| report.recovery).collect();
+    recoveries.sort();
+    if let Some(longest) = recoveries.last() {
+        println!(
+            "all delivered after {:.1?} (median), {longest:.1?} at most; {BOUND:?} are allowed",
+            recoveries[recoveries.len() / 2]
+        );
+    }
+}

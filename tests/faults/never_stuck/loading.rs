@@ -1,0 +1,35 @@
+//! A server that answers `LOADING` while it reads its append-only file.
+
+use std::thread;
+use std::time::Duration;
+
+use redelay_fixture::{Proxy, Server, redis, until_async_within};
+
+use super::rig::finish;
+use crate::workload::{Crew, Load};
+
+/// Each takes the server 50 µs when it is read, by a setting that is there for its own tests; in between it serves
+/// clients once in a thousand.
+const COMMANDS: usize = 20_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_loading() {
+    let server = Server::builder().appendonly(true).config("key-load-delay 50").start();
+    let proxy = Proxy::start(server.port());
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
+    let mut fill = redis::pipe();
+    for n in 0..COMMANDS {
+        fill.cmd("INCRBY").arg("filler").arg(n).ignore();
+    }
+    fill.exec(&mut server.redis()).unwrap();
+    load.goes_on(100).await;
+    server.kill_9();
+    // It returns when the server has loaded everything.
+    thread::scope(|scope| {
+        scope.spawn(|| server.start_again());
+    });
+    let refused = || async { server.info("errorstats").contains("errorstat_LOADING") };
+    until_async_within(Duration::from_secs(30), "clients were told LOADING", refused).await;
+    load.goes_on(100).await;
+    println!("{:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+}

@@ -1,0 +1,220 @@
+//! What happens in one run: who is there, what they do, and what goes wrong. Pure data, made from a seed.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use fastrand::Rng;
+use redelay_support::Part;
+
+use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
+
+/// One run. The same seed makes the same plan; what the machine makes of it differs from run to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Whether the server keeps an append-only file.
+    pub(crate) is_durable: bool,
+    pub(crate) crew: Crew,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One fault, so long after the one before has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) after: Duration,
+    pub(crate) fault: Fault,
+    pub(crate) lasts: Duration,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The server ends connections of this kind, again and again.
+    Kill(Kind),
+    /// The network ends all connections, once.
+    Cut,
+    /// ... and accepts no new ones for a while.
+    Refuse,
+    /// Nothing passes, then all of it does.
+    BlackHole,
+    /// The connections that there are fall silent for ever; new ones work.
+    Strand,
+    /// The same, but the clients see an end.
+    HangUp,
+    /// Commands arrive, their replies do not, and then the connections end.
+    LoseReplies,
+    /// Each connection ends after so many bytes of replies.
+    Truncate(usize),
+    Delay(Duration),
+    /// `kill -9`, and started again after a while.
+    KillServer,
+    /// An orderly end, and started again after a while.
+    StopServer,
+    /// SIGSTOP, and SIGCONT.
+    Freeze,
+    /// The scripts are forgotten, again and again.
+    ScriptFlush,
+    /// CLIENT PAUSE.
+    Pause,
+    /// There is no memory for what is to be stored.
+    OutOfMemory,
+    /// It becomes a replica of nobody that there is, and then a master again.
+    Demote,
+    /// A key holds something else.
+    WrongType(Key),
+    /// Entries that nobody can read, of each length that leaves this rest when divided by four.
+    Poison(usize),
+}
+
+/// Which connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Commands,
+    Blocking,
+    Subscribers,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Target,
+    TimeoutSet,
+    OrderedList,
+    Quarantine,
+}
+
+/// Poison is shorter than this.
+pub(crate) const LONGEST_POISON: usize = 300;
+
+impl Plan {
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let clients = members(&mut random);
+        let steps = (0..random.usize(1..=4)).map(|number| step(&mut random, number)).collect();
+        let is_durable = random.u8(0..4) > 0;
+        let backlog = if random.u8(0..4) == 0 { random.i64(100..1_500) } else { 0 };
+        Self { is_durable, crew: Crew { seed, backlog, clients }, steps }
+    }
+
+    /// Whether the server may forget what it has acknowledged.
+    pub(crate) fn forgets(&self) -> bool {
+        let ends = |step: &Step| matches!(step.fault, Fault::KillServer | Fault::StopServer);
+        !self.is_durable && self.steps.iter().any(ends)
+    }
+
+    /// How many entries end in the quarantine.
+    pub(crate) fn poisons(&self) -> usize {
+        let rests = self.steps.iter().filter_map(|step| match step.fault {
+            Fault::Poison(rest) => Some(rest),
+            _ => None,
+        });
+        rests.map(|rest| poison_lengths(rest).count()).sum()
+    }
+}
+
+pub(crate) fn poison_lengths(rest: usize) -> impl Iterator<Item = usize> {
+    (rest..LONGEST_POISON).step_by(4)
+}
+
+fn members(random: &mut Rng) -> Vec<Member> {
+    // A single one has nobody that transfers what it misses.
+    let count = [1, 1, 2, 2, 3][random.usize(0..5)];
+    let mut members: Vec<_> = (0..count)
+        .map(|number| {
+            // All do something, the first two whatever is needed.
+            let (offers, takes) = match (count, number) {
+                (1, _) => (true, true),
+                (_, 0) => (true, random.bool()),
+                (_, 1) => (random.bool(), true),
+                _ => [(true, true), (true, false), (false, true)][random.usize(0..3)],
+            };
+            Member {
+                name: "member",
+                command_timeout: COMMAND_TIMEOUT,
+                batch: [1, 2, 10, 100, 1000][random.usize(0..5)],
+                budget: Duration::from_micros([1, 100, 10_000][random.usize(0..3)]),
+                moves: random.u8(0..4) > 0,
+                is_legacy: random.u8(0..6) == 0,
+                producers: (0..if offers { random.usize(1..=3) } else { 0 })
+                    .map(|_| producer(random))
+                    .collect(),
+                takers: (0..if takes { random.usize(1..=4) } else { 0 }).map(|_| taker(random)).collect(),
+            }
+        })
+        .collect();
+    if !members.iter().any(|member| member.moves) {
+        random.choice(&mut members).expect("one at least").moves = true;
+    }
+    // Somebody has to take what is ready.
+    let is_ready = |taker: &Taker| !matches!(taker, Taker::PollsPending);
+    if !members.iter().flat_map(|member| &member.takers).any(is_ready) {
+        members.iter_mut().find(|member| !member.takers.is_empty()).expect("one takes").takers[0] =
+            Taker::Takes;
+    }
+    members
+}
+
+fn producer(random: &mut Rng) -> Producer {
+    use Producer::{Cancels, Drops, Offers, OffersMany};
+    [Offers, Offers, OffersMany, Cancels, Drops][random.usize(0..5)]
+}
+
+fn taker(random: &mut Rng) -> Taker {
+    use Taker::{Drains, Drops, Polls, PollsPending, PollsWithTimeout, Streams, Takes};
+    [Takes, Takes, Polls, PollsWithTimeout, Drains, Streams, Drops, PollsPending][random.usize(0..8)]
+}
+
+fn step(random: &mut Rng, number: usize) -> Step {
+    let ms = Duration::from_millis;
+    // Mostly short, so that many fit into a minute.
+    let lasts = ms(10 + (490.0 * random.f64().powi(3)) as u64);
+    Step { after: ms(random.u64(10..100)), fault: fault(random, number), lasts }
+}
+
+fn fault(random: &mut Rng, number: usize) -> Fault {
+    let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
+    let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
+    match random.u32(0..100) {
+        0..20 => Fault::Kill(kind),
+        20..25 => Fault::Cut,
+        25..30 => Fault::Refuse,
+        30..35 => Fault::BlackHole,
+        // Noticed by nothing but the watchdogs, so that each costs ten seconds and more.
+        35..37 => Fault::Strand,
+        37..42 => Fault::HangUp,
+        42..48 => Fault::LoseReplies,
+        48..54 => Fault::Truncate(random.usize(0..400)),
+        54..58 => Fault::Delay(Duration::from_millis(random.u64(1..50))),
+        58..64 => Fault::KillServer,
+        64..67 => Fault::StopServer,
+        67..70 => Fault::Freeze,
+        70..75 => Fault::ScriptFlush,
+        75..78 => Fault::Pause,
+        78..84 => Fault::OutOfMemory,
+        84..89 => Fault::Demote,
+        89..95 => Fault::WrongType(key),
+        _ => Fault::Poison(number),
+    }
+}
+
+#[test]
+fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
+    for seed in 0..2_000 {
+        let plan = Plan::of_seed(seed);
+        assert_eq!(format!("{plan:?}"), format!("{:?}", Plan::of_seed(seed)));
+        let all = |what: fn(&Member) -> bool| plan.crew.clients.iter().any(what);
+        assert!(all(|member| member.moves) && all(|member| !member.producers.is_empty()), "{plan:?}");
+        let takes = |taker: &Taker| !matches!(taker, Taker::PollsPending);
+        assert!(plan.crew.clients.iter().flat_map(|member| &member.takers).any(takes), "{plan:?}");
+        assert!((1..=4).contains(&plan.steps.len()));
+    }
+}
+
+#[test]
+fn each_kind_of_fault_is_in_each_of_three_parts() {
+    let kinds = |part: Part| {
+        let plans = super::SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed);
+        let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
+        faults.collect::<HashSet<_>>().len()
+    };
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [18; 3]);
+}

@@ -1,0 +1,143 @@
+//! A client whose process is stopped (`SIGSTOP`) in the middle of its work, and goes on later.
+
+use std::time::Duration;
+
+use redelay::{Client, codec};
+use redelay_fixture::{Program, Proxy, Server, until, until_async_within};
+use redelay_support::MINUTE;
+
+use super::rig::{BOUND, finish};
+use super::variable;
+use crate::ledger::{Offered, Record};
+use crate::workload::{Crew, Load, until_empty};
+
+/// The child ends when something is in this list.
+const END: &str = "end";
+/// A parked pop lasts 10 s, and its answer is waited for 3 s more.
+const LONGER_THAN_A_POP: Duration = Duration::from_secs(15);
+/// Enough that some of them are at their timer before their connection's task is at the reply.
+const TAKERS: usize = 50;
+/// Where the numbers of the child's offers begin.
+const CHILDS: i64 = 1_000_000;
+
+/// For the stopped process: does what others do, until it is told to end, and then prints what it has written down.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "runs as a process of its own"]
+async fn child() {
+    let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
+    let mut crew = Crew::of_two();
+    crew.clients.truncate(1);
+    let mut load = Load::start_at(CHILDS, &crew, &url).await;
+    println!("works");
+    let client = Client::connect(&url).await.unwrap();
+    client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
+    load.stop_offering().await;
+    println!("has stopped offering");
+    client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
+    load.shut_down().await;
+    client.shutdown().await;
+    let record = load.ledger.record();
+    for (number, offered) in &record.offered {
+        let gone = record.cancelled.contains(number);
+        let perhaps = record.perhaps_cancelled.contains(number);
+        let what = match offered {
+            // Nobody knows whether it comes, as with an offer of which nobody knows.
+            Offered::Acknowledged if perhaps => "Unknown",
+            Offered::Acknowledged if !gone => "Acknowledged",
+            Offered::Unknown | Offered::Begun => "Unknown",
+            _ => "Refused",
+        };
+        println!("{what} {number}");
+    }
+    for number in &record.taken {
+        println!("taken {number}");
+    }
+}
+
+/// Adds what the child has printed.
+fn read(output: &str, record: &mut Record) {
+    let words = output.lines().filter_map(|line| line.split_once(' '));
+    for (what, number) in words.filter_map(|(what, number)| Some((what, number.parse().ok()?))) {
+        let offered = match what {
+            "Acknowledged" => Offered::Acknowledged,
+            "Unknown" => Offered::Unknown,
+            "Refused" => Offered::Refused,
+            "taken" => {
+                record.taken.push(number);
+                continue;
+            }
+            _ => continue,
+        };
+        record.offered.insert(number, offered);
+    }
+}
+
+/// Three seconds are longer than a command may take; the thirty of a soak are longer than anything may.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_stopped_for_a_while() {
+    let stopped = Duration::from_secs(if variable("REDELAY_SOAK").is_some() { 30 } else { 3 });
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let child =
+        Program::start_ignored_test("never_stuck::stopped::child", &[("REDELAY_CHILD", &proxy.url())]);
+    let prints = async |what: &str| {
+        until_async_within(BOUND, what, || async { child.output().contains(what) || !child.is_running() })
+            .await;
+        assert!(child.output().contains(what), "{}", child.output());
+    };
+    prints("works").await;
+    let mut load = Load::start(&Crew::of_two(), &proxy.url()).await;
+    load.goes_on(50).await;
+    child.freeze();
+    load.goes_on(50).await;
+    tokio::time::sleep(stopped).await;
+    load.goes_on(50).await;
+    child.thaw();
+    load.goes_on(50).await;
+    load.stop_offering().await;
+    server.cmd(["RPUSH", END, "1"]);
+    prints("has stopped offering").await;
+    tokio::time::timeout(BOUND, until_empty(&server)).await.expect("everything is taken");
+    server.cmd(["RPUSH", END, "2"]);
+    until_async_within(BOUND, "the child ends", || async { !child.is_running() }).await;
+    read(&child.output(), &mut load.ledger.record());
+    println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+}
+
+/// For the stopped process: takers with a connection each, that print what they take.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "runs as a process of its own"]
+async fn takers() {
+    let url = std::env::var("REDELAY_CHILD").expect("the address of the server");
+    let take = async |n: usize| {
+        let client = Client::connect(&url).await.unwrap();
+        let payload = client.blocking_queue::<String>(&format!("q{n}"), codec::String).take().await.unwrap();
+        println!("takes {payload}");
+        client.shutdown().await;
+    };
+    futures::future::join_all((0..TAKERS).map(take)).await;
+}
+
+/// The replies wait in the sockets of a process that does not read them, for longer than a silent server would be given.
+/// It goes on with timers that have run out and replies that are there: the replies count.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
+    let server = Server::start();
+    let child =
+        Program::start_ignored_test("never_stuck::stopped::takers", &[("REDELAY_CHILD", &server.url())]);
+    until("the takers wait", || server.blocked_clients() == TAKERS as u64);
+    child.freeze();
+    for n in 0..TAKERS {
+        server.cmd(["RPUSH", &format!("q{n}"), &format!("payload {n}")]);
+    }
+    until("the server has popped for them", || server.keys().iter().all(|key| !key.starts_with(b"q")));
+    tokio::time::sleep(LONGER_THAN_A_POP).await;
+    child.thaw();
+    let is_over =
+        || async { child.output().matches("takes payload").count() == TAKERS || !child.is_running() };
+    // When time is up, what is missing says more.
+    let _ = tokio::time::timeout(BOUND, until_async_within(MINUTE, "all is taken", is_over)).await;
+    for n in 0..TAKERS {
+        assert!(child.output().contains(&format!("takes payload {n}\n")), "{n}: {}", child.output());
+    }
+}

@@ -1,0 +1,119 @@
+//! Many processes on one queue: one of them moves for all, and when it stops, another does.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay_fixture::{Program, Server, until, until_async};
+
+const PROCESSES: usize = 16;
+/// Longer than the other tests of this program take.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Between due times.
+const GAP: Duration = Duration::from_millis(60);
+
+/// A process that watches the queue; started by the test below.
+#[tokio::test]
+#[ignore = "a part of another test, in a process of its own"]
+async fn watches() {
+    let [url, name] = ["URL", "NAME"].map(|name| std::env::var(name).expect("started by a test"));
+    let client = Client::builder().url(url).client_name(name).connect().await.unwrap();
+    let _delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    std::future::pending::<()>().await;
+}
+
+fn name(process: usize) -> String {
+    format!("watcher-{process:02}")
+}
+
+/// How many processes listen. (`PUBSUB NUMSUB` of Valkey 9.1.2 answers with a number of nine digits here.)
+fn watching(server: &Server) -> usize {
+    let clients: String = server.get(["CLIENT", "LIST"]);
+    clients.lines().filter(|client| client.contains(" name=watcher-") && client.contains(" sub=1 ")).count()
+}
+
+/// The process whose command connection was used last.
+fn leader(server: &Server) -> usize {
+    let clients: String = server.get(["CLIENT", "LIST"]);
+    let mut idle: Vec<(u64, usize)> = Vec::new();
+    for client in clients.lines().filter(|client| client.contains(" cmd=evalsha")) {
+        let field = |name: &str| client.split(' ').find_map(|field| field.strip_prefix(name));
+        if let (Some(name), Some(seconds)) = (field("name=watcher-"), field("idle=")) {
+            idle.push((seconds.parse().unwrap(), name.parse().unwrap()));
+        }
+    }
+    idle.sort_unstable();
+    idle[0].1
+}
+
+/// Offers so many, each due a little later than the one before, and takes them; returns how late each was.
+async fn deliver(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>, number: i64) -> Vec<Duration> {
+    let first = SystemTime::now() + GAP * 5;
+    let dues: Vec<SystemTime> = (0..number).map(|n| first + GAP * n as u32).collect();
+    for (n, due) in (0..).zip(&dues) {
+        delayed.offer_at(&n, *due).await.unwrap();
+    }
+    let mut late = Vec::new();
+    for (n, due) in (0..).zip(&dues) {
+        assert_eq!(ready.take().await.unwrap(), n);
+        late.push(due.elapsed().unwrap_or_default());
+    }
+    late
+}
+
+#[tokio::test]
+async fn one_call_for_each_due_entry_and_another_takes_over() {
+    let server = Server::start();
+    let url = server.url();
+    let mut programs: Vec<_> = (0..PROCESSES)
+        .map(|process| {
+            Program::start_ignored_test("processes::watches", &[("URL", &url), ("NAME", &name(process))])
+        })
+        .collect();
+    until("all watch", || watching(&server) == PROCESSES);
+    let client = Client::builder().url(&url).transfer(false).connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    deliver(&ready, &delayed, 30).await;
+
+    const NUMBER: i64 = 50;
+    let mut fewest = u64::MAX;
+    // What else runs on the machine, other tests among it, delays wake-ups, which can only add calls: until there is a
+    // quiet moment.
+    let patience = Instant::now();
+    while patience.elapsed() < PATIENCE {
+        let (before, begun) = (server.command_calls("evalsha"), Instant::now());
+        let late = deliver(&ready, &delayed, NUMBER).await;
+        // The offers, and now and then a sweep, are calls, too.
+        let sweeps = PROCESSES as u64 * (1 + begun.elapsed().as_secs() / 60);
+        let calls = server.command_calls("evalsha") - before - NUMBER as u64 - sweeps.min(PROCESSES as u64);
+        println!(
+            "{PROCESSES} processes: {calls} calls for {NUMBER} entries; late by {:?} at most",
+            late.iter().max()
+        );
+        fewest = fewest.min(calls);
+        if fewest <= 2 * NUMBER as u64 {
+            break;
+        }
+    }
+    assert!(fewest <= 2 * NUMBER as u64, "{fewest} calls for {NUMBER} entries");
+
+    for kill in [false, true] {
+        let leader = leader(&server);
+        if kill {
+            // Dropped, it is killed.
+            programs[leader] = Program::start_ignored_test("none of this name", &[]);
+        } else {
+            programs[leader].freeze();
+        }
+        let late = deliver(&ready, &delayed, 20).await;
+        let what = if kill { "killed" } else { "stopped" };
+        println!(
+            "the one that moved is {what}: the next entries are late by {:?}, then {:?}",
+            late[0],
+            late.iter().skip(1).max()
+        );
+        assert!(late.iter().all(|late| *late < Duration::from_secs(5)));
+        programs[leader].thaw();
+    }
+    until_async("nothing is left", || async { delayed.is_empty().await.unwrap() }).await;
+}

@@ -1,0 +1,118 @@
+//! The end of a client: what was on its way is given back, where it came from and as it was, before the connections
+//! close; and a future may be dropped even where its runtime is not.
+
+use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
+use redelay_fixture::{Server, until, until_async};
+use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, pending, text_queues, woken};
+use tokio_test::task::{self, Spawn};
+use tokio_test::{assert_pending, assert_ready};
+
+/// A taker that was handed an element and has not read it.
+async fn unread_take(
+    server: &Server,
+    ready: &BlockingQueue<String>,
+) -> Spawn<Boxed<redelay::Result<String>>> {
+    let ready = ready.clone();
+    let mut take = pending(async move { ready.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut take).await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+    take
+}
+
+/// One entry, due in an hour.
+async fn offer_one(server: &Server, delayed: &DelayedQueue<String>) -> Vec<(Vec<u8>, f64)> {
+    delayed.offer(&"a".to_owned(), HOUR).await.unwrap();
+    let entries = server.zset(TIMEOUT_SET);
+    assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    entries
+}
+
+#[tokio::test]
+async fn the_last_clone_dropped_with_an_unread_element_gives_it_back() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let take = unread_take(&server, &ready).await;
+    drop((client, ready, delayed));
+    assert!(server.clients_named("redelay") > 0, "the taker keeps the client");
+    drop(take);
+    until_async("given back", || async { server.list("q") == [b"a"] }).await;
+    until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
+}
+
+#[tokio::test]
+async fn shutdown_gives_back_what_lies_unread() {
+    let server = Server::start();
+    let (client, ready, _delayed) = text_queues(&server).await;
+    let mut take = unread_take(&server, &ready).await;
+    let drained = ready.clone();
+    let mut drain = pending(async move { drained.drain(2).await });
+    server.cmd(["RPUSH", "q", "b", "c", "d"]);
+    woken(&mut drain).await;
+    client.shutdown().await;
+    assert_eq!(server.list("q").concat(), b"abcd");
+    // Nobody has polled or dropped the futures so far.
+    assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(assert_ready!(drain.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(server.list("q").concat(), b"abcd");
+}
+
+#[tokio::test]
+async fn an_element_read_during_the_shutdown_is_the_takers() {
+    let server = Server::start();
+    let (client, ready, _delayed) = text_queues(&server).await;
+    let mut take = unread_take(&server, &ready).await;
+    let mut shutdown = task::spawn(client.shutdown());
+    assert_pending!(shutdown.poll());
+    assert_eq!(assert_ready!(take.poll()).unwrap(), "a");
+    shutdown.await;
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
+    for half_way in [false, true] {
+        let server = Server::start();
+        let (client, _ready, delayed) = text_queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        if half_way {
+            woken(&mut poll).await;
+            assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
+        }
+        drop(poll);
+        client.shutdown().await;
+        assert_eq!(server.zset(TIMEOUT_SET), entries);
+        assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    }
+}
+
+#[tokio::test]
+async fn shutdown_restores_what_was_polled_and_lies_unread() {
+    let server = Server::start();
+    let (client, _ready, delayed) = text_queues(&server).await;
+    let entries = offer_one(&server, &delayed).await;
+    let mut poll = pending(async move { delayed.poll().await });
+    woken(&mut poll).await;
+    client.shutdown().await;
+    assert_eq!(server.zset(TIMEOUT_SET), entries);
+    assert_eq!(server.list(ORDERED_LIST), [entries[0].0.clone()]);
+    assert_eq!(assert_ready!(poll.poll()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn what_is_dropped_outside_of_the_runtime_comes_back_too() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = Server::start();
+    let (take, poll, entries) = runtime.block_on(async {
+        let (_client, ready, delayed) = text_queues(&server).await;
+        let entries = offer_one(&server, &delayed).await;
+        let mut poll = pending(async move { delayed.poll().await });
+        woken(&mut poll).await;
+        (unread_take(&server, &ready).await, poll, entries)
+    });
+    drop(take);
+    until("the element is back", || server.list("q") == [b"a"]);
+    drop(poll);
+    until("the entry is back", || server.zset(TIMEOUT_SET) == entries);
+}

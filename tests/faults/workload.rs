@@ -1,0 +1,320 @@
+//! A load: clients that offer and take all the time, whatever happens, and write down what came of it.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use futures::StreamExt;
+use redelay::{Client, EntryFormat};
+use redelay_fixture::{Server, until_async_within};
+use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::ledger::{Ledger, Offered, outcome};
+
+type Queues = redelay_support::Queues<i64>;
+
+/// Shorter than some faults, so that these are noticed.
+pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The clients of a load.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    /// Of what they choose at random.
+    pub(crate) seed: u64,
+    /// Entries that all come due at about the same time, not in the order in which they were offered.
+    pub(crate) backlog: i64,
+    pub(crate) clients: Vec<Member>,
+}
+
+impl Crew {
+    /// Two clients that do everything.
+    pub(crate) fn of_two() -> Self {
+        use {Producer as P, Taker as T};
+        let member = |batch, producers: &[Producer], takers: &[Taker]| Member {
+            batch,
+            ..Member::new("member", producers, takers)
+        };
+        let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
+        let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
+        Self { seed: 0, backlog: 0, clients: vec![first, second] }
+    }
+}
+
+/// One client, and what it does all the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Of its connections.
+    pub(crate) name: &'static str,
+    pub(crate) command_timeout: Duration,
+    /// Most entries per transfer.
+    pub(crate) batch: u32,
+    /// Most time per transfer.
+    pub(crate) budget: Duration,
+    /// Whether it moves what is due.
+    pub(crate) moves: bool,
+    /// Whether it writes the older entry format.
+    pub(crate) is_legacy: bool,
+    pub(crate) producers: Vec<Producer>,
+    pub(crate) takers: Vec<Taker>,
+}
+
+/// How payloads come in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Producer {
+    Offers,
+    /// Without a pause.
+    Presses,
+    /// Several in one call.
+    OffersMany,
+    /// And withdraws some of them.
+    Cancels,
+    /// Drops the future of some.
+    Drops,
+}
+
+/// How payloads go out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taker {
+    Takes,
+    Polls,
+    PollsWithTimeout,
+    Drains,
+    Streams,
+    /// Drops the future of some.
+    Drops,
+    /// Takes from what is not due yet.
+    PollsPending,
+}
+
+impl Member {
+    pub(crate) fn new(name: &'static str, producers: &[Producer], takers: &[Taker]) -> Self {
+        Self {
+            name,
+            command_timeout: COMMAND_TIMEOUT,
+            batch: 1000,
+            budget: Duration::from_millis(10),
+            moves: true,
+            is_legacy: false,
+            producers: producers.to_vec(),
+            takers: takers.to_vec(),
+        }
+    }
+}
+
+/// All clients of a crew at work.
+pub(crate) struct Load {
+    pub(crate) ledger: Ledger,
+    pub(crate) members: Vec<Queues>,
+    stop: CancellationToken,
+    producers: JoinSet<()>,
+    takers: JoinSet<()>,
+}
+
+impl Load {
+    pub(crate) async fn start(crew: &Crew, url: &str) -> Self {
+        Self::start_at(0, crew, url).await
+    }
+
+    /// The numbers of the offers begin here.
+    pub(crate) async fn start_at(first: i64, crew: &Crew, url: &str) -> Self {
+        let ledger = Ledger::starting_at(first);
+        let stop = CancellationToken::new();
+        if crew.backlog > 0 {
+            pile_up(crew, url, &ledger).await;
+        }
+        let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
+        let mut random = Rng::with_seed(crew.seed);
+        for member in &crew.clients {
+            let mut queues = connect(member, url).await;
+            let format = if member.is_legacy { EntryFormat::Legacy } else { EntryFormat::Current };
+            queues.delayed = queues.delayed.with_entry_format(format);
+            for producer in &member.producers {
+                let work = produce(*producer, queues.clone(), ledger.clone(), stop.clone(), random.fork());
+                producers.spawn(work);
+            }
+            for taker in &member.takers {
+                takers.spawn(take(*taker, queues.clone(), ledger.clone(), random.fork()));
+            }
+            members.push(queues);
+        }
+        Self { ledger, members, stop, producers, takers }
+    }
+
+    /// Waits until so many more payloads have been taken; how long that took.
+    pub(crate) async fn goes_on(&self, more: usize) -> Duration {
+        let begun = Instant::now();
+        let goal = self.ledger.record().taken.len() + more;
+        let reached = || async { self.ledger.record().taken.len() >= goal };
+        until_async_within(Duration::from_secs(30), "the load goes on", reached).await;
+        begun.elapsed()
+    }
+
+    /// Ends the offers, and waits until each has said what came of it.
+    pub(crate) async fn stop_offering(&mut self) {
+        self.stop.cancel();
+        while let Some(ended) = self.producers.join_next().await {
+            ended.expect("a producer goes on whatever happens");
+        }
+    }
+
+    /// Shuts all clients down: what is on its way arrives, or is put back.
+    pub(crate) async fn shut_down(&mut self) {
+        for queues in &self.members {
+            queues.client.shutdown().await;
+        }
+        while let Some(ended) = self.takers.join_next().await {
+            ended.expect("a taker goes on whatever happens");
+        }
+    }
+}
+
+/// Waits until nothing is pending, and nothing is ready that nobody has taken.
+pub(crate) async fn until_empty(server: &Server) {
+    let is_empty = || async { server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]) == 0 };
+    until_async_within(2 * MINUTE, "everything is moved and taken", is_empty).await;
+}
+
+/// What comes due together while the load runs: more than a transfer moves in one call.
+async fn pile_up(crew: &Crew, url: &str, ledger: &Ledger) {
+    let Queues { client, delayed, .. } = connect(&crew.clients[0], url).await;
+    let numbers = ledger.begin(crew.backlog);
+    let mut random = Rng::with_seed(crew.seed);
+    let delays = numbers.iter().map(|number| (number, Duration::from_millis(random.u64(200..260))));
+    let offered = delayed.offer_all(delays).await;
+    ledger.end(&numbers, outcome(&offered));
+    client.shutdown().await;
+}
+
+async fn connect(member: &Member, url: &str) -> Queues {
+    let builder = Client::builder()
+        .url(url)
+        .client_name(member.name)
+        .connect_timeout(MINUTE)
+        .command_timeout(member.command_timeout);
+    let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
+    Queues::of_numbers(builder).await
+}
+
+async fn produce(
+    producer: Producer,
+    queues: Queues,
+    ledger: Ledger,
+    stop: CancellationToken,
+    mut random: Rng,
+) {
+    let ms = Duration::from_millis;
+    while !stop.is_cancelled() {
+        let delay = ms(random.u64(0..60));
+        let mut count = 1;
+        match producer {
+            Producer::Offers => drop(ledger.offer(&queues, delay).await),
+            Producer::Presses => {
+                drop(ledger.offer(&queues, delay).await);
+                continue;
+            }
+            Producer::OffersMany => {
+                let numbers = ledger.begin(random.i64(1..20));
+                count = numbers.len() as u32;
+                let delays = numbers.iter().map(|number| (number, delay + ms(*number as u64 % 7)));
+                let offered = queues.delayed.offer_all(delays).await;
+                ledger.end(&numbers, outcome(&offered));
+            }
+            Producer::Cancels => {
+                let Some((number, ticket)) = ledger.offer(&queues, delay).await else { continue };
+                // Not to be awaited while the record is held.
+                let cancelled = queues.delayed.cancel(&ticket).await;
+                match outcome(&cancelled) {
+                    Offered::Acknowledged if matches!(cancelled, Ok(true)) => {
+                        ledger.record().cancelled.insert(number);
+                    }
+                    Offered::Unknown => {
+                        ledger.record().perhaps_cancelled.insert(number);
+                    }
+                    _ => {}
+                }
+            }
+            Producer::Drops => {
+                let _ = timeout(random_pause(&mut random), ledger.offer(&queues, delay)).await;
+            }
+        }
+        // So that there is not more than what takers can take.
+        sleep(ms(random.u64(1..6)) * count).await;
+    }
+}
+
+fn random_pause(random: &mut Rng) -> Duration {
+    Duration::from_micros(random.u64(0..4_000))
+}
+
+/// Takes until the client is shut down.
+async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
+    let Queues { ready, delayed, .. } = queues;
+    let mut stream = ready.clone().into_stream();
+    loop {
+        let pause = random_pause(&mut random);
+        let taken = match taker {
+            Taker::Takes => ready.take().await.map(|number| vec![number]),
+            Taker::Polls => with_pause(pause, ready.poll()).await.map(Vec::from_iter),
+            Taker::PollsWithTimeout => ready.poll_timeout(pause).await.map(Vec::from_iter),
+            Taker::Drains => {
+                let drained = with_pause(pause, ready.drain(random.usize(1..30))).await;
+                drained.map(numbers)
+            }
+            Taker::Streams => match stream.next().await {
+                Some(number) => number.map(|number| vec![number]),
+                None => return,
+            },
+            Taker::Drops => {
+                let call = async {
+                    match pause.as_micros() % 4 {
+                        0 => ready.drain(3).await.map(numbers),
+                        1 => delayed.poll().await.map(Vec::from_iter),
+                        _ => ready.take().await.map(|number| vec![number]),
+                    }
+                };
+                match drop_after(random.usize(1..5), call).await {
+                    Some(taken) => taken,
+                    None => continue,
+                }
+            }
+            Taker::PollsPending => with_pause(pause, delayed.poll()).await.map(Vec::from_iter),
+        };
+        match taken {
+            Ok(numbers) => ledger.took(numbers),
+            Err(error) if error.is_closed() => return,
+            Err(error) => {
+                ledger.record().failed_takes += 1;
+                outcome(&Err::<(), _>(error));
+                sleep(Duration::from_millis(2)).await;
+            }
+        }
+    }
+}
+
+fn numbers(drained: Vec<redelay::Result<i64>>) -> Vec<i64> {
+    drained.into_iter().map(|number| number.expect("a number")).collect()
+}
+
+/// Drops a future when it is woken after so many polls: something is on its way to it, most likely.
+async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if polls == 0 {
+            return Poll::Ready(None);
+        }
+        polls -= 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+/// What does not wait by itself is not called without a rest.
+async fn with_pause<T>(pause: Duration, call: impl Future<Output = T>) -> T {
+    sleep(pause).await;
+    call.await
+}

@@ -1,0 +1,135 @@
+//! Ten thousand queues in one client: few connections, next to nothing when idle, and a busy queue beside quiet ones.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use redelay::{BlockingQueue, Client, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{alone, part};
+
+const QUEUES: usize = 10_000;
+
+/// Bytes of memory that are this process's own now.
+fn memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
+fn commands(server: &Server) -> u64 {
+    let stats = server.info("stats");
+    let count = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:")).unwrap();
+    count.trim().parse().unwrap()
+}
+
+fn names() -> impl Iterator<Item = String> {
+    (0..QUEUES).map(|n| format!("orders:customer:{n:05}"))
+}
+
+fn queues(client: &Client) -> Vec<BlockingQueue<i64>> {
+    names().map(|name| client.blocking_queue(&name, codec::Long)).collect()
+}
+
+/// At the 99th of a hundred, and the last.
+fn p99(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() * 99 / 100], times[times.len() - 1])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_queues_cost_next_to_nothing() {
+    // What is measured is the process's.
+    if !alone("scale::idle_queues_cost_next_to_nothing") {
+        return;
+    }
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let begun = Instant::now();
+    let all = queues(&client);
+    let (some, others) = all.split_at(QUEUES / 5);
+    let mut delayed: Vec<_> = some.iter().map(|queue| client.delayed_queue(queue)).collect();
+    let looks = || async { server.command_calls("evalsha") as usize };
+    until_async("some are looked at", || async { looks().await >= some.len() }).await;
+    // By now there is whatever the first ones need.
+    let before = memory();
+    delayed.extend(others.iter().map(|queue| client.delayed_queue(queue)));
+    until_async("all are looked at", || async { looks().await >= QUEUES }).await;
+    println!("{QUEUES} queues: open in {:?}", begun.elapsed());
+    let each = memory().saturating_sub(before) / others.len();
+    println!("{each} bytes of memory for each of them");
+    assert!(each <= 2048);
+    let before = commands(&server);
+    // A window to count in.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let rate = (commands(&server) - before) as f64 / 4.0;
+    println!("{rate:.1} commands a second when idle");
+    assert!(rate <= 5.0);
+    assert!(server.clients_named("redelay") <= 4);
+    drop(delayed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_takers_wait_at_once_and_a_busy_queue_starves_none() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let queues = queues(&client);
+    let begun = Instant::now();
+    let mut takers: FuturesUnordered<_> = queues
+        .iter()
+        .enumerate()
+        .map(|(n, queue)| {
+            let queue = queue.clone();
+            tokio::spawn(async move { (n, queue.take().await, Instant::now()) })
+        })
+        .collect();
+    until_async("all wait", || async {
+        // Those that were served lately are in a pop of their own.
+        server.blocked_clients() == 2 && client.stats().takers == QUEUES as u64
+    })
+    .await;
+    println!("{QUEUES} takers wait after {:?}", begun.elapsed());
+    assert!(server.clients_named("redelay") <= 4);
+
+    let busy = client.blocking_queue("busy", codec::Long);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let taking = tokio::spawn({
+        let (busy, stop) = (busy.clone(), stop.clone());
+        async move {
+            let mut taken = 0_u64;
+            let begun = Instant::now();
+            loop {
+                tokio::select! {
+                    _ = busy.take() => taken += 1,
+                    () = stop.cancelled() => return taken as f64 / begun.elapsed().as_secs_f64(),
+                }
+            }
+        }
+    });
+    let putting = tokio::spawn({
+        let (busy, stop) = (busy.clone(), stop.clone());
+        async move {
+            while !stop.is_cancelled() {
+                busy.put(&1).await.unwrap();
+            }
+        }
+    });
+    let mut late = Vec::new();
+    for n in (0..QUEUES).step_by(QUEUES / part().share(300)) {
+        let put = Instant::now();
+        queues[n].put(&(n as i64)).await.unwrap();
+        let (taker, value, at) = takers.next().await.unwrap().unwrap();
+        assert_eq!((taker, value.unwrap()), (n, n as i64));
+        late.push(at - put);
+    }
+    stop.cancel();
+    putting.await.unwrap();
+    let number = late.len();
+    let (most, last) = p99(late);
+    println!(
+        "{:.0} a second from the busy queue; {number} from quiet ones, p99 {most:?}, last {last:?}",
+        taking.await.unwrap()
+    );
+    drop(takers);
+    client.shutdown().await;
+}

@@ -1,0 +1,347 @@
+//! The transfer script against a model, after every single call: with its constants made small, so that a list of sixty
+//! entries is a long one, and while others do to the queue whatever they may.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use std::cell::RefCell;
+
+use redelay_fixture::Server;
+use redelay_fixture::redis::{self, Cmd, FromRedisValue};
+use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
+
+/// As it is used.
+const SCRIPT: &str = concat!(
+    include_str!("../../src/scripts/entry.lua"),
+    include_str!("../../src/scripts/lists.lua"),
+    include_str!("../../src/scripts/transfer.lua")
+);
+
+type Entry = Vec<u8>;
+
+/// With small constants.
+fn script() -> String {
+    let constants = [
+        ("CHUNK = 1000", "CHUNK = 5"),
+        ("SLICE = 100", "SLICE = 3"),
+        ("FEW = 32", "FEW = 2"),
+        ("PART, WIDE, LONG = 50", "PART, WIDE, LONG = 3"),
+    ];
+    constants.iter().fold(SCRIPT.to_owned(), |text, (constant, small)| {
+        assert!(text.contains(constant), "{constant}");
+        text.replace(constant, small)
+    })
+}
+
+fn entry(id: u64, payload: &[u8]) -> Entry {
+    let id = [0; 8].into_iter().chain(id.to_be_bytes());
+    [16].into_iter()
+        .chain(id)
+        .chain((payload.len() as u64).to_le_bytes())
+        .chain(payload.iter().copied())
+        .collect()
+}
+
+fn payload(entry: &Entry) -> Option<Vec<u8>> {
+    (entry.first() == Some(&16)).then(|| entry[25..].to_vec())
+}
+
+/// A server and one connection to it: thousands of commands are sent.
+struct Keys {
+    connection: RefCell<redis::Connection>,
+    _server: Server,
+}
+
+impl Keys {
+    fn start() -> Self {
+        let server = Server::start();
+        Self { connection: RefCell::new(server.redis()), _server: server }
+    }
+
+    fn get<T, I>(&self, words: I) -> T
+    where
+        T: FromRedisValue,
+        I: IntoIterator<Item: AsRef<[u8]>>,
+    {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word.as_ref());
+        }
+        command.query(&mut *self.connection.borrow_mut()).expect("a reply")
+    }
+
+    fn cmd(&self, words: impl IntoIterator<Item: AsRef<[u8]>>) {
+        self.get::<redis::Value, _>(words);
+    }
+
+    fn list(&self, key: &str) -> Vec<Entry> {
+        self.get(["LRANGE", key, "0", "-1"])
+    }
+
+    fn zset(&self, key: &str) -> Vec<(Entry, f64)> {
+        self.get(["ZRANGE", key, "0", "-1", "WITHSCORES"])
+    }
+}
+
+/// What is in Redis.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    /// In the order of their due times.
+    pending: Vec<(Entry, f64)>,
+    /// How often each one is in the list; due ones may be brought to its front.
+    listed: BTreeMap<Entry, usize>,
+    target: Vec<Entry>,
+    quarantine: Vec<Entry>,
+}
+
+fn state(server: &Keys) -> State {
+    let mut listed = BTreeMap::new();
+    for entry in server.list(ORDERED_LIST) {
+        *listed.entry(entry).or_default() += 1;
+    }
+    State {
+        pending: server.zset(TIMEOUT_SET),
+        listed,
+        target: server.list(TARGET),
+        quarantine: server.list(QUARANTINE),
+    }
+}
+
+/// What becomes of it when the first so many entries are moved.
+fn after(mut state: State, count: usize) -> State {
+    for (entry, score) in state.pending.drain(..count) {
+        match payload(&entry) {
+            Some(payload) => state.target.push(payload),
+            None => {
+                let score = match score {
+                    f64::INFINITY => "inf".to_owned(),
+                    f64::NEG_INFINITY => "-inf".to_owned(),
+                    score => score.to_string(),
+                };
+                state.quarantine.extend([score.into_bytes(), entry.clone()]);
+            }
+        }
+        if let Some(times) = state.listed.get_mut(&entry) {
+            *times -= 1;
+            if *times == 0 {
+                state.listed.remove(&entry);
+            }
+        }
+    }
+    state
+}
+
+/// One of the clients that move, each with limits and a cursor of its own.
+struct Mover {
+    batch: usize,
+    budget: u64,
+    cursor: i64,
+}
+
+impl Mover {
+    fn new(random: &mut fastrand::Rng) -> Self {
+        let batch = *random.choice(&[1, 2, 3, 4, 7, 20, 100]).unwrap();
+        Self { batch, budget: *random.choice(&[1, 1, 20, 40, 100_000]).unwrap(), cursor: 0 }
+    }
+
+    /// Returns how many entries were moved or set aside.
+    fn call(&mut self, server: &Keys, script: &str) -> usize {
+        let (batch, budget, cursor) =
+            (self.batch.to_string(), self.budget.to_string(), self.cursor.to_string());
+        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED];
+        let words = ["EVAL", script, "5"].into_iter().chain(keys).chain([&*batch, &budget, "me", &cursor]);
+        let (moved, set_aside, _head, _clock, cursor): (usize, usize, Option<String>, i64, i64) =
+            server.get(words);
+        self.cursor = cursor;
+        moved + set_aside
+    }
+}
+
+fn fill(server: &Keys, random: &mut fastrand::Rng) {
+    let number = *random.choice(&[3, 10, 40, 60]).unwrap();
+    let [ghosts, doubles] = [(); 2].map(|()| *random.choice(&[0.0, 0.0, 0.1, 0.4]).unwrap());
+    let mut scores: Vec<u64> = (0..number).collect();
+    if random.f64() < 0.7 {
+        random.shuffle(&mut scores);
+    }
+    for (n, score) in scores.into_iter().enumerate() {
+        let entry = match random.u8(..20) {
+            0 => format!("junk {n}").into_bytes(),
+            1..4 => entry(n as u64, b"the same"),
+            _ => entry(n as u64, n.to_string().as_bytes()),
+        };
+        let score = match random.u8(..10) {
+            0 => "-inf".to_owned(),
+            1 => "-5".to_owned(),
+            2 => "1.5".to_owned(),
+            3 => "inf".to_owned(),
+            4 => "400000000000000".to_owned(),
+            5 => (score / 3).to_string(),
+            _ => score.to_string(),
+        };
+        if random.f64() >= ghosts {
+            server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.into(), entry.clone()]);
+        }
+        if random.f64() >= ghosts {
+            server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry.clone()]);
+        }
+        if random.f64() < doubles {
+            server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry]);
+        }
+    }
+}
+
+/// Something that another client does.
+fn interfere(server: &Keys, random: &mut fastrand::Rng, next: &mut u64) {
+    let (pending, list) = (server.zset(TIMEOUT_SET), server.list(ORDERED_LIST));
+    let remove = |command: &str, entry: &Entry| {
+        let (command, key, count) = match command {
+            "ZREM" => ("ZREM", TIMEOUT_SET, None),
+            _ => ("LREM", ORDERED_LIST, Some(b"1".to_vec())),
+        };
+        server.cmd([command.into(), key.into()].into_iter().chain(count).chain([entry.clone()]));
+    };
+    let several = *random.choice(&[1, 1, 10]).unwrap();
+    match random.u8(..8) {
+        // Cancellations, or a Redisson that moves.
+        0 | 1 => {
+            let from = if random.bool() { 0 } else { random.usize(..=pending.len()) };
+            for (entry, _) in pending.iter().skip(from).take(several) {
+                remove("LREM", entry);
+                remove("ZREM", entry);
+            }
+        }
+        // Polls, from both ends.
+        2 => list.iter().take(several).for_each(|entry| {
+            remove("LREM", entry);
+            remove("ZREM", entry);
+        }),
+        3 => list.iter().rev().take(several).for_each(|entry| {
+            remove("LREM", entry);
+            remove("ZREM", entry);
+        }),
+        4 | 5 => {
+            *next += 1;
+            let (new, push) = (entry(*next, b"new"), if random.bool() { "RPUSH" } else { "LPUSH" });
+            let score = *random.choice(&["0", "50", "-inf"]).unwrap();
+            server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.into(), new.clone()]);
+            server.cmd([push.as_bytes().to_vec(), ORDERED_LIST.into(), new]);
+        }
+        6 => {
+            if let Some((entry, _)) = random.choice(&pending) {
+                let score = *random.choice(&["0", "5", "-inf", "400000000000000"]).unwrap();
+                server.cmd([
+                    b"ZADD".to_vec(),
+                    TIMEOUT_SET.into(),
+                    b"XX".to_vec(),
+                    score.into(),
+                    entry.clone(),
+                ]);
+            }
+        }
+        _ if random.u8(..20) == 0 => {
+            server.cmd(["DEL", *random.choice(&[TIMEOUT_SET, ORDERED_LIST]).unwrap()]);
+        }
+        _ => {
+            if let Some(entry) = random.choice(&list) {
+                server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry.clone()]);
+            }
+        }
+    }
+}
+
+/// Whether an entry is due, for a while.
+fn is_due(score: f64) -> bool {
+    score < 1e13
+}
+
+/// Set `REDELAY_CASES` for more.
+#[test]
+fn each_call_moves_the_first_entries_and_changes_nothing_else() {
+    let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
+    let (server, script) = (Keys::start(), script());
+    for seed in (0..cases).filter(|seed| part().has(*seed)) {
+        let random = &mut fastrand::Rng::with_seed(seed);
+        server.cmd(["FLUSHALL"]);
+        fill(&server, random);
+        let mut movers = [Mover::new(random), Mover::new(random)];
+        let (interference, mut next) = (*random.choice(&[0.0, 0.2, 0.6]).unwrap(), 1000);
+        let mut calls_for_nothing = 0;
+        for step in 0.. {
+            if step < 200 && random.f64() < interference {
+                interfere(&server, random, &mut next);
+                continue;
+            }
+            let mover = random.choice(&mut movers).unwrap();
+            if random.u8(..20) == 0 {
+                // Of another time, or of nobody.
+                mover.cursor = *random.choice(&[-1_000_000, -7, 0, 1, 20, i64::MAX / 1024]).unwrap();
+            }
+            let before = state(&server);
+            let all_due = before.pending.iter().filter(|(_, score)| is_due(*score));
+            let all_due: BTreeSet<Entry> = all_due.map(|(entry, _)| entry.clone()).collect();
+            let due = all_due.len();
+            let the_others = || {
+                let mut list = server.list(ORDERED_LIST);
+                list.retain(|entry| !all_due.contains(entry));
+                list
+            };
+            let others_before = the_others();
+            let moved = mover.call(&server, &script);
+            assert!(moved <= due.min(mover.batch), "seed {seed}, step {step}: {moved} of {due} moved");
+            assert_eq!(state(&server), after(before, moved), "seed {seed}, step {step}: {moved} moved");
+            assert_eq!(the_others(), others_before, "seed {seed}, step {step}: the order of what is not due");
+            calls_for_nothing = if moved == 0 { calls_for_nothing + 1 } else { 0 };
+            // Two that gather get into each other's way for a while, but not for ever.
+            assert!(
+                due == 0 || calls_for_nothing < 200,
+                "seed {seed}, step {step}: it stands still with {due} due"
+            );
+            if due == 0 && step >= 200 {
+                break;
+            }
+        }
+    }
+}
+
+/// A queue with these entries and due times, in the order of the list.
+fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Keys {
+    let server = Keys::start();
+    for (score, entry) in entries {
+        server.cmd([b"ZADD".to_vec(), TIMEOUT_SET.into(), score.to_string().into(), entry.clone()]);
+        server.cmd([b"RPUSH".to_vec(), ORDERED_LIST.into(), entry]);
+    }
+    server
+}
+
+/// A list that is empty in between is another one afterwards.
+#[test]
+fn an_expiry_is_kept() {
+    let later = 400_000_000_000_000;
+    let entries = (0..400).map(|n| (if n % 2 == 0 { n } else { later }, entry(n, b"payload")));
+    let server = queue(entries);
+    server.cmd(["PEXPIRE", TIMEOUT_SET, "600000"]);
+    server.cmd(["PEXPIRE", ORDERED_LIST, "600000"]);
+    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, SCRIPT);
+    assert_eq!(moved, 200);
+    assert!(server.get::<i64, _>(["PTTL", TIMEOUT_SET]) > 0);
+    assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
+}
+
+/// What is read but not moved is read again, so a call must not read much more than it moves.
+#[test]
+fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
+    for (number, length, budget) in [(2_000, 20_000, 40_000), (20_000, 10, 1_000)] {
+        let payload = vec![b'x'; length];
+        let server = queue((0..number).map(|n| (n, entry(n, &payload))));
+        let mut mover = Mover { batch: 5_000, budget, cursor: 0 };
+        let mut calls = 0;
+        while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
+            assert!(
+                mover.call(&server, SCRIPT) > 0,
+                "{length} bytes, {budget} µs: in order, and nothing was moved"
+            );
+            calls += 1;
+        }
+        println!("{number} entries of {length} bytes, {budget} µs: {calls} calls");
+    }
+}

@@ -1,0 +1,29 @@
+//! Tests that measure their process.
+
+use std::env;
+use std::process::Command;
+
+const VARIABLE: &str = "REDELAY_TEST_ALONE";
+
+/// Whether the test of this name has its process for itself. If not, it is run in a process of its own by this call, and
+/// has nothing to do any more.
+///
+/// # Panics
+/// Panics when the test fails there, with what it has printed.
+#[must_use]
+pub fn alone(test: &str) -> bool {
+    if env::var_os(VARIABLE).is_some_and(|alone| alone == test) {
+        return true;
+    }
+    let executable = env::current_exe().expect("the executable of a test has a path");
+    let run = Command::new(executable)
+        .args(["--exact", test, "--nocapture"])
+        .env(VARIABLE, test)
+        .output()
+        .expect("the executable of a test can be executed");
+    let output = String::from_utf8_lossy(&run.stdout);
+    print!("{output}");
+    eprint!("{}", String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && output.contains("1 passed"), "{test} failed in a process of its own");
+    false
+}

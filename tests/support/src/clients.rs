@@ -1,0 +1,105 @@
+//! Clients, and the two queues of the target `q`.
+
+use redelay::{BlockingQueue, Builder, Client, DelayedQueue, codec};
+use redelay_fixture::{Proxy, Server};
+
+use crate::{MINUTE, TARGET};
+
+/// What a client can connect to.
+pub trait Address {
+    /// The URL of it.
+    fn url(&self) -> String;
+}
+
+impl Address for Server {
+    fn url(&self) -> String {
+        Server::url(self)
+    }
+}
+
+impl Address for Proxy {
+    fn url(&self) -> String {
+        Proxy::url(self)
+    }
+}
+
+/// A client and its queues `q`.
+#[derive(Clone, Debug)]
+pub struct Queues<T> {
+    /// The client.
+    pub client: Client,
+    /// What is ready.
+    pub ready: BlockingQueue<T>,
+    /// What is pending.
+    pub delayed: DelayedQueue<T>,
+}
+
+impl Queues<i64> {
+    /// Connects, and opens queues of numbers.
+    ///
+    /// # Panics
+    /// Panics when there is no connection.
+    pub async fn of_numbers(builder: Builder) -> Self {
+        let client = builder.connect().await.expect("a connection");
+        let ready = client.blocking_queue(TARGET, codec::Long);
+        let delayed = client.delayed_queue(&ready);
+        Self { client, ready, delayed }
+    }
+}
+
+impl Queues<String> {
+    /// Connects, and opens queues of texts.
+    ///
+    /// # Panics
+    /// Panics when there is no connection.
+    pub async fn of_texts(builder: Builder) -> Self {
+        let client = builder.connect().await.expect("a connection");
+        let ready = client.blocking_queue(TARGET, codec::String);
+        let delayed = client.delayed_queue(&ready);
+        Self { client, ready, delayed }
+    }
+}
+
+impl<T> Queues<T> {
+    fn apart(self) -> (Client, BlockingQueue<T>, DelayedQueue<T>) {
+        (self.client, self.ready, self.delayed)
+    }
+}
+
+/// The builder of a client with this address, patient with a busy machine, everything else by default.
+pub fn builder(address: &impl Address) -> Builder {
+    Client::builder().url(address.url()).connect_timeout(MINUTE)
+}
+
+/// The builder of a client that transfers nothing: what is in the keys stays as it was written.
+pub fn still_builder(address: &impl Address) -> Builder {
+    builder(address).transfer(false)
+}
+
+/// A client with queues of texts.
+pub async fn text_queues(address: &impl Address) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
+    Queues::of_texts(builder(address)).await.apart()
+}
+
+/// A client with queues of texts, which transfers nothing.
+pub async fn still_text_queues(
+    address: &impl Address,
+) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
+    Queues::of_texts(still_builder(address)).await.apart()
+}
+
+/// A client with queues of numbers.
+pub async fn number_queues(address: &impl Address) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
+    Queues::of_numbers(builder(address)).await.apart()
+}
+
+/// A client with queues of numbers, which transfers nothing.
+pub async fn still_number_queues(address: &impl Address) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
+    Queues::of_numbers(still_builder(address)).await.apart()
+}
+
+/// A payload.
+#[must_use]
+pub fn text(value: &str) -> String {
+    value.to_owned()
+}

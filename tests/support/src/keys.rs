@@ -1,0 +1,44 @@
+//! The keys of the target `q`, written out: the tests hold what Redisson and redelay agree on.
+
+use redelay_fixture::Server;
+
+/// The list that takers pop from.
+pub const TARGET: &str = "q";
+/// The sorted set of pending entries by due time.
+pub const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
+/// The list of pending entries in the order of their offers.
+pub const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
+/// The channel on which a new head is announced.
+pub const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
+/// The list of entries that were set aside, each after its score.
+pub const QUARANTINE: &str = "redelay:quarantine:{q}";
+/// The channel on which a transfer is announced to other redelay clients.
+pub const MOVED: &str = "redelay:moved:{q}";
+
+/// All keys, except those by which the server remembers for a while what was popped or returned.
+#[must_use]
+pub fn keys(server: &Server) -> Vec<Vec<u8>> {
+    let passing =
+        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
+    server.keys().into_iter().filter(|key| !passing(key)).collect()
+}
+
+/// All [`keys`], and what is in them.
+#[must_use]
+pub fn lasting(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
+    contents(server, keys(server))
+}
+
+/// All keys, and what is in them.
+#[must_use]
+pub fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
+    contents(server, server.keys())
+}
+
+fn contents(server: &Server, keys: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let dump = |key: Vec<u8>| {
+        let dump = server.get([b"DUMP", key.as_slice()]);
+        (key, dump)
+    };
+    keys.into_iter().map(dump).collect()
+}

@@ -1,0 +1,21 @@
+//! What the integration tests share: the queues of a new client, the names of their keys, waiting with a deadline, and a
+//! subscriber of `tracing` that hears one test only.
+//!
+//! Servers, proxies and `until` are in `redelay-fixture`, which knows nothing of redelay.
+
+mod alone;
+mod clients;
+mod keys;
+mod part;
+mod told;
+mod waiting;
+
+pub use alone::alone;
+pub use clients::{
+    Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
+    text_queues,
+};
+pub use keys::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, keys, lasting};
+pub use part::{Part, part};
+pub use told::{Listener, Listening, Told};
+pub use waiting::{Boxed, HOUR, MINUTE, ms, pending, soon, unread, woken};

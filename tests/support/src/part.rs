@@ -1,0 +1,55 @@
+//! Splitting what is repeated over several runs.
+
+use std::env;
+
+/// A part of what is repeated: seeded plans, and counts of the same thing.
+///
+/// `REDELAY_PART=2/3` runs the second of three parts. `make test` gives each server a part, so that each plan runs once,
+/// and each kind of fault happens on each server. Without the variable everything runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    number: u64,
+    of: u64,
+}
+
+impl Part {
+    /// One part of several; the first has the number 0.
+    #[must_use]
+    pub fn new(number: u64, of: u64) -> Self {
+        assert!(number < of, "there is no part {number} of {of}");
+        Self { number, of }
+    }
+
+    /// Whether a plan belongs to it.
+    #[must_use]
+    pub fn has(self, plan: u64) -> bool {
+        plan % self.of == self.number
+    }
+
+    /// How many of `count` equal repetitions are its own.
+    #[must_use]
+    pub fn share(self, count: usize) -> usize {
+        count.div_ceil(self.of as usize)
+    }
+
+    /// Whether the other servers have parts of their own.
+    #[must_use]
+    pub fn is_one_of_several(self) -> bool {
+        self.of > 1
+    }
+}
+
+/// The part that `REDELAY_PART` asks for.
+///
+/// # Panics
+/// Panics when the variable is not like `2/3`.
+#[must_use]
+pub fn part() -> Part {
+    let Ok(text) = env::var("REDELAY_PART") else { return Part::new(0, 1) };
+    let numbers =
+        text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        Some((number, of)) if (1..=of).contains(&number) => Part::new(number - 1, of),
+        _ => panic!("REDELAY_PART={text}: it should be like 2/3"),
+    }
+}

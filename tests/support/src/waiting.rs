@@ -1,0 +1,60 @@
+//! Times, and futures that wait or must not wait.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use redelay_fixture::until_async;
+use tokio_test::assert_pending;
+use tokio_test::task::{self, Spawn};
+
+/// Longer than any test.
+pub const HOUR: Duration = Duration::from_secs(3600);
+/// For what would otherwise hang.
+pub const MINUTE: Duration = Duration::from_secs(60);
+
+/// A future that owns what it needs.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Milliseconds.
+#[must_use]
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The result of a call that must not wait for long. The limit is for busy machines, and for what would otherwise hang.
+///
+/// # Panics
+/// Panics after a minute.
+pub async fn soon<F: Future>(call: F) -> F::Output {
+    tokio::time::timeout(MINUTE, call).await.expect("an answer within a minute")
+}
+
+/// A future that was polled once, and waits.
+///
+/// # Panics
+/// Panics when it is ready.
+#[track_caller]
+pub fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
+    let future: Boxed<T> = Box::pin(future);
+    let mut spawned = task::spawn(future);
+    assert_pending!(spawned.poll());
+    spawned
+}
+
+/// Returns when the future has what it waits for, and has not been polled since.
+pub async fn woken<F>(spawned: &mut Spawn<F>) {
+    until_async("woken", || std::future::ready(spawned.is_woken())).await;
+}
+
+/// A future that has what it waits for, and has not been polled since.
+///
+/// # Panics
+/// Panics when it is ready at once.
+pub async fn unread<F: Future<Output: Debug>>(future: F) -> Spawn<F> {
+    let mut spawned = task::spawn(future);
+    assert_pending!(spawned.poll());
+    woken(&mut spawned).await;
+    spawned
+}
