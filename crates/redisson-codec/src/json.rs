@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::text::without_values;
 use super::{Codec, CodecError};
+use crate::serde_error::without_values;
 
 /// Plain JSON, as Redisson's `TypedJsonJacksonCodec` reads and writes it: no `@class`, the type is the handle's. (Its
 /// `JsonJacksonCodec` is another format, with class names inside.)

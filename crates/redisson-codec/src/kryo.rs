@@ -26,8 +26,8 @@ use output::Output;
 use write::Plan;
 
 use super::java::shape::Shape;
-use super::text::without_values;
 use super::{AnyClass, Codec, CodecError};
+use crate::serde_error::without_values;
 
 pub use super::java::Value;
 

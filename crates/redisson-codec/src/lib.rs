@@ -34,6 +34,8 @@ pub mod kryo;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
+#[cfg(feature = "_serde")]
+mod serde_error;
 mod text;
 
 #[cfg(feature = "_java")]

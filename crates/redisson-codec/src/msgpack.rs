@@ -5,8 +5,8 @@ use std::io::Cursor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::text::without_values;
 use super::{Codec, CodecError};
+use crate::serde_error::without_values;
 
 /// As deep as `serde_json` goes.
 const MAX_DEPTH: usize = 127;

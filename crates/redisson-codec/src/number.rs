@@ -165,7 +165,7 @@ macro_rules! java_text {
 }
 
 java_text!(java_text, put_java_text, f64, 15);
-#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+#[cfg(feature = "_jackson")]
 java_text!(java_float, put_java_float, f32, 6);
 
 /// Writes a number of so many decimals, of which there are no more than 18.

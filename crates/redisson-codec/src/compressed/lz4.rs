@@ -1,6 +1,7 @@
 //! [`Lz4V2`]: four bytes of length and one LZ4 block.
 
-use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use super::length_prefix::{check_length, split_length, with_length};
+use super::{DEFAULT_LIMIT, Limited, decode, encode};
 use crate::{Codec, CodecError};
 
 const FORMAT: &str = "LZ4";

@@ -6,7 +6,8 @@ use std::io::Read;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use super::length_prefix::{check_length, split_length, with_length};
+use super::{DEFAULT_LIMIT, Limited, decode, encode};
 use crate::{Codec, CodecError};
 
 const FORMAT: &str = "Zstandard";

@@ -15,6 +15,27 @@ use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
+codec! {
+    /// CBOR with Java's classes in it, as Redisson's `CborJacksonCodec` reads and writes it, to the byte.
+    ///
+    /// All that is said of [`JsonJackson`](crate#codecs) holds: the values are the same, only that bytes are bytes
+    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Integer` or `Long` are numbers.
+    ///
+    /// # Errors
+    /// As for `JsonJackson`. Half floats, simple values and other tags than those of numbers are refused.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{self as codec, Codec};
+    ///
+    /// assert_eq!(codec::CborJackson.encode(&"hello".to_owned())?, b"\x65hello");
+    /// let payload = codec::CborJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(payload, b"\x9f\x73java.util.ArrayList\x9f\x01\x02\xff\xff");
+    /// # Ok::<(), codec::CodecError>(())
+    /// ```
+    CborJackson Cbor
+}
+
 pub(super) struct Cbor;
 
 /// Of UTF-16, in one piece of text; longer ones are written in pieces.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::without_values;
+use crate::serde_error::without_values;
 
 #[derive(Debug)]
 pub(super) struct Failure {

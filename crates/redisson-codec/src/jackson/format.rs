@@ -8,7 +8,7 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
 /// A format that Jackson reads and writes. What is written goes to the end of `out`.
-pub(super) trait Format: 'static {
+pub(super) trait Format: Sized + 'static {
     const NAME: &'static str;
 
     /// What is behind a value that has its class in front.
@@ -70,7 +70,9 @@ pub(super) trait Format: 'static {
     }
 
     /// Ends it, now that all that is in it has been written.
-    fn close(out: &mut Vec<u8>, open: Open, count: usize);
+    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+        open.correct::<Self>(out, count);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,6 @@ pub(super) struct Open {
 
 impl Open {
     /// Writes the head anew if there were others than likely.
-    #[cfg_attr(not(any(feature = "cbor-jackson", feature = "msgpack-jackson")), allow(dead_code))]
     pub(super) fn correct<F: Format>(self, out: &mut Vec<u8>, count: usize) {
         if count == self.likely {
             return;

@@ -4,15 +4,60 @@
 
 mod read;
 
+use base64::Engine;
 use read::Input;
 
-use super::base64;
+use super::base64::MIME_NO_LINEFEEDS;
 use super::failure::Failure;
 use super::format::{Format, Group, Open};
 use super::node::{MAX_DIGITS, Node};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
+
+codec! {
+    /// JSON with Java's classes in it, as Redisson's `JsonJacksonCodec` reads and writes it, to the byte.
+    ///
+    /// What [`java`](super::java) says of types holds here; a `Value` is any payload. Properties are sorted, nulls are
+    /// left out of objects and maps, and read as `None`; properties that a type does not have are skipped.
+    ///
+    /// Classes may be missing from what is read, but not be others, except for lists and maps, where each that Java's
+    /// library has will do; see [`with_any_class`](Self::with_any_class).
+    ///
+    /// # Errors
+    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels (a list in
+    /// a list is two, for its class), has a number of more than 1000 digits or half of a surrogate pair; the error names
+    /// the offset, and quotes no value unless the type's own `Deserialize` does. Encoding fails for what Redisson's mapper
+    /// refuses, which are `java.time` and `Optional`, and when the type's `Serialize` does.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{self as codec, Codec};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    /// #[serde(rename = "com.acme.Order", rename_all = "camelCase")]
+    /// struct Order {
+    ///     order_id: i64,
+    ///     coupon_id: Option<i64>,
+    ///     tags: Vec<String>,
+    ///     note: Option<String>,
+    /// }
+    ///
+    /// let order = Order { order_id: 7, coupon_id: Some(1), tags: vec!["new".into()], note: None };
+    /// let payload = codec::JsonJackson.encode(&order)?;
+    /// assert_eq!(
+    ///     std::str::from_utf8(&payload),
+    ///     Ok(concat!(
+    ///         r#"{"@class":"com.acme.Order","couponId":["java.lang.Long",1],"orderId":7,"#,
+    ///         r#""tags":["java.util.ArrayList",["new"]]}"#,
+    ///     )),
+    /// );
+    /// assert_eq!(order, codec::JsonJackson.decode(&payload)?);
+    /// # Ok::<(), codec::CodecError>(())
+    /// ```
+    JsonJackson Json
+}
 
 pub(super) struct Json;
 
@@ -80,7 +125,7 @@ impl Format for Json {
     }
 
     fn bytes(out: &mut Vec<u8>, value: &[u8]) {
-        Self::text(out, &base64::encode(value));
+        Self::text(out, &MIME_NO_LINEFEEDS.encode(value));
     }
 
     fn class(out: &mut Vec<u8>, class: &str) {

@@ -6,10 +6,33 @@ use rmp::Marker;
 use rmp::encode;
 
 use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::format::{Format, Group};
 use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+
+codec! {
+    /// MessagePack with Java's classes in it, as Redisson's `MsgPackJacksonCodec` reads and writes it, to the byte.
+    ///
+    /// All that is said of [`JsonJackson`](crate#codecs) holds: the values are the same, only that bytes are bytes
+    /// here.
+    ///
+    /// # Errors
+    /// As for `JsonJackson`. Extensions are refused. As Jackson's mapper does, this refuses to write a `BigInteger` beyond
+    /// 64 bits and a `BigDecimal` that is neither an integer nor exactly what a double prints as, and loses the zeros at
+    /// the end of the others.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{self as codec, Codec};
+    ///
+    /// assert_eq!(codec::MsgPackJackson.encode(&"hello".to_owned())?, b"\xa5hello");
+    /// let payload = codec::MsgPackJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(payload, b"\x92\xb3java.util.ArrayList\x92\x01\x02");
+    /// # Ok::<(), codec::CodecError>(())
+    /// ```
+    MsgPackJackson MsgPack
+}
 
 pub(super) struct MsgPack;
 
@@ -82,10 +105,6 @@ impl Format for MsgPack {
             Group::Object => encode::write_map_len(out, count as u32),
             Group::List | Group::Bare => encode::write_array_len(out, count as u32),
         });
-    }
-
-    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
-        open.correct::<Self>(out, count);
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) enum Is<'a> {
     Int(i64),
     /// Beyond an `i64`, or a `BigInteger`.
     Big(BigInteger),
-    /// As JSON has it, with a fraction or an exponent: of a `float`, a `double` or a `BigDecimal`, who knows.
+    /// A JSON number with a fraction or an exponent: a `float`, a `double` or a `BigDecimal`.
+    #[cfg_attr(not(feature = "json-jackson"), expect(dead_code, reason = "binary formats name the type"))]
     Number(Cow<'a, str>),
     Decimal(Box<BigDecimal>),
     Float(f32),

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+
 use super::{as_text, is_time, only_field};
-use crate::jackson::base64;
+use crate::jackson::base64::MIME_NO_LINEFEEDS;
 use crate::jackson::failure::Failure;
 use crate::jackson::node::{Is, Key, Node};
 use crate::jackson::writer::CLASS;
@@ -258,7 +260,7 @@ pub(in crate::jackson) fn unit(text: &str) -> Option<u16> {
 pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>> {
     match &node.is {
         Is::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
-        Is::Text(text) => base64::decode(text).map(Cow::Owned),
+        Is::Text(text) => MIME_NO_LINEFEEDS.decode(&**text).ok().map(Cow::Owned),
         _ => None,
     }
 }
