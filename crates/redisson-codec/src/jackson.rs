@@ -5,8 +5,8 @@
 //! | bytes to nodes and back, one room a format | `json.rs`, `cbor.rs`, `msgpack.rs` |
 //! | how the formats write what they have in common | `format.rs` |
 //! | nodes: what is read, and a `Value` on its way to be written | `node.rs` |
-//! | nodes to a type, by its shape in Java | `reader.rs` |
-//! | a type to bytes, by a plan that is made of its shape | `writer.rs` |
+//! | nodes to a type, by its shape in Java | `read.rs` |
+//! | a type to bytes, by a plan that is made of its shape | `write.rs` |
 //! | nodes to [`Value`](super::java::Value) and back | `value.rs` |
 
 /// The public codec of a format.
@@ -59,11 +59,11 @@ mod json;
 #[cfg(feature = "msgpack-jackson")]
 mod msgpack;
 mod node;
-mod reader;
+mod read;
 #[cfg(test)]
 mod tests;
 mod value;
-mod writer;
+mod write;
 
 #[cfg(feature = "cbor-jackson")]
 pub use cbor::CborJackson;
@@ -76,14 +76,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::format::Format;
-use self::writer::{Output, Place, Plan};
+use self::write::{Output, Plan, ValueWriter};
 use super::CodecError;
 use super::java::shape::Shape;
 
 fn encode<F: Format, T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
     let plan = Plan::of::<F, T>()?;
     let mut output = Output::take();
-    value.serialize(Place::<F>::whole(&mut output, plan)).map_err(CodecError::new)?;
+    value.serialize(ValueWriter::<F>::whole(&mut output, plan)).map_err(CodecError::new)?;
     let payload = output.finish();
     match payload.len() {
         length if length > F::MAX_PAYLOAD => {
@@ -103,5 +103,5 @@ fn decode<F: Format, T: DeserializeOwned + 'static>(
     };
     let shape = Shape::of::<T>()?;
     let node = F::read(payload).map_err(|error| wrong(&error))?;
-    reader::read(&node, shape, any_class).map_err(|failure| wrong(&failure))
+    read::read(&node, shape, any_class).map_err(|failure| wrong(&failure))
 }

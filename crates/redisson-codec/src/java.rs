@@ -45,24 +45,24 @@
 
 mod big;
 pub(crate) mod class;
-pub(crate) mod handover;
-pub(crate) mod marker;
 pub(crate) mod per_type;
+mod probe;
 pub(crate) mod refuse;
 pub(crate) mod shape;
 mod time;
-mod trace;
+pub(crate) mod type_hint;
 mod uuid;
 mod value;
+pub(crate) mod value_slot;
 
 pub use big::{BigDecimal, BigInteger};
-pub use marker::{
+pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
+pub use type_hint::{
     array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
     linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time, optional, period,
     set, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
     zoned_date_time,
 };
-pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use uuid::Uuid;
 pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
 

@@ -4,16 +4,18 @@
 //! |---|---|
 //! | `input`, `output` | numbers, texts and class names |
 //! | `read`, `write` | serde's way between a payload and a Rust type, by its [shape](super::java) |
-//! | `scalar`, `texts`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
-//! | `values` | [`Value`] |
+//! | `scalar`, `text`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
+//! | `value` | [`Value`] |
 
-mod fields;
+mod failure;
 mod input;
+mod library_object;
+mod numbered;
 mod output;
 mod read;
 mod scalar;
-mod texts;
-mod values;
+mod text;
+mod value;
 mod write;
 
 use std::any::Any;
@@ -21,7 +23,8 @@ use std::any::Any;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use input::{Fault, Input};
+use failure::Failure;
+use input::Input;
 use output::Output;
 use write::Plan;
 
@@ -138,36 +141,38 @@ fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8
         // On its own there is no need to hand over a copy.
         Some(value) => {
             let mut output = Output::take();
-            let written = values::write(&mut output, value);
+            let written = value::write(&mut output, value);
             (output, written)
         }
         None => {
-            let mut output = Output::of(Plan::of::<T>()?);
-            let written = value.serialize(write::Place::whole(&mut output));
+            let plan = Plan::of::<T>()?;
+            let mut output = Output::of(&plan.classes);
+            let written = value.serialize(write::ValueWriter::whole(&mut output, plan));
             (output, written)
         }
     };
     match written {
         Ok(()) => Ok(output.finish()),
-        Err(fault) => {
+        Err(failure) => {
             let kind = std::any::type_name::<T>();
-            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {fault}")))
+            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}")))
         }
     }
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {
     let shape = Shape::of::<T>()?;
-    let mut reader = read::Reader { input: Input::new(payload), shape, any_class };
-    let read = T::deserialize(read::Place::whole(&mut reader)).and_then(|value| match reader.input.left() {
-        0 => Ok(value),
-        more => Err(Fault::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
-    });
-    read.map_err(|fault| {
+    let mut reader = read::ReadContext { input: Input::new(payload), shape, any_class };
+    let read =
+        T::deserialize(read::ValueReader::whole(&mut reader)).and_then(|value| match reader.input.left() {
+            0 => Ok(value),
+            more => Err(Failure::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
+        });
+    read.map_err(|failure| {
         let kind = std::any::type_name::<T>();
-        let why = match fault.is_foreign() {
-            true => format!("{}, before offset {}", without_values(&fault), reader.input.at),
-            false => fault.to_string(),
+        let why = match failure.is_foreign() {
+            true => format!("{}, before offset {}", without_values(&failure), reader.input.at),
+            false => failure.to_string(),
         };
         CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
     })

@@ -99,15 +99,15 @@ struct Input<'a> {
 }
 
 /// What follows the head of a value: bytes of its own, or other values.
-struct Head {
+struct Header {
     bytes: u64,
     values: u64,
 }
 
 impl Input<'_> {
-    fn head(&mut self) -> Result<Head, String> {
-        let bytes = |bytes| Head { bytes, values: 0 };
-        let values = |values| Head { bytes: 0, values };
+    fn head(&mut self) -> Result<Header, String> {
+        let bytes = |bytes| Header { bytes, values: 0 };
+        let values = |values| Header { bytes: 0, values };
         let start = self.at;
         let marker = self.number(1)? as u8;
         Ok(match marker {

@@ -9,8 +9,8 @@ use minicbor::data::{IanaTag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 
-use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::failure::Outcome;
+use super::format::{Format, Group, OpenGroup};
 use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -70,7 +70,7 @@ impl Format for Cbor {
         sure(Encoder::new(out).i64(value));
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         big(value, out);
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Format for Cbor {
         Self::double(out, value.parse().unwrap_or(f64::NAN));
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         decimal(value, out);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Format for Cbor {
         Self::integer(out, key);
     }
 
-    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+    fn header(out: &mut Vec<u8>, group: Group, count: usize) {
         let mut out = Encoder::new(out);
         sure(match group {
             Group::Object => out.begin_map(),
@@ -114,7 +114,7 @@ impl Format for Cbor {
         });
     }
 
-    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+    fn close(out: &mut Vec<u8>, open: OpenGroup, count: usize) {
         match open.group {
             Group::Object | Group::List => out.extend_from_slice(END),
             Group::Bare => open.correct::<Self>(out, count),

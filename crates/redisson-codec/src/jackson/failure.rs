@@ -46,3 +46,5 @@ impl serde::de::Error for Failure {
         Self::new(without_values(&why))
     }
 }
+
+pub(super) type Outcome<T> = Result<T, Failure>;

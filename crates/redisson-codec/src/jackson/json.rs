@@ -8,8 +8,8 @@ use base64::Engine;
 use read::Input;
 
 use super::base64::MIME_NO_LINEFEEDS;
-use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::failure::{Failure, Outcome};
+use super::format::{Format, Group, OpenGroup};
 use super::node::{MAX_DIGITS, Node};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -82,7 +82,7 @@ impl Format for Json {
         put_digits(out, value, 0);
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         out.extend(readable(value.to_string())?.bytes());
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Format for Json {
         out.extend_from_slice(value.as_bytes());
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         plain(value, out)
     }
 
@@ -150,14 +150,14 @@ impl Format for Json {
 
     /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So properties
     /// can be put into another order.
-    fn head(_: &mut Vec<u8>, _: Group, _: usize) {}
+    fn header(_: &mut Vec<u8>, _: Group, _: usize) {}
 
-    fn close(out: &mut Vec<u8>, open: Open, _: usize) {
+    fn close(out: &mut Vec<u8>, open: OpenGroup, _: usize) {
         let (left, right) = match open.group {
             Group::Object => (b'{', b'}'),
             Group::List | Group::Bare => (b'[', b']'),
         };
-        match out.get_mut(open.head.start) {
+        match out.get_mut(open.header.start) {
             Some(comma) => *comma = left,
             None => out.push(left),
         }
@@ -189,7 +189,7 @@ fn escape(out: &mut Vec<u8>, c: char) {
 }
 
 /// Without an exponent, as Redisson has it; Jackson stops at the same scales.
-fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let scale = value.scale();
     if !(-9999..=9999).contains(&scale) {
         return Err(Failure::new(format!(
@@ -215,7 +215,7 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
 }
 
 /// Nothing that Jackson, and this, would not read again.
-fn readable(number: String) -> Result<String, Failure> {
+fn readable(number: String) -> Outcome<String> {
     match number.len() {
         ..=MAX_DIGITS => Ok(number),
         length => Err(Failure::new(format!(

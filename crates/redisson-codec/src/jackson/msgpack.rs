@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rmp::Marker;
 use rmp::encode;
 
-use super::failure::Failure;
+use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
 use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
@@ -64,7 +64,7 @@ impl Format for MsgPack {
         sure(encode::write_sint(out, value));
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         match value.to_i128().is_some_and(|value| integer(value, out)) {
             true => Ok(()),
             false => Err(Failure::new("a BigInteger beyond 64 bits has no MessagePack form")),
@@ -76,7 +76,7 @@ impl Format for MsgPack {
         Self::double(out, value.parse().unwrap_or(f64::NAN));
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         decimal(value, out)
     }
 
@@ -100,7 +100,7 @@ impl Format for MsgPack {
         Self::text(out, &key.to_string());
     }
 
-    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+    fn header(out: &mut Vec<u8>, group: Group, count: usize) {
         sure(match group {
             Group::Object => encode::write_map_len(out, count as u32),
             Group::List | Group::Bare => encode::write_array_len(out, count as u32),
@@ -124,7 +124,7 @@ fn integer(value: i128, out: &mut Vec<u8>) -> bool {
 }
 
 /// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
-fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let lost =
         || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
     let text = value.to_string();

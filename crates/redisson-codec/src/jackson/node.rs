@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::failure::Failure;
+use super::failure::Outcome;
 use super::format::{Format, Group};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -96,7 +96,7 @@ impl<'a> Node<'a> {
     }
 
     /// Writes it with all that is in it.
-    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Outcome<()> {
         match &self.is {
             Is::Null => F::null(out),
             Is::Bool(value) => F::boolean(out, *value),
@@ -137,7 +137,7 @@ impl<'a> Node<'a> {
     }
 }
 
-fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Outcome<()> {
     let open = F::open(out, group, values.len());
     for value in values {
         F::next(out);

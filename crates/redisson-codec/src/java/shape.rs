@@ -1,10 +1,10 @@
 //! The shape of a Rust type in Java's terms, learnt once from its `Deserialize`.
 //!
 //! serde tells a codec what a type wants only while it is being read, and `serialize_none` not even then. So before the
-//! first value the type is asked, place by place, what it would read there; see [`trace`](super::trace). What it answers
-//! is put together in `learn.rs`.
+//! first value the type is asked, place by place, what it would read there; see [`probe`](super::probe). What it answers
+//! is put together in `infer.rs`.
 
-mod learn;
+mod infer;
 
 use std::borrow::Cow;
 
@@ -154,7 +154,7 @@ impl Shape {
     /// # Errors
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
-        SHAPES.of::<T>(Shape::learn::<T>)
+        SHAPES.of::<T>(Shape::infer::<T>)
     }
 
     /// The node of the type itself.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::{LocalDate, LocalDateTime, LocalTime, NANOS};
 use crate::java::ParseError;
-use crate::java::handover::scalar;
+use crate::java::value_slot::scalar;
 
 /// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that number.
 ///

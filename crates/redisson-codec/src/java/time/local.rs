@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{NANOS, nanos};
 use crate::java::ParseError;
-use crate::java::handover::scalar;
+use crate::java::value_slot::scalar;
 
 /// A `java.time.LocalDate`: a day without a time zone.
 ///

@@ -3,8 +3,8 @@
 use serde::de::value::{StrDeserializer, UnitDeserializer};
 use serde::de::{self, DeserializeSeed, IntoDeserializer};
 
-use super::Reader;
-use crate::jackson::failure::Failure;
+use super::ValueReader;
+use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, Node};
 use crate::java::shape::{self, Kind, NodeId};
 
@@ -12,13 +12,13 @@ use crate::java::shape::{self, Kind, NodeId};
 static NULL: Node<'static> = Node { at: 0, is: Is::Null };
 
 /// The fields that were there.
-pub(super) struct Seen {
+pub(super) struct FieldSet {
     /// So that most structs need no memory for it.
     first: u64,
     others: Vec<bool>,
 }
 
-impl Seen {
+impl FieldSet {
     pub(super) fn new(fields: usize) -> Self {
         Self { first: 0, others: vec![false; fields.saturating_sub(64)] }
     }
@@ -38,8 +38,8 @@ impl Seen {
     }
 }
 
-pub(super) struct Fields<'n, 'a, I> {
-    pub(super) reader: Reader<'n, 'a>,
+pub(super) struct ObjectReader<'n, 'a, I> {
+    pub(super) reader: ValueReader<'n, 'a>,
     pub(super) fields: &'static [shape::Field],
     /// Java writes them in this order, so that the next one is most likely the next one here.
     pub(super) sorted: &'static [usize],
@@ -47,12 +47,12 @@ pub(super) struct Fields<'n, 'a, I> {
     pub(super) left: I,
     /// The value of the field whose name was read; that of a field which is not known is skipped.
     pub(super) value: Option<(Option<NodeId>, &'n Node<'a>)>,
-    pub(super) seen: Seen,
+    pub(super) seen: FieldSet,
     /// How many of the fields have been looked at for being left out.
     pub(super) missing: usize,
 }
 
-impl<I> Fields<'_, '_, I> {
+impl<I> ObjectReader<'_, '_, I> {
     fn find(&mut self, name: &str) -> Option<usize> {
         let guess = self.sorted[self.next.min(self.sorted.len())..]
             .iter()
@@ -77,10 +77,12 @@ impl<I> Fields<'_, '_, I> {
     }
 }
 
-impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de> for Fields<'n, 'a, I> {
+impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
+    for ObjectReader<'n, 'a, I>
+{
     type Error = Failure;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Failure> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         if let Some((key, value)) = self.left.next() {
             let name = key.text();
             let field = self.find(&name);
@@ -97,7 +99,7 @@ impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess
         seed.deserialize(name).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
         match self.value.take() {
             Some((Some(id), node)) => {
                 let reader = self.reader.inner(id, node);

@@ -2,10 +2,10 @@
 
 use serde::ser::{Serialize, SerializeMap};
 
-use super::super::input::{Fault, Outcome};
 use super::super::output::{Output, Spot};
-use super::Place;
-use super::plan::{Map, Site};
+use super::ValueWriter;
+use super::plan::{MapPlan, Plan, Site};
+use crate::kryo::failure::{Failure, Outcome};
 
 /// How many bytes a length takes.
 pub(super) fn length_of(count: usize) -> Outcome<usize> {
@@ -14,7 +14,7 @@ pub(super) fn length_of(count: usize) -> Outcome<usize> {
     Ok(output.bytes.len())
 }
 
-fn head(output: &mut Output, count: usize, sorted: bool) -> Outcome<()> {
+fn header(output: &mut Output, count: usize, sorted: bool) -> Outcome<()> {
     output.varint(Output::length(count)?);
     if sorted {
         output.byte(0);
@@ -23,8 +23,9 @@ fn head(output: &mut Output, count: usize, sorted: bool) -> Outcome<()> {
 }
 
 /// The entries of a map.
-pub(in super::super) struct Entries<'w> {
+pub(in super::super) struct MapWriter<'w> {
     output: &'w mut Output,
+    plan: &'static Plan,
     key: &'static Site,
     value: &'static Site,
     sorted: bool,
@@ -33,27 +34,31 @@ pub(in super::super) struct Entries<'w> {
     announced: usize,
 }
 
-impl<'w> Entries<'w> {
-    pub(super) fn new(output: &'w mut Output, map: &'static Map, length: Option<usize>) -> Outcome<Self> {
-        let plan = output.plan;
+impl<'w> MapWriter<'w> {
+    pub(super) fn new(
+        output: &'w mut Output,
+        plan: &'static Plan,
+        map: &'static MapPlan,
+        length: Option<usize>,
+    ) -> Outcome<Self> {
         let (key, value, sorted) = (plan.site(map.key), plan.site(map.value), map.sorted);
         let (start, announced) = (output.here(), length.unwrap_or(0));
-        head(output, announced, sorted)?;
-        Ok(Entries { output, key, value, sorted, start, count: 0, announced })
+        header(output, announced, sorted)?;
+        Ok(MapWriter { output, plan, key, value, sorted, start, count: 0, announced })
     }
 }
 
-impl SerializeMap for Entries<'_> {
+impl SerializeMap for MapWriter<'_> {
     type Ok = ();
-    type Error = Fault;
+    type Error = Failure;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome<()> {
         self.count += 1;
-        key.serialize(Place { output: self.output, site: self.key })
+        key.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.key })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
-        value.serialize(Place { output: self.output, site: self.value })
+        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.value })
     }
 
     fn end(self) -> Outcome<()> {
@@ -62,7 +67,7 @@ impl SerializeMap for Entries<'_> {
             let from = self.start.skip(length_of(self.announced)? + usize::from(self.sorted));
             let end = output.here();
             let old = output.cut(self.start);
-            head(output, self.count, self.sorted)?;
+            header(output, self.count, self.sorted)?;
             output.copy(&old, from, end);
             output.reuse(old);
         }

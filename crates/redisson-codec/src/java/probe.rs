@@ -32,7 +32,7 @@ pub(crate) enum Step {
 
 /// What a type asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum Requested {
     Bool,
     I8,
     I16,
@@ -64,28 +64,28 @@ pub(crate) enum Seen {
     Unsupported(&'static str),
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for Requested {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Seen::Str | Seen::Char => "a text",
-            Seen::Bytes => "an array of bytes",
-            Seen::Option => "an `Option`",
-            Seen::Seq => "a list",
-            Seen::Map => "a map",
-            Seen::Unit | Seen::Unsupported(_) => "this",
-            Seen::Newtype(_) => "a newtype",
-            Seen::Struct { .. } => "a struct",
-            Seen::Enum { .. } => "an enum",
-            Seen::Bool => "a `bool`",
+            Requested::Str | Requested::Char => "a text",
+            Requested::Bytes => "an array of bytes",
+            Requested::Option => "an `Option`",
+            Requested::Seq => "a list",
+            Requested::Map => "a map",
+            Requested::Unit | Requested::Unsupported(_) => "this",
+            Requested::Newtype(_) => "a newtype",
+            Requested::Struct { .. } => "a struct",
+            Requested::Enum { .. } => "an enum",
+            Requested::Bool => "a `bool`",
             _ => "a number",
         })
     }
 }
 
 /// What `T` asks for at the end of the path.
-pub(crate) fn look<T: DeserializeOwned>(path: &[Step]) -> Result<Seen, String> {
-    match T::deserialize(Trace { path }) {
-        Err(Answer::Seen(seen)) => Ok(seen),
+pub(crate) fn probe<T: DeserializeOwned>(path: &[Step]) -> Result<Requested, String> {
+    match T::deserialize(Probe { path }) {
+        Err(Answer::Requested(requested)) => Ok(requested),
         Err(Answer::Failed(why)) => Err(format!("its `Deserialize` cannot be asked: {why}")),
         Ok(_) => Err("its `Deserialize` makes a value of nothing".to_owned()),
     }
@@ -94,7 +94,7 @@ pub(crate) fn look<T: DeserializeOwned>(path: &[Step]) -> Result<Seen, String> {
 /// Every run ends as an error: mostly the answer.
 #[derive(Debug)]
 enum Answer {
-    Seen(Seen),
+    Requested(Requested),
     Failed(String),
 }
 
@@ -113,22 +113,22 @@ impl Error for Answer {
 }
 
 #[derive(Clone, Copy)]
-struct Trace<'p> {
+struct Probe<'p> {
     path: &'p [Step],
 }
 
-impl<'p> Trace<'p> {
+impl<'p> Probe<'p> {
     /// The path behind this step; at its end, the answer.
-    fn step(self, seen: Seen) -> Result<(Step, Trace<'p>), Answer> {
+    fn step(self, requested: Requested) -> Result<(Step, Probe<'p>), Answer> {
         match self.path {
-            [] => Err(Answer::Seen(seen)),
-            [step, path @ ..] => Ok((*step, Trace { path })),
+            [] => Err(Answer::Requested(requested)),
+            [step, path @ ..] => Ok((*step, Probe { path })),
         }
     }
 
-    fn end<T>(self, seen: Seen) -> Result<T, Answer> {
+    fn end<T>(self, requested: Requested) -> Result<T, Answer> {
         match self.path {
-            [] => Err(Answer::Seen(seen)),
+            [] => Err(Answer::Requested(requested)),
             _ => Err(changed()),
         }
     }
@@ -139,45 +139,45 @@ fn changed() -> Answer {
 }
 
 macro_rules! ends {
-    ($($method:ident $seen:expr;)*) => {$(
+    ($($method:ident $requested:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Answer> {
-            self.end($seen)
+            self.end($requested)
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for Trace<'_> {
+impl<'de> Deserializer<'de> for Probe<'_> {
     type Error = Answer;
 
     ends! {
-        deserialize_bool Seen::Bool;
-        deserialize_i8 Seen::I8;
-        deserialize_i16 Seen::I16;
-        deserialize_i32 Seen::I32;
-        deserialize_i64 Seen::I64;
-        deserialize_u8 Seen::U8;
-        deserialize_u16 Seen::U16;
-        deserialize_f32 Seen::F32;
-        deserialize_f64 Seen::F64;
-        deserialize_char Seen::Char;
-        deserialize_str Seen::Str;
-        deserialize_string Seen::Str;
-        deserialize_bytes Seen::Bytes;
-        deserialize_byte_buf Seen::Bytes;
-        deserialize_u32 Seen::Unsupported("`u32` has no Java type: use `i32` or `i64`");
-        deserialize_u64 Seen::Unsupported("`u64` has no Java type: use `i64` or `java::BigInteger`");
-        deserialize_i128 Seen::Unsupported("`i128` has no Java type: use `java::BigInteger`");
-        deserialize_u128 Seen::Unsupported("`u128` has no Java type: use `java::BigInteger`");
-        deserialize_unit Seen::Unsupported("`()` has no Java type");
-        deserialize_any Seen::Unsupported(
+        deserialize_bool Requested::Bool;
+        deserialize_i8 Requested::I8;
+        deserialize_i16 Requested::I16;
+        deserialize_i32 Requested::I32;
+        deserialize_i64 Requested::I64;
+        deserialize_u8 Requested::U8;
+        deserialize_u16 Requested::U16;
+        deserialize_f32 Requested::F32;
+        deserialize_f64 Requested::F64;
+        deserialize_char Requested::Char;
+        deserialize_str Requested::Str;
+        deserialize_string Requested::Str;
+        deserialize_bytes Requested::Bytes;
+        deserialize_byte_buf Requested::Bytes;
+        deserialize_u32 Requested::Unsupported("`u32` has no Java type: use `i32` or `i64`");
+        deserialize_u64 Requested::Unsupported("`u64` has no Java type: use `i64` or `java::BigInteger`");
+        deserialize_i128 Requested::Unsupported("`i128` has no Java type: use `java::BigInteger`");
+        deserialize_u128 Requested::Unsupported("`u128` has no Java type: use `java::BigInteger`");
+        deserialize_unit Requested::Unsupported("`()` has no Java type");
+        deserialize_any Requested::Unsupported(
             "it takes whatever is there (an untagged or tagged enum, a JSON value): use `java::Value`"
         );
-        deserialize_identifier Seen::Unsupported("`flatten` has no counterpart in Java");
-        deserialize_ignored_any Seen::Unsupported("it takes whatever is there: use `java::Value`");
+        deserialize_identifier Requested::Unsupported("`flatten` has no counterpart in Java");
+        deserialize_ignored_any Requested::Unsupported("it takes whatever is there: use `java::Value`");
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
-        match self.step(Seen::Option)? {
+        match self.step(Requested::Option)? {
             (Step::Some, inside) => visitor.visit_some(inside),
             _ => Err(changed()),
         }
@@ -188,14 +188,14 @@ impl<'de> Deserializer<'de> for Trace<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Answer> {
-        match self.step(Seen::Newtype(name))? {
+        match self.step(Requested::Newtype(name))? {
             (Step::Newtype, inside) => visitor.visit_newtype_struct(inside),
             _ => Err(changed()),
         }
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, _: V) -> Result<V::Value, Answer> {
-        self.end(Seen::Struct { name, rust: std::any::type_name::<V::Value>(), fields: &[] })
+        self.end(Requested::Struct { name, rust: std::any::type_name::<V::Value>(), fields: &[] })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -205,7 +205,7 @@ impl<'de> Deserializer<'de> for Trace<'_> {
         visitor: V,
     ) -> Result<V::Value, Answer> {
         let rust = std::any::type_name::<V::Value>();
-        match self.step(Seen::Struct { name, rust, fields })? {
+        match self.step(Requested::Struct { name, rust, fields })? {
             (Step::Field(name), inside) => {
                 visitor.visit_map(Entry { key: Some(name), inside, step: Step::Value })
             }
@@ -214,14 +214,14 @@ impl<'de> Deserializer<'de> for Trace<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
-        match self.step(Seen::Seq)? {
+        match self.step(Requested::Seq)? {
             (Step::Element, inside) => visitor.visit_seq(Entry { key: None, inside, step: Step::Element }),
             _ => Err(changed()),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Answer> {
-        match self.step(Seen::Map)? {
+        match self.step(Requested::Map)? {
             (step @ (Step::Key | Step::Value), inside) => {
                 visitor.visit_map(Entry { key: None, inside, step })
             }
@@ -235,14 +235,14 @@ impl<'de> Deserializer<'de> for Trace<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Answer> {
-        match self.step(Seen::Enum { name, variants })? {
+        match self.step(Requested::Enum { name, variants })? {
             (Step::Variant(name), _) => visitor.visit_enum(Variant(name)),
             _ => Err(changed()),
         }
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Answer> {
-        self.end(Seen::Unsupported(
+        self.end(Requested::Unsupported(
             "a tuple or array of fixed length has no Java type: use a struct or a `Vec`",
         ))
     }
@@ -253,7 +253,7 @@ impl<'de> Deserializer<'de> for Trace<'_> {
         _: usize,
         _: V,
     ) -> Result<V::Value, Answer> {
-        self.end(Seen::Unsupported("a tuple struct has no Java class: name its fields"))
+        self.end(Requested::Unsupported("a tuple struct has no Java class: name its fields"))
     }
 
     // As in Java, where whoever writes text decides by it.
@@ -266,7 +266,7 @@ impl<'de> Deserializer<'de> for Trace<'_> {
 struct Entry<'p> {
     /// The name of a field.
     key: Option<&'static str>,
-    inside: Trace<'p>,
+    inside: Probe<'p>,
     step: Step,
 }
 
@@ -321,13 +321,13 @@ impl<'de> EnumAccess<'de> for Variant {
 
 struct Data;
 
-const DATA: Answer = Answer::Seen(Seen::Unsupported("a Java enum has no data in its constants"));
+const DATA: Answer = Answer::Requested(Requested::Unsupported("a Java enum has no data in its constants"));
 
 impl<'de> VariantAccess<'de> for Data {
     type Error = Answer;
 
     fn unit_variant(self) -> Result<(), Answer> {
-        Err(Answer::Seen(Seen::Unit))
+        Err(Answer::Requested(Requested::Unit))
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Answer> {

@@ -14,19 +14,19 @@ use std::marker::PhantomData;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 
-use list::Elements;
-use map::Entries;
-use object::Fields;
+use list::ListWriter;
+use map::MapWriter;
+use object::ObjectWriter;
 use plan::{Content, Site, SiteId};
 
-use super::failure::Failure;
+use super::failure::{Failure, Outcome};
 use super::format::Format;
 use super::node::Is;
 use super::value;
 use crate::java::class::ClassKind;
-use crate::java::handover;
-use crate::java::marker::{Marker, marker};
 use crate::java::shape::Kind;
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
 
 pub(super) use output::Output;
 pub(super) use plan::{CLASS, Plan, enum_set_class};
@@ -39,22 +39,22 @@ pub(super) enum Written {
 }
 
 /// A place in the type, and the end of the payload so far.
-pub(super) struct Place<'w, F> {
+pub(super) struct ValueWriter<'w, F> {
     output: &'w mut Output,
     plan: &'static Plan,
     site: &'static Site,
     format: PhantomData<F>,
 }
 
-impl<'w, F: Format> Place<'w, F> {
+impl<'w, F: Format> ValueWriter<'w, F> {
     /// The value of a whole payload.
     pub(super) fn whole(output: &'w mut Output, plan: &'static Plan) -> Self {
         Self { output, plan, site: plan.root(), format: PhantomData }
     }
 
     #[inline]
-    fn inner(&mut self, site: SiteId) -> Place<'_, F> {
-        Place { output: self.output, plan: self.plan, site: self.plan.site(site), format: PhantomData }
+    fn inner(&mut self, site: SiteId) -> ValueWriter<'_, F> {
+        ValueWriter { output: self.output, plan: self.plan, site: self.plan.site(site), format: PhantomData }
     }
 
     /// Writes a value of the declared class.
@@ -93,7 +93,7 @@ impl<'w, F: Format> Place<'w, F> {
     }
 
     #[inline]
-    fn integer(self, value: i64) -> Result<Written, Failure> {
+    fn integer(self, value: i64) -> Outcome<Written> {
         match self.site.content {
             Content::Integer => Ok(self.declared(|out| F::integer(out, value))),
             _ => Err(self.other("an integer")),
@@ -105,14 +105,14 @@ impl<'w, F: Format> Place<'w, F> {
     }
 
     /// One that hands itself over.
-    fn value<T: Serialize + ?Sized>(self, inside: &T) -> Result<Written, Failure> {
-        let value = handover::ask(inside).ok_or_else(|| self.other("something else"))?;
+    fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
+        let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
         let node = value::write(value, self.site.root)?;
         node.write::<F>(&mut self.output.bytes)?;
         Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
     }
 
-    fn optional<T: Serialize + ?Sized>(mut self, inside: &T) -> Result<Written, Failure> {
+    fn optional<T: Serialize + ?Sized>(mut self, inside: &T) -> Outcome<Written> {
         let Content::Optional(site) = self.site.content else { return Err(self.other("an Optional")) };
         let around = std::mem::replace(&mut self.output.optional, true);
         let written = inside.serialize(self.inner(site))?;
@@ -120,7 +120,7 @@ impl<'w, F: Format> Place<'w, F> {
         Ok(written)
     }
 
-    /// What is written is not what is read, so that the plan is of no use.
+    /// ListKind is written is not what is read, so that the plan is of no use.
     #[cold]
     fn other(&self, found: &str) -> Failure {
         Failure::new(format!("the type writes {found} where it reads {}", name(self.site.kind)))
@@ -142,13 +142,13 @@ fn name(kind: &Kind) -> &'static str {
 }
 
 /// A character of Java, which is a unit of UTF-16.
-fn unit(unit: u16) -> Result<char, Failure> {
+fn unit(unit: u16) -> Outcome<char> {
     char::from_u32(unit.into())
         .ok_or_else(|| Failure::new("half of a surrogate pair cannot be written as text"))
 }
 
 /// A character that is one of Java's, too.
-fn one_unit(c: char) -> Result<char, Failure> {
+fn one_unit(c: char) -> Outcome<char> {
     match u16::try_from(u32::from(c)) {
         Ok(_) => Ok(c),
         Err(_) => Err(Failure::new("a character beyond U+FFFF is not one `char` in Java")),
@@ -161,76 +161,76 @@ fn no_java(what: &str) -> Failure {
 
 type No = Impossible<Written, Failure>;
 
-impl<'w, F: Format> Serializer for Place<'w, F> {
+impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     type Ok = Written;
     type Error = Failure;
-    type SerializeSeq = Elements<'w, F>;
+    type SerializeSeq = ListWriter<'w, F>;
     type SerializeTuple = No;
     type SerializeTupleStruct = No;
     type SerializeTupleVariant = No;
-    type SerializeMap = Entries<'w, F>;
-    type SerializeStruct = Fields<'w, F>;
+    type SerializeMap = MapWriter<'w, F>;
+    type SerializeStruct = ObjectWriter<'w, F>;
     type SerializeStructVariant = No;
 
     #[inline]
-    fn serialize_bool(self, value: bool) -> Result<Written, Failure> {
+    fn serialize_bool(self, value: bool) -> Outcome<Written> {
         Ok(self.plain(|out| F::boolean(out, value)))
     }
 
     #[inline]
-    fn serialize_i8(self, value: i8) -> Result<Written, Failure> {
+    fn serialize_i8(self, value: i8) -> Outcome<Written> {
         self.integer(value.into())
     }
 
     #[inline]
-    fn serialize_i16(self, value: i16) -> Result<Written, Failure> {
+    fn serialize_i16(self, value: i16) -> Outcome<Written> {
         self.integer(value.into())
     }
 
     #[inline]
-    fn serialize_i32(self, value: i32) -> Result<Written, Failure> {
+    fn serialize_i32(self, value: i32) -> Outcome<Written> {
         self.integer(value.into())
     }
 
     #[inline]
-    fn serialize_i64(self, value: i64) -> Result<Written, Failure> {
+    fn serialize_i64(self, value: i64) -> Outcome<Written> {
         self.integer(value)
     }
 
-    fn serialize_u8(self, _: u8) -> Result<Written, Failure> {
+    fn serialize_u8(self, _: u8) -> Outcome<Written> {
         Err(self.other("a `u8`"))
     }
 
-    fn serialize_u16(self, value: u16) -> Result<Written, Failure> {
+    fn serialize_u16(self, value: u16) -> Outcome<Written> {
         Ok(self.character(unit(value)?))
     }
 
-    fn serialize_u32(self, _: u32) -> Result<Written, Failure> {
+    fn serialize_u32(self, _: u32) -> Outcome<Written> {
         Err(no_java("a `u32`"))
     }
 
-    fn serialize_u64(self, _: u64) -> Result<Written, Failure> {
+    fn serialize_u64(self, _: u64) -> Outcome<Written> {
         Err(no_java("a `u64`"))
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Written, Failure> {
+    fn serialize_f32(self, value: f32) -> Outcome<Written> {
         Ok(self.last("java.lang.Float", |out| F::float(out, value)))
     }
 
     #[inline]
-    fn serialize_f64(self, value: f64) -> Result<Written, Failure> {
+    fn serialize_f64(self, value: f64) -> Outcome<Written> {
         Ok(match value.is_finite() {
             true => self.plain(|out| F::double(out, value)),
             false => self.last("java.lang.Double", |out| F::double(out, value)),
         })
     }
 
-    fn serialize_char(self, value: char) -> Result<Written, Failure> {
+    fn serialize_char(self, value: char) -> Outcome<Written> {
         Ok(self.character(one_unit(value)?))
     }
 
     #[inline]
-    fn serialize_str(self, value: &str) -> Result<Written, Failure> {
+    fn serialize_str(self, value: &str) -> Outcome<Written> {
         match self.site.content {
             Content::TextOf => Ok(self.declared(|out| F::text(out, value))),
             Content::Refused(class) => Err(refused(class)),
@@ -239,38 +239,33 @@ impl<'w, F: Format> Serializer for Place<'w, F> {
         }
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<Written, Failure> {
+    fn serialize_bytes(self, value: &[u8]) -> Outcome<Written> {
         Ok(self.last("[B", |out| F::bytes(out, value)))
     }
 
     #[inline]
-    fn serialize_none(self) -> Result<Written, Failure> {
+    fn serialize_none(self) -> Outcome<Written> {
         F::null(&mut self.output.bytes);
         Ok(Written::Null)
     }
 
     #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Written, Failure> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Outcome<Written> {
         if self.output.optional {
             return Err(refused("java.util.Optional"));
         }
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Written, Failure> {
+    fn serialize_unit(self) -> Outcome<Written> {
         Err(no_java("`()`"))
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Written, Failure> {
+    fn serialize_unit_struct(self, _: &'static str) -> Outcome<Written> {
         Err(no_java("a struct without fields"))
     }
 
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<Written, Failure> {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Outcome<Written> {
         match self.site.content {
             Content::Enum => Ok(self.declared(|out| F::text(out, variant))),
             _ => Err(self.other("an enum")),
@@ -281,10 +276,10 @@ impl<'w, F: Format> Serializer for Place<'w, F> {
         self,
         name: &'static str,
         inside: &T,
-    ) -> Result<Written, Failure> {
-        match marker(name) {
-            Some(Marker::Value) => self.value(inside),
-            Some(Marker::Class(class)) => match class.kind {
+    ) -> Outcome<Written> {
+        match type_hint(name) {
+            Some(TypeHint::Value) => self.value(inside),
+            Some(TypeHint::Class(class)) => match class.kind {
                 ClassKind::Scalar(_) => self.value(inside),
                 ClassKind::Optional => self.optional(inside),
                 _ => inside.serialize(self),
@@ -299,29 +294,25 @@ impl<'w, F: Format> Serializer for Place<'w, F> {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Result<Written, Failure> {
+    ) -> Outcome<Written> {
         Err(no_java("an enum with data"))
     }
 
     #[inline]
-    fn serialize_seq(self, length: Option<usize>) -> Result<Elements<'w, F>, Failure> {
+    fn serialize_seq(self, length: Option<usize>) -> Outcome<ListWriter<'w, F>> {
         match self.site.content {
-            Content::List(group, element) => Elements::list(self, group, element, length),
-            Content::Bytes => Ok(Elements::bytes(self)),
-            Content::Characters => Elements::text(self),
+            Content::List(group, element) => ListWriter::list(self, group, element, length),
+            Content::Bytes => Ok(ListWriter::bytes(self)),
+            Content::Characters => ListWriter::text(self),
             _ => Err(self.other("a list")),
         }
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Failure> {
+    fn serialize_tuple(self, _: usize) -> Outcome<Self::SerializeTuple> {
         Err(no_java("a tuple"))
     }
 
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, Failure> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Outcome<Self::SerializeTupleStruct> {
         Err(no_java("a tuple"))
     }
 
@@ -331,21 +322,21 @@ impl<'w, F: Format> Serializer for Place<'w, F> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Failure> {
+    ) -> Outcome<Self::SerializeTupleVariant> {
         Err(no_java("an enum with data"))
     }
 
-    fn serialize_map(self, length: Option<usize>) -> Result<Entries<'w, F>, Failure> {
+    fn serialize_map(self, length: Option<usize>) -> Outcome<MapWriter<'w, F>> {
         match self.site.content {
-            Content::Map(value) => Entries::new(self, value, length),
+            Content::Map(value) => MapWriter::new(self, value, length),
             _ => Err(self.other("a map")),
         }
     }
 
     #[inline]
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Fields<'w, F>, Failure> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w, F>> {
         match self.site.content {
-            Content::Struct(class) => Fields::new(self, class),
+            Content::Struct(class) => ObjectWriter::new(self, class),
             _ => Err(self.other("an object")),
         }
     }
@@ -356,7 +347,7 @@ impl<'w, F: Format> Serializer for Place<'w, F> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, Failure> {
+    ) -> Outcome<Self::SerializeStructVariant> {
         Err(no_java("an enum with data"))
     }
 }

@@ -17,7 +17,7 @@ use super::refuse::refuse;
 enum Slot {
     Empty,
     /// Who is serialized next is to put itself in here.
-    Asked,
+    Requested,
     Full(Value),
 }
 
@@ -26,8 +26,8 @@ thread_local! {
 }
 
 /// The value that the inside of such a newtype stands for. For codecs, in `serialize_newtype_struct`.
-pub(crate) fn ask<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
-    SLOT.set(Slot::Asked);
+pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
+    SLOT.set(Slot::Requested);
     // It fails for whatever is not one of ours, and then the slot is not full.
     let _ = inside.serialize(OnlyUnit);
     match SLOT.replace(Slot::Empty) {
@@ -37,7 +37,7 @@ pub(crate) fn ask<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
 }
 
 /// Hands a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
-pub(crate) fn give<'de, V: Visitor<'de>, E: serde::de::Error>(
+pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     value: Value,
     visitor: V,
 ) -> Result<V::Value, E> {
@@ -48,8 +48,8 @@ pub(crate) fn give<'de, V: Visitor<'de>, E: serde::de::Error>(
 }
 
 /// Puts the value there if it was asked for. For the types, in the `Serialize` of their inside.
-pub(super) fn put(value: impl FnOnce() -> Value) -> bool {
-    let asked = matches!(SLOT.replace(Slot::Empty), Slot::Asked);
+pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
+    let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
     if asked {
         SLOT.set(Slot::Full(value()));
     }
@@ -57,7 +57,7 @@ pub(super) fn put(value: impl FnOnce() -> Value) -> bool {
 }
 
 /// The value that was given, if one was. For the types, in their visitor.
-pub(super) fn take() -> Option<Value> {
+pub(super) fn take_supplied() -> Option<Value> {
     match SLOT.replace(Slot::Empty) {
         Slot::Full(value) => Some(value),
         _ => None,
@@ -65,7 +65,7 @@ pub(super) fn take() -> Option<Value> {
 }
 
 /// The error for a value of another class.
-pub(super) fn other<E: serde::de::Error>(expected: &str, found: &Value) -> E {
+pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) -> E {
     E::custom(format_args!("expected {expected}, found {}", found.class()))
 }
 
@@ -131,7 +131,9 @@ macro_rules! scalar {
 
                 impl serde::Serialize for Inside<'_> {
                     fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-                        if $crate::java::handover::put(|| $crate::java::Value::$kind(self.0.clone())) {
+                        if $crate::java::value_slot::store_if_requested(|| {
+                            $crate::java::Value::$kind(self.0.clone())
+                        }) {
                             return output.serialize_unit();
                         }
                         let ($value, $output) = (self.0, output);
@@ -158,9 +160,9 @@ macro_rules! scalar {
                         self,
                         input: D,
                     ) -> Result<$kind, D::Error> {
-                        match $crate::java::handover::take() {
+                        match $crate::java::value_slot::take_supplied() {
                             Some($crate::java::Value::$kind(value)) => Ok(value),
-                            Some(found) => Err($crate::java::handover::other($name, &found)),
+                            Some(found) => Err($crate::java::value_slot::wrong_class($name, &found)),
                             None => input.deserialize_any(self),
                         }
                     }

@@ -1,12 +1,14 @@
 //! What is in front of a value: its class, as far as it is told, and whether it is null.
 
-use super::super::input::{ClassRef, Fault, Input, Numbered, Outcome};
-use super::super::{scalar, values};
-use crate::java::class::{Class, ClassKind, Part};
+use super::super::input::{ClassRef, Input};
+use super::super::{scalar, value};
+use crate::java::class::{Class, ClassKind, TextPart};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 
 /// What a place of a type needs to be read.
-pub(in super::super) struct Reader<'a, 'de> {
+pub(in super::super) struct ReadContext<'a, 'de> {
     pub(in super::super) input: Input<'de>,
     pub(in super::super) shape: &'a Shape,
     /// Take structs and enums of other classes, too.
@@ -15,7 +17,7 @@ pub(in super::super) struct Reader<'a, 'de> {
 
 /// What is in front of a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Head {
+pub(super) enum Prefix {
     /// Its class, or null.
     Class,
     /// A null, or something else that is not one.
@@ -37,7 +39,7 @@ pub(super) enum Found {
     Any(ClassRef),
 }
 
-impl<'a, 'de> Reader<'a, 'de> {
+impl<'a, 'de> ReadContext<'a, 'de> {
     #[inline]
     pub(super) fn node(&self, node: NodeId) -> &'a Node {
         let shape: &'a Shape = self.shape;
@@ -46,22 +48,22 @@ impl<'a, 'de> Reader<'a, 'de> {
 
     /// Reads what is in front of a value; `None` is a null.
     #[inline]
-    pub(super) fn head(&mut self, node: NodeId, head: Head) -> Outcome<Option<Found>> {
-        match head {
-            Head::Nothing(found) => Ok(Some(found)),
-            head => self.some_head(node, head),
+    pub(super) fn prefix(&mut self, node: NodeId, prefix: Prefix) -> Outcome<Option<Found>> {
+        match prefix {
+            Prefix::Nothing(found) => Ok(Some(found)),
+            prefix => self.some_prefix(node, prefix),
         }
     }
 
-    fn some_head(&mut self, node: NodeId, head: Head) -> Outcome<Option<Found>> {
-        match head {
-            Head::Nothing(found) => Ok(Some(found)),
-            Head::Null => Ok(None),
-            Head::Class => match self.input.class()? {
+    fn some_prefix(&mut self, node: NodeId, prefix: Prefix) -> Outcome<Option<Found>> {
+        match prefix {
+            Prefix::Nothing(found) => Ok(Some(found)),
+            Prefix::Null => Ok(None),
+            Prefix::Class => match self.input.class()? {
                 None => Ok(None),
                 Some(class) => self.check(node, class).map(Some),
             },
-            Head::Nullable(found) => {
+            Prefix::Nullable(found) => {
                 let present = match self.null(node, found) {
                     Some(null) => {
                         let present = self.input.peek()? != null;
@@ -80,7 +82,7 @@ impl<'a, 'de> Reader<'a, 'de> {
     /// The byte by which the value itself says that it is null, if it does.
     fn null(&self, node: NodeId, found: Found) -> Option<u8> {
         match (&self.node(node).kind, found) {
-            (Kind::Value, Found::Any(class)) => values::null(&self.input, class),
+            (Kind::Value, Found::Any(class)) => value::null(&self.input, class),
             (Kind::String, _) => Some(0x80),
             (Kind::Bytes | Kind::Array(_) | Kind::Enum(_), _) => Some(0),
             (Kind::Scalar(class) | Kind::Text(class), _) => scalar::null(class),
@@ -115,7 +117,7 @@ impl<'a, 'de> Reader<'a, 'de> {
             Kind::Bytes => named("[B"),
             // A `ZoneId` is one of two classes.
             Kind::Text(declared) if declared.name == "java.time.ZoneRegion" => {
-                one_of(declared, |kind| kind == ClassKind::Text(&[Part::Offset]))
+                one_of(declared, |kind| kind == ClassKind::Text(&[TextPart::Offset]))
             }
             Kind::Scalar(declared) | Kind::Text(declared) => named(declared.name),
             Kind::Optional(_) => named("java.util.Optional"),
@@ -138,7 +140,7 @@ impl<'a, 'de> Reader<'a, 'de> {
         found.ok_or_else(|| {
             let expected = self.shape.class_name(node);
             let (found, at) = (self.input.shown(class), self.input.at);
-            Fault::new(format!("expected the class `{expected}`, found `{found}`, before offset {at}"))
+            Failure::new(format!("expected the class `{expected}`, found `{found}`, before offset {at}"))
         })
     }
 
@@ -157,15 +159,15 @@ impl<'a, 'de> Reader<'a, 'de> {
     }
 
     #[cold]
-    pub(super) fn unexpected_null(&self, node: NodeId) -> Fault {
+    pub(super) fn unexpected_null(&self, node: NodeId) -> Failure {
         let expected = self.shape.class_name(node);
-        Fault::new(format!("expected `{expected}`, found a null before offset {}", self.input.at))
+        Failure::new(format!("expected `{expected}`, found a null before offset {}", self.input.at))
     }
 
     /// How the class of a field or element is told where it is declared.
     #[inline]
-    pub(super) fn declared(&self, node: NodeId) -> Head {
+    pub(super) fn declared(&self, node: NodeId) -> Prefix {
         let declared = self.node(node);
-        if declared.is_final { Head::Nullable(Found::Declared) } else { Head::Class }
+        if declared.is_final { Prefix::Nullable(Found::Declared) } else { Prefix::Class }
     }
 }

@@ -3,20 +3,20 @@
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
 use super::plan::SiteId;
-use super::{Place, Written, one_unit, unit};
-use crate::jackson::failure::Failure;
-use crate::jackson::format::{Format, Group, Open};
+use super::{ValueWriter, Written, one_unit, unit};
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group, OpenGroup};
 use crate::java::refuse::refuse;
 
-pub(in crate::jackson) struct Elements<'w, F> {
-    place: Place<'w, F>,
-    what: What,
+pub(in crate::jackson) struct ListWriter<'w, F> {
+    place: ValueWriter<'w, F>,
+    kind: ListKind,
 }
 
-enum What {
+enum ListKind {
     List {
         element: SiteId,
-        open: Open,
+        open: OpenGroup,
         count: usize,
     },
     /// All in one value.
@@ -25,54 +25,54 @@ enum What {
     Text(String),
 }
 
-impl<'w, F: Format> Elements<'w, F> {
+impl<'w, F: Format> ListWriter<'w, F> {
     #[inline]
     pub(super) fn list(
-        place: Place<'w, F>,
+        place: ValueWriter<'w, F>,
         group: Group,
         element: SiteId,
         length: Option<usize>,
-    ) -> Result<Self, Failure> {
+    ) -> Outcome<Self> {
         place.output.deeper()?;
         let out = &mut place.output.bytes;
         out.extend_from_slice(place.site.class.as_deref().unwrap_or_default());
         let open = F::open(out, group, length.unwrap_or(0));
-        Ok(Self { place, what: What::List { element, open, count: 0 } })
+        Ok(Self { place, kind: ListKind::List { element, open, count: 0 } })
     }
 
-    pub(super) fn bytes(place: Place<'w, F>) -> Self {
-        Self { place, what: What::Bytes(Vec::new()) }
+    pub(super) fn bytes(place: ValueWriter<'w, F>) -> Self {
+        Self { place, kind: ListKind::Bytes(Vec::new()) }
     }
 
     /// As deep as if they were written one by one.
-    pub(super) fn text(place: Place<'w, F>) -> Result<Self, Failure> {
+    pub(super) fn text(place: ValueWriter<'w, F>) -> Outcome<Self> {
         place.output.deeper()?;
-        Ok(Self { place, what: What::Text(String::new()) })
+        Ok(Self { place, kind: ListKind::Text(String::new()) })
     }
 }
 
-impl<F: Format> ser::SerializeSeq for Elements<'_, F> {
+impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
     type Ok = Written;
     type Error = Failure;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        match &mut self.what {
-            What::List { element, count, .. } => {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
+        match &mut self.kind {
+            ListKind::List { element, count, .. } => {
                 F::next(&mut self.place.output.bytes);
                 value.serialize(self.place.inner(*element))?;
                 *count += 1;
             }
-            What::Bytes(bytes) => bytes.push(value.serialize(OneByte)?),
-            What::Text(text) => text.push(value.serialize(OneCharacter)?),
+            ListKind::Bytes(bytes) => bytes.push(value.serialize(ByteWriter)?),
+            ListKind::Text(text) => text.push(value.serialize(CharacterWriter)?),
         }
         Ok(())
     }
 
     #[inline]
-    fn end(self) -> Result<Written, Failure> {
-        match self.what {
-            What::List { open, count, .. } => {
+    fn end(self) -> Outcome<Written> {
+        match self.kind {
+            ListKind::List { open, count, .. } => {
                 let out = &mut self.place.output.bytes;
                 F::close(out, open, count);
                 if self.place.site.class.is_some() {
@@ -81,8 +81,8 @@ impl<F: Format> ser::SerializeSeq for Elements<'_, F> {
                 self.place.output.shallower();
                 Ok(Written::Value)
             }
-            What::Bytes(bytes) => self.place.serialize_bytes(&bytes),
-            What::Text(text) => {
+            ListKind::Bytes(bytes) => self.place.serialize_bytes(&bytes),
+            ListKind::Text(text) => {
                 self.place.output.shallower();
                 Ok(self.place.declared(|out| F::text(out, &text)))
             }
@@ -91,13 +91,13 @@ impl<F: Format> ser::SerializeSeq for Elements<'_, F> {
 }
 
 /// An element of a list of bytes.
-struct OneByte;
+struct ByteWriter;
 
 fn no_byte() -> Failure {
     Failure::new("the type writes something else where it reads a byte")
 }
 
-impl Serializer for OneByte {
+impl Serializer for ByteWriter {
     type Ok = u8;
     type Error = Failure;
     type SerializeSeq = Impossible<u8, Failure>;
@@ -108,19 +108,15 @@ impl Serializer for OneByte {
     type SerializeStruct = Impossible<u8, Failure>;
     type SerializeStructVariant = Impossible<u8, Failure>;
 
-    fn serialize_u8(self, value: u8) -> Result<u8, Failure> {
+    fn serialize_u8(self, value: u8) -> Outcome<u8> {
         Ok(value)
     }
 
-    fn serialize_i8(self, value: i8) -> Result<u8, Failure> {
+    fn serialize_i8(self, value: i8) -> Outcome<u8> {
         Ok(value as u8)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        inside: &T,
-    ) -> Result<u8, Failure> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<u8> {
         inside.serialize(self)
     }
 
@@ -131,13 +127,13 @@ impl Serializer for OneByte {
 }
 
 /// An element of a `char[]`.
-struct OneCharacter;
+struct CharacterWriter;
 
 fn no_character() -> Failure {
     Failure::new("the type writes something else where it reads a character")
 }
 
-impl Serializer for OneCharacter {
+impl Serializer for CharacterWriter {
     type Ok = char;
     type Error = Failure;
     type SerializeSeq = Impossible<char, Failure>;
@@ -148,19 +144,15 @@ impl Serializer for OneCharacter {
     type SerializeStruct = Impossible<char, Failure>;
     type SerializeStructVariant = Impossible<char, Failure>;
 
-    fn serialize_u16(self, value: u16) -> Result<char, Failure> {
+    fn serialize_u16(self, value: u16) -> Outcome<char> {
         unit(value)
     }
 
-    fn serialize_char(self, value: char) -> Result<char, Failure> {
+    fn serialize_char(self, value: char) -> Outcome<char> {
         one_unit(value)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        inside: &T,
-    ) -> Result<char, Failure> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<char> {
         inside.serialize(self)
     }
 

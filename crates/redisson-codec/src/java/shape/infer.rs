@@ -8,27 +8,27 @@ use serde::de::DeserializeOwned;
 use super::{EnumShape, Field, Form, Kind, Node, NodeId, Shape, StructShape};
 use crate::CodecError;
 use crate::java::class::{ClassKind, class};
-use crate::java::marker::{Marker, marker};
-use crate::java::trace::{Seen, Step, look};
+use crate::java::probe::{Requested, Step, probe};
+use crate::java::type_hint::{TypeHint, type_hint};
 
 impl Shape {
-    pub(super) fn learn<T: DeserializeOwned>() -> Result<Shape, CodecError> {
-        let mut learner = Learner {
-            look: look::<T>,
+    pub(super) fn infer<T: DeserializeOwned>() -> Result<Shape, CodecError> {
+        let mut inference = Inference {
+            probe: probe::<T>,
             path: Vec::new(),
             shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new() },
             structs: HashMap::new(),
         };
-        match learner.place() {
+        match inference.place() {
             Ok(_) => {
-                let mut shape = learner.shape;
+                let mut shape = inference.shape;
                 for node in 0..shape.nodes.len() {
                     shape.nodes[node].is_final = shape.is_final(node);
                 }
                 Ok(shape)
             }
             Err(why) => {
-                let place = learner.place_name();
+                let place = inference.place_name();
                 let kind = type_name::<T>();
                 Err(CodecError::new(format!("`{kind}` cannot be a Java value: at {place}, {why}")))
             }
@@ -39,20 +39,20 @@ impl Shape {
 /// Longer than any type that is meant; what generic types that hold larger ones of themselves never end at.
 const MAX_PATH: usize = 100;
 
-struct Learner {
-    look: fn(&[Step]) -> Result<Seen, String>,
+struct Inference {
+    probe: fn(&[Step]) -> Result<Requested, String>,
     path: Vec<Step>,
     shape: Shape,
     /// By the name of the Rust type, so that a type that holds itself comes to an end.
     structs: HashMap<(&'static str, &'static str), usize>,
 }
 
-impl Learner {
-    fn look(&self) -> Result<Seen, String> {
+impl Inference {
+    fn request(&self) -> Result<Requested, String> {
         if self.path.len() > MAX_PATH {
             return Err("it goes on without end".to_owned());
         }
-        (self.look)(&self.path)
+        (self.probe)(&self.path)
     }
 
     /// The node of what is at a step from here. The path is left as it is on failure, for the message.
@@ -75,34 +75,34 @@ impl Learner {
     }
 
     fn node(&mut self) -> Result<Node, String> {
-        let (mut nullable, mut object, mut said) = (false, false, None);
+        let (mut nullable, mut object, mut hint) = (false, false, None);
         let kind = loop {
-            let seen = self.look()?;
-            match seen {
-                Seen::Option => {
+            let requested = self.request()?;
+            match requested {
+                Requested::Option => {
                     if nullable {
                         return Err("an `Option` of an `Option` would be null twice".to_owned());
                     }
                     nullable = true;
                     self.path.push(Step::Some);
                 }
-                Seen::Newtype(name) => {
-                    match marker(name) {
+                Requested::Newtype(name) => {
+                    match type_hint(name) {
                         None => {}
-                        Some(Marker::Value) => break Kind::Value,
-                        Some(Marker::Object) => object = true,
-                        Some(Marker::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+                        Some(TypeHint::Value) => break Kind::Value,
+                        Some(TypeHint::Object) => object = true,
+                        Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
                             break Kind::Scalar(class);
                         }
-                        Some(Marker::Class(class)) if class.kind == ClassKind::Optional => {
+                        Some(TypeHint::Class(class)) if class.kind == ClassKind::Optional => {
                             self.path.push(Step::Newtype);
                             break self.optional()?;
                         }
-                        Some(marker) => said = Some(marker),
+                        Some(other) => hint = Some(other),
                     }
                     self.path.push(Step::Newtype);
                 }
-                seen => break self.kind(seen, said)?,
+                requested => break self.kind(requested, hint)?,
             }
         };
         Ok(Node { nullable, object, kind, is_final: false })
@@ -110,15 +110,15 @@ impl Learner {
 
     /// An empty `Optional` is not a null, so the `Option` in it is its own.
     fn optional(&mut self) -> Result<Kind, String> {
-        match self.look()? {
-            Seen::Option => Ok(Kind::Optional(self.at(Step::Some)?)),
+        match self.request()? {
+            Requested::Option => Ok(Kind::Optional(self.at(Step::Some)?)),
             _ => Err("`optional` goes with an `Option`".to_owned()),
         }
     }
 
-    fn kind(&mut self, seen: Seen, said: Option<Marker>) -> Result<Kind, String> {
-        let kind = match (&seen, said) {
-            (Seen::Seq, Some(Marker::Array)) => {
+    fn kind(&mut self, requested: Requested, hint: Option<TypeHint>) -> Result<Kind, String> {
+        let kind = match (&requested, hint) {
+            (Requested::Seq, Some(TypeHint::Array)) => {
                 let element = self.at(Step::Element)?;
                 let node = &self.shape.nodes[element];
                 match node.kind {
@@ -126,8 +126,8 @@ impl Learner {
                     _ => Kind::Array(element),
                 }
             }
-            (Seen::Bytes, Some(Marker::Array)) => Kind::Bytes,
-            (Seen::Seq, Some(Marker::Class(class))) => {
+            (Requested::Bytes, Some(TypeHint::Array)) => Kind::Bytes,
+            (Requested::Seq, Some(TypeHint::Class(class))) => {
                 let element = self.at(Step::Element)?;
                 match class.kind {
                     ClassKind::Collection(_) => Kind::Collection(class, element),
@@ -140,50 +140,50 @@ impl Learner {
                     _ => return Err(format!("a list is not a {}", class.name)),
                 }
             }
-            (Seen::Map, Some(Marker::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
+            (Requested::Map, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
                 Kind::Map(class, self.at(Step::Key)?, self.at(Step::Value)?)
             }
-            (Seen::Str, Some(Marker::Class(class))) if matches!(class.kind, ClassKind::Text(_)) => {
+            (Requested::Str, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Text(_)) => {
                 Kind::Text(class)
             }
-            (_, Some(Marker::Class(class))) => return Err(format!("{seen} is not a {}", class.name)),
-            (_, Some(_)) => return Err(format!("{seen} is not an array")),
-            (Seen::Seq, None) => {
+            (_, Some(TypeHint::Class(class))) => return Err(format!("{requested} is not a {}", class.name)),
+            (_, Some(_)) => return Err(format!("{requested} is not an array")),
+            (Requested::Seq, None) => {
                 self.path.push(Step::Element);
                 // The only place of a `u8`.
-                if matches!(self.look(), Ok(Seen::U8)) {
+                if matches!(self.request(), Ok(Requested::U8)) {
                     Kind::Bytes
                 } else {
                     self.path.pop();
                     Kind::Collection(class("java.util.ArrayList"), self.at(Step::Element)?)
                 }
             }
-            (Seen::Map, None) => {
+            (Requested::Map, None) => {
                 Kind::Map(class("java.util.HashMap"), self.at(Step::Key)?, self.at(Step::Value)?)
             }
-            (_, None) => self.plain(seen)?,
+            (_, None) => self.plain(requested)?,
         };
         Ok(kind)
     }
 
-    fn plain(&mut self, seen: Seen) -> Result<Kind, String> {
-        Ok(match seen {
-            Seen::Bool => Kind::Boolean,
-            Seen::I8 => Kind::Byte,
-            Seen::I16 => Kind::Short,
-            Seen::U16 | Seen::Char => Kind::Character,
-            Seen::I32 => Kind::Integer,
-            Seen::I64 => Kind::Long,
-            Seen::F32 => Kind::Float,
-            Seen::F64 => Kind::Double,
-            Seen::Str => Kind::String,
-            Seen::Bytes => Kind::Bytes,
-            Seen::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
-            Seen::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
-            Seen::Enum { name, variants } => Kind::Enum(self.constants(name, variants)?),
-            Seen::Unsupported(what) => return Err(what.to_owned()),
-            Seen::Option | Seen::Newtype(_) | Seen::Seq | Seen::Map | Seen::Unit => {
-                return Err(format!("{seen} is no Java value"));
+    fn plain(&mut self, requested: Requested) -> Result<Kind, String> {
+        Ok(match requested {
+            Requested::Bool => Kind::Boolean,
+            Requested::I8 => Kind::Byte,
+            Requested::I16 => Kind::Short,
+            Requested::U16 | Requested::Char => Kind::Character,
+            Requested::I32 => Kind::Integer,
+            Requested::I64 => Kind::Long,
+            Requested::F32 => Kind::Float,
+            Requested::F64 => Kind::Double,
+            Requested::Str => Kind::String,
+            Requested::Bytes => Kind::Bytes,
+            Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
+            Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
+            Requested::Enum { name, variants } => Kind::Enum(self.constants(name, variants)?),
+            Requested::Unsupported(what) => return Err(what.to_owned()),
+            Requested::Option | Requested::Newtype(_) | Requested::Seq | Requested::Map | Requested::Unit => {
+                return Err(format!("{requested} is no Java value"));
             }
         })
     }
@@ -219,7 +219,7 @@ impl Learner {
         let (form, class) = Form::of(name);
         for variant in variants {
             self.path.push(Step::Variant(variant));
-            if !matches!(self.look()?, Seen::Unit) {
+            if !matches!(self.request()?, Requested::Unit) {
                 return Err("a Java enum has no data in its constants".to_owned());
             }
             self.path.pop();
@@ -233,8 +233,8 @@ impl Learner {
 
     /// Like `Order.lines[].price`.
     fn place_name(&self) -> String {
-        let mut text = match (self.look)(&[]) {
-            Ok(Seen::Struct { name, .. }) => format!("`{}", Form::of(name).1),
+        let mut text = match (self.probe)(&[]) {
+            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).1),
             _ => "`the value".to_owned(),
         };
         for step in &self.path {

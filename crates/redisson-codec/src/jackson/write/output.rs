@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use crate::jackson::failure::Failure;
+use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::MAX_DEPTH;
 
 #[derive(Default)]
@@ -14,10 +14,10 @@ pub(in crate::jackson) struct Output {
     pub(super) optional: bool,
     /// Of the objects that are being written, where each property is, in Java's order. Of one that is not there this is
     /// empty.
-    pub(super) parts: Vec<Range<usize>>,
+    pub(super) spans: Vec<Range<usize>>,
 }
 
-/// What is kept of a thread's memory.
+/// ListKind is kept of a thread's memory.
 const MAX_SPARE: usize = 1 << 16;
 
 thread_local! {
@@ -32,7 +32,7 @@ impl Output {
 
     /// The payload. The memory is kept for the thread's next one.
     pub(in crate::jackson) fn finish(mut self: Box<Self>) -> Vec<u8> {
-        if self.bytes.capacity().max(size_of::<Range<usize>>() * self.parts.capacity()) > MAX_SPARE {
+        if self.bytes.capacity().max(size_of::<Range<usize>>() * self.spans.capacity()) > MAX_SPARE {
             return self.bytes;
         }
         let payload = self.bytes.to_vec();
@@ -42,7 +42,7 @@ impl Output {
     }
 
     #[inline]
-    pub(super) fn deeper(&mut self) -> Result<(), Failure> {
+    pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep")));

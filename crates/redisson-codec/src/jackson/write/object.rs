@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use serde::ser::{self, Serialize};
 
-use super::plan::{Field, Struct};
-use super::{Place, Written};
-use crate::jackson::failure::Failure;
-use crate::jackson::format::{Format, Group, Open};
+use super::plan::{FieldPlan, StructPlan};
+use super::{ValueWriter, Written};
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group, OpenGroup};
 
 /// Of a property that is not there.
 const ABSENT: Range<usize> = 0..0;
 
 /// The properties of an object: written in Rust's order, and put into Java's at the end.
-pub(in crate::jackson) struct Fields<'w, F> {
-    place: Place<'w, F>,
-    class: &'static Struct,
-    open: Open,
+pub(in crate::jackson) struct ObjectWriter<'w, F> {
+    place: ValueWriter<'w, F>,
+    class: &'static StructPlan,
+    open: OpenGroup,
     /// Where the first property is, behind the class.
     start: usize,
-    /// In [`Output::parts`](super::Output), the first of this object's.
+    /// In [`Output::spans`](super::Output), the first of this object's.
     first: usize,
     /// The field that most likely is the next one.
     next: usize,
@@ -28,9 +28,9 @@ pub(in crate::jackson) struct Fields<'w, F> {
     in_order: bool,
 }
 
-impl<'w, F: Format> Fields<'w, F> {
+impl<'w, F: Format> ObjectWriter<'w, F> {
     #[inline]
-    pub(super) fn new(place: Place<'w, F>, class: usize) -> Result<Self, Failure> {
+    pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
         place.output.deeper()?;
         let out = &mut place.output.bytes;
@@ -38,14 +38,14 @@ impl<'w, F: Format> Fields<'w, F> {
         let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
         out.extend_from_slice(name.unwrap_or_default());
         let start = out.len();
-        let parts = &mut place.output.parts;
-        let first = parts.len();
-        parts.resize(first + class.fields.len(), ABSENT);
+        let spans = &mut place.output.spans;
+        let first = spans.len();
+        spans.resize(first + class.fields.len(), ABSENT);
         Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true })
     }
 
     #[inline]
-    fn find(&mut self, name: &str) -> Option<&'static Field> {
+    fn find(&mut self, name: &str) -> Option<&'static FieldPlan> {
         let fields = &self.class.fields;
         let at = match fields.get(self.next) {
             // Mostly it is the very same text.
@@ -57,16 +57,12 @@ impl<'w, F: Format> Fields<'w, F> {
     }
 }
 
-impl<F: Format> ser::SerializeStruct for Fields<'_, F> {
+impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
     type Ok = Written;
     type Error = Failure;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Failure> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Outcome<()> {
         let Some(field) = self.find(name) else {
             return Err(Failure::new(format!("the type writes the field `{name}`, and does not read it")));
         };
@@ -74,7 +70,7 @@ impl<F: Format> ser::SerializeStruct for Fields<'_, F> {
         self.place.output.bytes.extend_from_slice(&field.key);
         let written = value.serialize(self.place.inner(field.site))?;
         let output = &mut *self.place.output;
-        let part = match written {
+        let span = match written {
             Written::Value => start..output.bytes.len(),
             Written::Null => {
                 output.bytes.truncate(start);
@@ -84,20 +80,20 @@ impl<F: Format> ser::SerializeStruct for Fields<'_, F> {
         // One that comes again, and so is not in order, takes the place of the first.
         self.in_order &= field.place >= self.least;
         self.least = field.place + 1;
-        output.parts[self.first + field.place] = part;
+        output.spans[self.first + field.place] = span;
         Ok(())
     }
 
     #[inline]
-    fn end(self) -> Result<Written, Failure> {
+    fn end(self) -> Outcome<Written> {
         let output = self.place.output;
-        let (out, parts) = (&mut output.bytes, output.parts.drain(self.first..));
+        let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
         let mut count = usize::from(self.place.site.class.is_some());
         let end = out.len();
-        for part in parts {
-            count += usize::from(part != ABSENT);
+        for span in spans {
+            count += usize::from(span != ABSENT);
             if !self.in_order {
-                out.extend_from_within(part);
+                out.extend_from_within(span);
             }
         }
         if !self.in_order {

@@ -2,18 +2,19 @@
 
 use serde::ser::{Serialize, SerializeSeq};
 
-use super::super::input::{Fault, Outcome};
-use super::super::output::{Output, Spot, Written};
-use super::super::values;
-use super::Place;
-use super::byte::Byte;
-use super::entries::length_of;
-use super::plan::{Content, Each, List, Site};
+use super::super::output::{Output, Spot, WrittenClass};
+use super::super::value;
+use super::ValueWriter;
+use super::byte::ByteWriter;
+use super::map::length_of;
+use super::plan::{Content, ElementForm, ListPlan, Plan, Site};
+use crate::kryo::failure::{Failure, Outcome};
 
 /// The elements of a list or array.
-pub(in super::super) struct Elements<'w> {
+pub(in super::super) struct ListWriter<'w> {
     output: &'w mut Output,
-    list: &'static List,
+    plan: &'static Plan,
+    list: &'static ListPlan,
     element: &'static Site,
     start: Spot,
     /// The first of this list in [`Output::starts`].
@@ -23,31 +24,37 @@ pub(in super::super) struct Elements<'w> {
     nulls: usize,
 }
 
-impl<'w> Elements<'w> {
-    pub(super) fn new(output: &'w mut Output, list: &'static List, length: Option<usize>) -> Outcome<Self> {
-        let element = output.plan.site(list.element);
+impl<'w> ListWriter<'w> {
+    pub(super) fn new(
+        output: &'w mut Output,
+        plan: &'static Plan,
+        list: &'static ListPlan,
+        length: Option<usize>,
+    ) -> Outcome<Self> {
+        let element = plan.site(list.element);
         let (start, base) = (output.here(), output.starts.len());
         // Mostly it is told, and right.
         let announced = length.unwrap_or(0);
-        let mut elements = Elements { output, list, element, start, base, count: 0, announced, nulls: 0 };
-        elements.head(announced, false)?;
-        Ok(elements)
+        let mut writer =
+            ListWriter { output, plan, list, element, start, base, count: 0, announced, nulls: 0 };
+        writer.header(announced, false)?;
+        Ok(writer)
     }
 
     /// What is in front of the elements, if there are so many and none or some of them are null.
-    fn head(&mut self, count: usize, nulls: bool) -> Outcome<()> {
+    fn header(&mut self, count: usize, nulls: bool) -> Outcome<()> {
         let length = Output::length(count)?;
         match self.list.each {
-            Each::Byte | Each::Array => self.output.varint(length),
-            Each::Constant(class) => {
+            ElementForm::Byte | ElementForm::Array => self.output.varint(length),
+            ElementForm::Constant(class) => {
                 self.output.written(class);
                 self.output.varint(length - 1);
             }
-            Each::Declared => {
+            ElementForm::Declared => {
                 self.output.flagged(nulls, length);
                 self.comparator();
             }
-            Each::Same => {
+            ElementForm::Same => {
                 self.output.flagged(count > 0, length);
                 self.comparator();
                 if count > 0 {
@@ -55,7 +62,7 @@ impl<'w> Elements<'w> {
                     self.output.byte(nulls.into());
                 }
             }
-            Each::Any => {
+            ElementForm::Any => {
                 self.output.flagged(false, length);
                 self.comparator();
             }
@@ -71,34 +78,34 @@ impl<'w> Elements<'w> {
         }
     }
 
-    /// Writes the elements anew, behind a head that is right.
+    /// Writes the elements anew, behind a prefix that is right.
     fn again(&mut self) -> Outcome<()> {
         let same = self.one_class();
         let end = self.output.here();
         let starts = self.output.starts.split_off(self.base);
         let old = self.output.cut(self.start);
-        // Whether the class of each is in the head, and is not to be repeated.
+        // Whether the class of each is in the prefix, and is not to be repeated.
         let (null, once) = match (self.list.each, same) {
-            (Each::Any, Same::One(same)) => {
-                self.same_head(Some(same))?;
+            (ElementForm::Any, Same::One(same)) => {
+                self.same_header(Some(same))?;
                 let null = match self.element.content {
                     Content::Enum(_) => Some(0),
-                    _ => values::null_of(self.output.class_name(same)),
+                    _ => value::null_of(self.output.class_name(same)),
                 };
                 (null, Some(same))
             }
-            (Each::Any | Each::Same, Same::Null) => {
-                self.same_head(None)?;
+            (ElementForm::Any | ElementForm::Same, Same::Null) => {
+                self.same_header(None)?;
                 self.output.reuse(old);
                 return Ok(());
             }
             _ => {
-                self.head(self.count, self.nulls > 0)?;
+                self.header(self.count, self.nulls > 0)?;
                 (self.list.null, None)
             }
         };
-        let marked =
-            self.nulls > 0 && (once.is_some() || matches!(self.list.each, Each::Declared | Each::Same));
+        let marked = self.nulls > 0
+            && (once.is_some() || matches!(self.list.each, ElementForm::Declared | ElementForm::Same));
         let output = &mut *self.output;
         for (at, &start) in starts.iter().enumerate() {
             let end = starts.get(at + 1).copied().unwrap_or(end);
@@ -126,7 +133,7 @@ impl<'w> Elements<'w> {
         if self.nulls == self.count {
             return Same::Null;
         }
-        let Each::Any = self.list.each else { return Same::No };
+        let ElementForm::Any = self.list.each else { return Same::No };
         let output = &self.output;
         let mut classes = output.starts[self.base..].iter().filter_map(|start| output.class_at(*start));
         match classes.next() {
@@ -135,8 +142,8 @@ impl<'w> Elements<'w> {
         }
     }
 
-    /// The head of elements that turned out to be of one class, or all null.
-    fn same_head(&mut self, same: Option<Written>) -> Outcome<()> {
+    /// The prefix of elements that turned out to be of one class, or all null.
+    fn same_header(&mut self, same: Option<WrittenClass>) -> Outcome<()> {
         self.output.flagged(self.count > 0, Output::length(self.count)?);
         self.comparator();
         match same {
@@ -155,24 +162,24 @@ enum Same {
     No,
     /// All are null, or there are none.
     Null,
-    One(Written),
+    One(WrittenClass),
 }
 
-impl SerializeSeq for Elements<'_> {
+impl SerializeSeq for ListWriter<'_> {
     type Ok = ();
-    type Error = Fault;
+    type Error = Failure;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
         self.count += 1;
-        if self.list.each == Each::Byte {
-            return value.serialize(Byte(self.output));
+        if self.list.each == ElementForm::Byte {
+            return value.serialize(ByteWriter(self.output));
         }
         let start = self.output.here();
         self.output.starts.push(start);
-        value.serialize(Place { output: self.output, site: self.element })?;
+        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.element })?;
         self.nulls += usize::from(match self.list.each {
-            Each::Declared | Each::Same => std::mem::take(&mut self.output.null_element),
-            Each::Any => self.output.bytes.get(start.at) == Some(&0),
+            ElementForm::Declared | ElementForm::Same => std::mem::take(&mut self.output.null_element),
+            ElementForm::Any => self.output.bytes.get(start.at) == Some(&0),
             _ => false,
         });
         Ok(())
@@ -182,11 +189,11 @@ impl SerializeSeq for Elements<'_> {
         let right = self.count == self.announced
             && match self.list.each {
                 // In front of the elements stands that their classes differ.
-                Each::Any => self.count == 0 || matches!(self.one_class(), Same::No),
+                ElementForm::Any => self.count == 0 || matches!(self.one_class(), Same::No),
                 _ => self.nulls == 0,
             };
         if !right {
-            if self.list.each == Each::Byte {
+            if self.list.each == ElementForm::Byte {
                 // All at once.
                 self.output.starts.push(self.start.skip(length_of(self.announced)?));
             }

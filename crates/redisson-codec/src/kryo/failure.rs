@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// In a box, so that what is passed on where nothing is wrong stays small.
 #[derive(Debug)]
-pub(in super::super) struct Fault(Box<Why>);
+pub(super) struct Failure(Box<Why>);
 
 #[derive(Debug)]
 struct Why {
@@ -14,9 +14,9 @@ struct Why {
     foreign: bool,
 }
 
-impl Fault {
+impl Failure {
     #[cold]
-    pub(in super::super) fn new(why: impl Into<String>) -> Self {
+    pub(super) fn new(why: impl Into<String>) -> Self {
         Self(Box::new(Why { text: why.into(), foreign: false }))
     }
 
@@ -26,29 +26,29 @@ impl Fault {
     }
 
     /// Whether it is in serde's words, which have no offset and may quote a value.
-    pub(in super::super) fn is_foreign(&self) -> bool {
+    pub(super) fn is_foreign(&self) -> bool {
         self.0.foreign
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for Failure {}
 
-impl serde::de::Error for Fault {
+impl serde::de::Error for Failure {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Fault::foreign(message)
+        Failure::foreign(message)
     }
 }
 
-impl serde::ser::Error for Fault {
+impl serde::ser::Error for Failure {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Fault::foreign(message)
+        Failure::foreign(message)
     }
 }
 
-pub(in super::super) type Outcome<T> = Result<T, Fault>;
+pub(super) type Outcome<T> = Result<T, Failure>;

@@ -2,42 +2,42 @@
 
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
-use super::super::input::{Fault, Outcome};
-use super::super::values;
-use super::head::{Found, Head};
-use super::{Place, changed};
+use super::super::value;
+use super::prefix::{Found, Prefix};
+use super::{ValueReader, changed};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::shape::{Kind, Node, NodeId};
+use crate::kryo::failure::{Failure, Outcome};
 
-pub(super) struct Elements<'r, 'a, 'de> {
-    pub(super) place: Place<'r, 'a, 'de>,
+pub(super) struct ListReader<'r, 'a, 'de> {
+    pub(super) place: ValueReader<'r, 'a, 'de>,
     /// How many are still to be read, but those of a `byte[]`.
     pub(super) left: usize,
-    kind: Each<'de>,
+    kind: ElementSource<'de>,
 }
 
-enum Each<'de> {
+enum ElementSource<'de> {
     Byte(std::slice::Iter<'de, u8>),
-    Element(NodeId, Head),
+    Element(NodeId, Prefix),
 }
 
-impl<'de> SeqAccess<'de> for &mut Elements<'_, '_, 'de> {
-    type Error = Fault;
+impl<'de> SeqAccess<'de> for &mut ListReader<'_, '_, 'de> {
+    type Error = Failure;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
         match &mut self.kind {
-            Each::Byte(bytes) => match bytes.next() {
-                Some(byte) => seed.deserialize(Byte(*byte)).map(Some),
+            ElementSource::Byte(bytes) => match bytes.next() {
+                Some(byte) => seed.deserialize(ByteReader(*byte)).map(Some),
                 None => Ok(None),
             },
-            Each::Element(node, head) => {
+            ElementSource::Element(node, prefix) => {
                 if self.left == 0 {
                     return Ok(None);
                 }
                 self.left -= 1;
                 let start = self.place.reader.input.at;
-                let (node, head, generic) = (*node, *head, self.place.generic);
-                let element = seed.deserialize(self.place.inner(node, head, generic))?;
+                let (node, prefix, generic) = (*node, *prefix, self.place.generic);
+                let element = seed.deserialize(self.place.inner(node, prefix, generic))?;
                 self.place.reader.input.element_since(start)?;
                 Ok(Some(element))
             }
@@ -46,18 +46,20 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, '_, 'de> {
 
     fn size_hint(&self) -> Option<usize> {
         match &self.kind {
-            Each::Byte(bytes) => Some(bytes.len()),
-            Each::Element(..) => Some(self.left.min(self.place.reader.input.left())),
+            ElementSource::Byte(bytes) => Some(bytes.len()),
+            ElementSource::Element(..) => Some(self.left.min(self.place.reader.input.left())),
         }
     }
 }
 
-impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
+impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
     /// What is in front of the elements, and then they themselves.
     #[inline]
-    pub(super) fn elements(mut self, found: Found, node: &Node) -> Outcome<Elements<'r, 'a, 'de>> {
+    pub(super) fn elements(mut self, found: Found, node: &Node) -> Outcome<ListReader<'r, 'a, 'de>> {
         match (&node.kind, found) {
-            (Kind::Bytes, _) => Ok(Elements { kind: Each::Byte(self.bytes()?.iter()), place: self, left: 0 }),
+            (Kind::Bytes, _) => {
+                Ok(ListReader { kind: ElementSource::Byte(self.bytes()?.iter()), place: self, left: 0 })
+            }
             (Kind::Array(element), _) => self.array(*element),
             (Kind::Collection(_, element) | Kind::EnumSet(_, element), Found::Known(class)) => {
                 self.collection(*element, class)
@@ -75,24 +77,24 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
     }
 
     #[inline]
-    fn array(mut self, element: NodeId) -> Outcome<Elements<'r, 'a, 'de>> {
+    fn array(mut self, element: NodeId) -> Outcome<ListReader<'r, 'a, 'de>> {
         let reader = &mut self.reader;
         let length = reader.input.varint()?;
         let left = reader.input.count(length)?;
         let node = reader.node(element);
-        let head = if node.is_primitive() {
-            Head::Nothing(Found::Declared)
+        let prefix = if node.is_primitive() {
+            Prefix::Nothing(Found::Declared)
         } else if let (Kind::Array(_) | Kind::Bytes, false) = (&node.kind, node.object) {
             // The class of an array is final, whatever its elements.
-            Head::Nullable(Found::Declared)
+            Prefix::Nullable(Found::Declared)
         } else {
             reader.declared(element)
         };
         self.generic = false;
-        Ok(Elements { place: self, left, kind: Each::Element(element, head) })
+        Ok(ListReader { place: self, left, kind: ElementSource::Element(element, prefix) })
     }
 
-    fn collection(mut self, element: NodeId, class: &'static Class) -> Outcome<Elements<'r, 'a, 'de>> {
+    fn collection(mut self, element: NodeId, class: &'static Class) -> Outcome<ListReader<'r, 'a, 'de>> {
         let reader = &mut self.reader;
         let layout = match class.kind {
             ClassKind::Collection(layout) => layout,
@@ -102,16 +104,16 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
                 }
                 let left = reader.input.varint()?;
                 let left = reader.input.count(left.saturating_add(1))?;
-                let kind = Each::Element(element, Head::Nothing(Found::Declared));
-                return Ok(Elements { place: self, left, kind });
+                let kind = ElementSource::Element(element, Prefix::Nothing(Found::Declared));
+                return Ok(ListReader { place: self, left, kind });
             }
             _ => return Err(changed()),
         };
-        let (left, head) = match layout {
-            Layout::Empty => (0, Head::Class),
+        let (left, prefix) = match layout {
+            Layout::Empty => (0, Prefix::Class),
             Layout::Singleton => {
                 self.generic = false;
-                (1, Head::Class)
+                (1, Prefix::Class)
             }
             Layout::Plain | Layout::Sorted | Layout::Immutable => {
                 let known = self.generic && reader.node(element).is_final;
@@ -122,34 +124,34 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
                 };
                 let left = reader.input.count(length)?;
                 if layout == Layout::Sorted {
-                    values::comparator(&mut reader.input)?;
+                    value::comparator(&mut reader.input)?;
                 }
-                let head = match (left, known, flag) {
-                    (0, ..) | (_, false, false) => Head::Class,
-                    (_, true, true) => Head::Nullable(Found::Declared),
-                    (_, true, false) => Head::Nothing(Found::Declared),
+                let prefix = match (left, known, flag) {
+                    (0, ..) | (_, false, false) => Prefix::Class,
+                    (_, true, true) => Prefix::Nullable(Found::Declared),
+                    (_, true, false) => Prefix::Nothing(Found::Declared),
                     // All are of one class, which comes first.
                     (_, false, true) => match reader.input.class()? {
-                        None => Head::Null,
+                        None => Prefix::Null,
                         Some(class) => {
                             let found = reader.check(element, class)?;
                             let nulls = nullable && reader.input.boolean()?;
-                            if nulls { Head::Nullable(found) } else { Head::Nothing(found) }
+                            if nulls { Prefix::Nullable(found) } else { Prefix::Nothing(found) }
                         }
                     },
                 };
-                (left, head)
+                (left, prefix)
             }
         };
-        Ok(Elements { place: self, left, kind: Each::Element(element, head) })
+        Ok(ListReader { place: self, left, kind: ElementSource::Element(element, prefix) })
     }
 }
 
 /// An element of a `byte[]`, as a `u8` or an `i8`.
-struct Byte(u8);
+struct ByteReader(u8);
 
-impl<'de> Deserializer<'de> for Byte {
-    type Error = Fault;
+impl<'de> Deserializer<'de> for ByteReader {
+    type Error = Failure;
 
     fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         visitor.visit_i8(self.0 as i8)

@@ -3,21 +3,21 @@
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, MapAccess};
 
-use super::super::input::{Fault, Outcome};
-use super::head::{Found, Head};
-use super::{Place, changed};
+use super::prefix::{Found, Prefix};
+use super::{ValueReader, changed};
 use crate::java::shape::{Form, StructShape};
+use crate::kryo::failure::{Failure, Outcome};
 
 /// The fields of a struct, in Java's order.
-pub(super) struct Fields<'r, 'a, 'de> {
-    pub(super) place: Place<'r, 'a, 'de>,
+pub(super) struct ObjectReader<'r, 'a, 'de> {
+    pub(super) place: ValueReader<'r, 'a, 'de>,
     pub(super) class: &'a StructShape,
     /// How many were read.
     pub(super) next: usize,
 }
 
-impl<'de> MapAccess<'de> for &mut Fields<'_, '_, 'de> {
-    type Error = Fault;
+impl<'de> MapAccess<'de> for &mut ObjectReader<'_, '_, 'de> {
+    type Error = Failure;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         let Some(&field) = self.class.sorted.get(self.next) else { return Ok(None) };
@@ -28,11 +28,11 @@ impl<'de> MapAccess<'de> for &mut Fields<'_, '_, 'de> {
         let Some(&field) = self.class.sorted.get(self.next) else { return Err(changed()) };
         self.next += 1;
         let node = self.class.fields[field].node;
-        let head = match self.place.reader.node(node) {
-            declared if declared.is_primitive() => Head::Nothing(Found::Declared),
+        let prefix = match self.place.reader.node(node) {
+            declared if declared.is_primitive() => Prefix::Nothing(Found::Declared),
             _ => self.place.reader.declared(node),
         };
         // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-        seed.deserialize(self.place.inner(node, head, self.class.form != Form::Record))
+        seed.deserialize(self.place.inner(node, prefix, self.class.form != Form::Record))
     }
 }

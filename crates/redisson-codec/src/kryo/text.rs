@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::input::{ClassRef, Fault, Input, Numbered, Outcome};
+use super::input::{ClassRef, Input};
 use super::output::Output;
 use super::scalar;
-use crate::java::class::{Class, ClassKind, Part};
+use crate::java::class::{Class, ClassKind, TextPart};
 use crate::java::{LocalDate, LocalDateTime, LocalTime};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 
 /// The text of this class, which is not null.
 pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<String> {
@@ -14,7 +16,7 @@ pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<String> {
     let mut text = String::new();
     for part in parts(class)? {
         let Some(read) = read_part(input, *part)? else {
-            return Err(Fault::new(format!(
+            return Err(Failure::new(format!(
                 "expected a `{}` at offset {start}, found what is none",
                 class.name
             )));
@@ -33,7 +35,7 @@ pub(super) fn write(output: &mut Output, class: &Class, text: &str) -> Outcome<(
     for part in parts(class)? {
         let (text, behind) = split(*part, rest);
         if write_part(output, *part, text).is_none() {
-            return Err(Fault::new(format!(
+            return Err(Failure::new(format!(
                 "expected the text of a `{}`, such as {}",
                 class.name,
                 like(class)
@@ -44,33 +46,33 @@ pub(super) fn write(output: &mut Output, class: &Class, text: &str) -> Outcome<(
     Ok(())
 }
 
-fn parts(class: &Class) -> Outcome<&'static [Part]> {
+fn parts(class: &Class) -> Outcome<&'static [TextPart]> {
     match class.kind {
         ClassKind::Text(parts) => Ok(parts),
-        _ => Err(Fault::new(format!("`{}` is not a text class whose layout is known", class.name))),
+        _ => Err(Failure::new(format!("`{}` is not a text class whose layout is known", class.name))),
     }
 }
 
 /// For messages.
 fn like(class: &Class) -> &'static str {
     match class.kind {
-        ClassKind::Text([Part::DateTime, Part::Zone]) => "2024-02-29T12:34:56+01:00[Europe/Berlin]",
-        ClassKind::Text([Part::DateTime, ..]) => "2024-02-29T12:34:56+01:00",
-        ClassKind::Text([Part::Time, ..]) => "12:34:56+01:00",
-        ClassKind::Text([Part::Offset]) => "+01:00",
-        ClassKind::Text([Part::Year]) => "2024",
-        ClassKind::Text([Part::YearMonth]) => "2024-02",
-        ClassKind::Text([Part::MonthDay]) => "--02-29",
-        ClassKind::Text([Part::Period]) => "P1Y2M3D",
+        ClassKind::Text([TextPart::DateTime, TextPart::Zone]) => "2024-02-29T12:34:56+01:00[Europe/Berlin]",
+        ClassKind::Text([TextPart::DateTime, ..]) => "2024-02-29T12:34:56+01:00",
+        ClassKind::Text([TextPart::Time, ..]) => "12:34:56+01:00",
+        ClassKind::Text([TextPart::Offset]) => "+01:00",
+        ClassKind::Text([TextPart::Year]) => "2024",
+        ClassKind::Text([TextPart::YearMonth]) => "2024-02",
+        ClassKind::Text([TextPart::MonthDay]) => "--02-29",
+        ClassKind::Text([TextPart::Period]) => "P1Y2M3D",
         _ => "any",
     }
 }
 
 /// The text of the part, and what is left for those behind it.
-fn split(part: Part, text: &str) -> (&str, &str) {
+fn split(part: TextPart, text: &str) -> (&str, &str) {
     let start = match part {
-        Part::DateTime => text.find('T').map_or(text.len(), |at| at + 1),
-        Part::Time => 0,
+        TextPart::DateTime => text.find('T').map_or(text.len(), |at| at + 1),
+        TextPart::Time => 0,
         _ => return (text, ""),
     };
     let clock = |c: char| c.is_ascii_digit() || c == ':' || c == '.';
@@ -79,39 +81,39 @@ fn split(part: Part, text: &str) -> (&str, &str) {
 }
 
 /// `None`: it is none.
-fn read_part(input: &mut Input<'_>, part: Part) -> Outcome<Option<String>> {
+fn read_part(input: &mut Input<'_>, part: TextPart) -> Outcome<Option<String>> {
     Ok(match part {
-        Part::Rest => Some(input.some_text()?.into_owned()),
-        Part::DateTime => {
+        TextPart::Rest => Some(input.some_text()?.into_owned()),
+        TextPart::DateTime => {
             let (date, time) = (scalar::date(input)?, scalar::time(input)?);
             date.zip(time).map(|(date, time)| LocalDateTime::new(date, time).to_string())
         }
-        Part::Time => scalar::time(input)?.map(|time| time.to_string()),
-        Part::Offset => match input.byte()? as i8 {
+        TextPart::Time => scalar::time(input)?.map(|time| time.to_string()),
+        TextPart::Offset => match input.byte()? as i8 {
             127 => offset_text(i32::from_le_bytes(input.array()?)),
             quarters => offset_text(i32::from(quarters) * 900),
         },
-        Part::Zone => {
+        TextPart::Zone => {
             let zone = input.some_text()?;
             Some(if is_offset(&zone) { zone.into_owned() } else { format!("[{zone}]") })
         }
-        Part::Year => {
+        TextPart::Year => {
             let year = input.varint()? as i32;
             LocalDate::new(year, 1, 1).map(|date| without(date, "-01-01"))
         }
-        Part::YearMonth => {
+        TextPart::YearMonth => {
             let year = input.varint()? as i32;
             LocalDate::new(year, input.byte()?, 1).map(|date| without(date, "-01"))
         }
-        Part::MonthDay => {
+        TextPart::MonthDay => {
             let [month, day] = input.array()?;
             LocalDate::new(LEAP, month, day).map(|date| format!("-{}", &date.to_string()["2000".len()..]))
         }
-        Part::Period => {
+        TextPart::Period => {
             let [years, months, days] = [input.varint()?, input.varint()?, input.varint()?];
             Some(period_text([years, months, days].map(|count| count as i32)))
         }
-        Part::Locale => {
+        TextPart::Locale => {
             let [language, country] = [input.some_text()?, input.some_text()?];
             let variant = input.some_text()?;
             // The text is taken apart at these.
@@ -122,7 +124,7 @@ fn read_part(input: &mut Input<'_>, part: Part) -> Outcome<Option<String>> {
                 _ => format!("{language}_{country}_{variant}"),
             })
         }
-        Part::Class => match input.class()? {
+        TextPart::Class => match input.class()? {
             None => None,
             Some(ClassRef::Numbered(class)) if class != Numbered::String && input.boolean()? => {
                 Some(primitive(class).to_owned())
@@ -133,16 +135,16 @@ fn read_part(input: &mut Input<'_>, part: Part) -> Outcome<Option<String>> {
 }
 
 /// `None`: it is none.
-fn write_part(output: &mut Output, part: Part, text: &str) -> Option<()> {
+fn write_part(output: &mut Output, part: TextPart, text: &str) -> Option<()> {
     match part {
-        Part::Rest => output.text(text),
-        Part::DateTime => {
+        TextPart::Rest => output.text(text),
+        TextPart::DateTime => {
             let at: LocalDateTime = text.parse().ok()?;
             scalar::write_date(output, at.date());
             scalar::write_time(output, at.time());
         }
-        Part::Time => scalar::write_time(output, text.parse::<LocalTime>().ok()?),
-        Part::Offset => {
+        TextPart::Time => scalar::write_time(output, text.parse::<LocalTime>().ok()?),
+        TextPart::Offset => {
             let seconds = offset(text)?;
             match seconds % 900 {
                 0 => output.byte((seconds / 900) as u8),
@@ -152,7 +154,7 @@ fn write_part(output: &mut Output, part: Part, text: &str) -> Option<()> {
                 }
             }
         }
-        Part::Zone => match text.split_once('[') {
+        TextPart::Zone => match text.split_once('[') {
             // The offset in front follows from the zone, and Kryo does not write it.
             Some((in_front, zone)) if in_front.is_empty() || offset(in_front).is_some() => {
                 output.text(zone.strip_suffix(']')?);
@@ -160,22 +162,22 @@ fn write_part(output: &mut Output, part: Part, text: &str) -> Option<()> {
             Some(_) => return None,
             None => output.text(&offset_text(offset(text)?)?),
         },
-        Part::Year => output.varint(format!("{text}-01-01").parse::<LocalDate>().ok()?.year() as u32),
-        Part::YearMonth => {
+        TextPart::Year => output.varint(format!("{text}-01-01").parse::<LocalDate>().ok()?.year() as u32),
+        TextPart::YearMonth => {
             let date: LocalDate = format!("{text}-01").parse().ok()?;
             output.varint(date.year() as u32);
             output.byte(date.month());
         }
-        Part::MonthDay => {
+        TextPart::MonthDay => {
             let date: LocalDate = format!("{LEAP}-{}", text.strip_prefix("--")?).parse().ok()?;
             output.raw(&[date.month(), date.day()]);
         }
-        Part::Period => period(text)?.into_iter().for_each(|count| output.varint(count as u32)),
-        Part::Locale => {
+        TextPart::Period => period(text)?.into_iter().for_each(|count| output.varint(count as u32)),
+        TextPart::Locale => {
             let mut parts = text.splitn(3, '_');
             (0..3).for_each(|_| output.text(parts.next().unwrap_or("")));
         }
-        Part::Class => match PRIMITIVES.into_iter().find(|class| primitive(*class) == text) {
+        TextPart::Class => match PRIMITIVES.into_iter().find(|class| primitive(*class) == text) {
             Some(class) => {
                 output.numbered(class);
                 output.byte(1);
@@ -303,7 +305,7 @@ mod tests {
 
     fn written(name: &'static str, text: &str) -> Result<Vec<u8>, String> {
         let mut output = Output::take();
-        write(&mut output, class(name), text).map_err(|fault| fault.to_string())?;
+        write(&mut output, class(name), text).map_err(|failure| failure.to_string())?;
         Ok(output.finish())
     }
 

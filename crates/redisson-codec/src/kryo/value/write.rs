@@ -3,9 +3,10 @@
 use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
 use crate::java::class::{ClassKind, Layout, known};
 use crate::java::{ClassName, Collection, Constant, Map, Value};
-use crate::kryo::input::{Fault, Numbered, Outcome};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
-use crate::kryo::{fields, scalar, texts};
+use crate::kryo::{library_object, scalar, text};
 
 /// A value with its class in front.
 pub(in crate::kryo) fn write(output: &mut Output, value: &Value) -> Outcome<()> {
@@ -38,7 +39,7 @@ fn write_class(output: &mut Output, value: &Value) {
 /// A value that is known not to be null.
 fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     match value {
-        Value::Null => return Err(Fault::new("a null where none may be")),
+        Value::Null => return Err(Failure::new("a null where none may be")),
         Value::Boolean(value) => output.byte((*value).into()),
         Value::Byte(value) => output.byte(*value as u8),
         Value::Short(value) => output.raw(&value.to_le_bytes()),
@@ -49,7 +50,7 @@ fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
         Value::Double(value) => output.raw(&value.to_le_bytes()),
         Value::String(value) => output.text(value),
         Value::Text(value) => match known(&value.class) {
-            Some(class) => texts::write(output, class, &value.text)?,
+            Some(class) => text::write(output, class, &value.text)?,
             None => return Err(unknown(&value.class, "text")),
         },
         Value::Bytes(value) => {
@@ -67,8 +68,8 @@ fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
     Ok(())
 }
 
-fn unknown(class: &str, kind: &str) -> Fault {
-    Fault::new(format!("`{class}` is not a {kind} class whose layout is known"))
+fn unknown(class: &str, kind: &str) -> Failure {
+    Failure::new(format!("`{class}` is not a {kind} class whose layout is known"))
 }
 
 fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
@@ -96,9 +97,9 @@ fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
             if let Value::Object(object) = value
                 && let Some(ClassKind::Fields(fields)) = known(&object.class).map(|class| class.kind)
             {
-                return fields::write(output, object, fields);
+                return library_object::write(output, object, fields);
             }
-            return Err(Fault::new(format!(
+            return Err(Failure::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
                 value.class()
             )));
@@ -116,7 +117,7 @@ fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Out
     };
     match ordinal {
         Some(ordinal) => output.varint(ordinal.saturating_add(1)),
-        None => return Err(Fault::new("Kryo writes the number of a constant, not its name")),
+        None => return Err(Failure::new("Kryo writes the number of a constant, not its name")),
     }
     Ok(())
 }
@@ -138,7 +139,8 @@ fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outc
 
 fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
     let elements = &collection.elements;
-    let wrong = || Fault::new(format!("a `{}` does not have {} elements", collection.class, elements.len()));
+    let wrong =
+        || Failure::new(format!("a `{}` does not have {} elements", collection.class, elements.len()));
     match (layout, &elements[..]) {
         (Layout::Empty, []) => return Ok(()),
         (Layout::Singleton, [element]) => return write(output, element),
@@ -165,7 +167,7 @@ fn write_collection(output: &mut Output, collection: &Collection, layout: Layout
             if layout != Layout::Immutable {
                 output.byte(nulls.into());
             } else if nulls {
-                return Err(Fault::new(format!("a `{}` holds no nulls", collection.class)));
+                return Err(Failure::new(format!("a `{}` holds no nulls", collection.class)));
             }
             let null = null_of(first.class());
             elements.iter().try_for_each(|element| write_element(output, element, null, nulls))
@@ -193,7 +195,7 @@ fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
         Layout::Empty if count == 0 => return Ok(()),
         Layout::Singleton if count == 1 => {}
         Layout::Empty | Layout::Singleton => {
-            return Err(Fault::new(format!("a `{}` does not have {count} entries", map.class)));
+            return Err(Failure::new(format!("a `{}` does not have {count} entries", map.class)));
         }
         Layout::Plain | Layout::Sorted | Layout::Immutable => {
             output.varint(Output::length(count)?);
@@ -256,7 +258,7 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             _ => false,
         };
         if !fits {
-            return Err(Fault::new(format!("a `{}` is no element of a `{class}`", element.class())));
+            return Err(Failure::new(format!("a `{}` is no element of a `{class}`", element.class())));
         }
     }
     Ok(())

@@ -3,8 +3,10 @@
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Text, Value};
-use crate::kryo::input::{ClassRef, Fault, Input, Numbered, Outcome};
-use crate::kryo::{fields, scalar, texts};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::input::{ClassRef, Input};
+use crate::kryo::numbered::Numbered;
+use crate::kryo::{library_object, scalar, text};
 
 /// A value with its class in front.
 pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
@@ -64,13 +66,13 @@ fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
     read_known(input, known)
 }
 
-fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Fault {
+fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
     let advice = match input.follows(b"\xac\xed\x00\x05") {
         true => "Java's own serialization wrote them",
         false => "read it as a struct of this name",
     };
     let (class, at) = (input.shown(class), input.at);
-    Fault::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
+    Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
 }
 
 /// A value of a class that stands in the library.
@@ -78,8 +80,8 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
         ClassKind::Scalar(_) => scalar::read(input, known)?,
-        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: texts::read(input, known)? })),
-        ClassKind::Fields(fields) => fields::read(input, known.name, fields)?,
+        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: text::read(input, known)? })),
+        ClassKind::Fields(fields) => library_object::read(input, known.name, fields)?,
         ClassKind::Enum(names) => {
             let constant = constant(input, Some(names))?;
             Value::Enum(Box::new(Enum { class, constant }))
@@ -91,7 +93,7 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
         ClassKind::EnumSet => {
             let element: ClassName = match input.class()? {
                 Some(class) => input.class_name(class).into_owned().into(),
-                None => return Err(Fault::new(format!("a set of no enum before offset {}", input.at))),
+                None => return Err(Failure::new(format!("a set of no enum before offset {}", input.at))),
             };
             let count = input.varint()?;
             let count = input.count(count.saturating_add(1))?;
@@ -117,12 +119,12 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
 fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
     let start = input.at;
     let Some(ordinal) = input.varint()?.checked_sub(1) else {
-        return Err(Fault::new(format!("a null at offset {start}, where none may be")));
+        return Err(Failure::new(format!("a null at offset {start}, where none may be")));
     };
     let Some(names) = names else { return Ok(Constant::Ordinal(ordinal)) };
     match names.get(ordinal as usize) {
         Some(name) => Ok(Constant::Name((*name).to_owned())),
-        None => Err(Fault::new(format!(
+        None => Err(Failure::new(format!(
             "expected one of the {} constants of an enum at offset {start}, found another",
             names.len()
         ))),
@@ -170,9 +172,9 @@ fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<Cla
     Ok((comparator, elements))
 }
 
-type Entries = Vec<(Value, Value)>;
+type ValueEntries = Vec<(Value, Value)>;
 
-fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, Entries)> {
+fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, ValueEntries)> {
     let entry = |input: &mut Input<'_>| Ok((read_any(input)?, read_any(input)?));
     match layout {
         Layout::Empty => return Ok((None, Vec::new())),
@@ -189,7 +191,7 @@ fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>
 pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<ClassName>> {
     let Some(class) = input.class()? else { return Ok(None) };
     let Some((name, constant)) = COMPARATORS.into_iter().find(|(name, _)| input.is_named(class, name)) else {
-        return Err(Fault::new(format!(
+        return Err(Failure::new(format!(
             "the fields of the comparator `{}` before offset {} are not known",
             input.shown(class),
             input.at
@@ -231,7 +233,7 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
             None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
             None => {
                 let class: String = class.chars().take(200).collect();
-                return Err(Fault::new(format!(
+                return Err(Failure::new(format!(
                     "the elements of the array `{}` before offset {} are not known: read it as a list with \
                      `java::array`",
                     class.escape_debug(),

@@ -1,4 +1,4 @@
-//! What is written at each place of a type, worked out once for each format from the type's shape, so that writing a value
+//! ListKind is written at each place of a type, worked out once for each format from the type's shape, so that writing a value
 //! looks nothing up: which classes are written, and they and the names of properties as the bytes that they are.
 
 use std::marker::PhantomData;
@@ -24,7 +24,7 @@ pub(in crate::jackson) fn enum_set_class(element: &str) -> String {
 pub(in crate::jackson) struct Plan {
     /// The first is the type itself.
     sites: Vec<Site>,
-    structs: Vec<Struct>,
+    structs: Vec<StructPlan>,
 }
 
 /// Which of [`Plan::sites`].
@@ -64,18 +64,18 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
-    /// What the value itself says all of.
+    /// ListKind the value itself says all of.
     Plain,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Struct {
+pub(super) struct StructPlan {
     /// As they are declared in Rust.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<FieldPlan>,
 }
 
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct FieldPlan {
     pub(super) name: &'static str,
     /// The name as it is written.
     pub(super) key: Box<[u8]>,
@@ -115,7 +115,7 @@ impl Plan {
     }
 
     fn new<F: Format>(shape: &'static Shape) -> Plan {
-        let structs = shape.structs.iter().map(|_| Struct::default()).collect();
+        let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
         let plan = Plan { sites: Vec::new(), structs };
         let mut planner = Planner::<F> { shape, plan, format: PhantomData };
         planner.site(shape.root(), Position::Root);
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) fn class(&self, at: usize) -> &Struct {
+    pub(super) fn class(&self, at: usize) -> &StructPlan {
         &self.structs[at]
     }
 }
@@ -196,7 +196,7 @@ impl<F: Format> Planner<F> {
             if number == self.plan.structs[at].fields.len() {
                 let key = written(|out| F::key(out, field.name));
                 let place = class.sorted.iter().position(|at| *at == number).unwrap_or_default();
-                self.plan.structs[at].fields.push(Field { name: field.name, key, place, site: 0 });
+                self.plan.structs[at].fields.push(FieldPlan { name: field.name, key, place, site: 0 });
                 self.plan.structs[at].fields[number].site = self.site(field.node, Position::Field);
             }
         }

@@ -2,32 +2,33 @@
 
 use serde::ser::{Serialize, SerializeStruct};
 
-use super::super::input::{Fault, Outcome};
-use super::super::output::{Open, Output};
-use super::plan::{Field, Struct};
-use super::{Place, changed};
+use super::super::output::{OpenStruct, Output};
+use super::plan::{FieldPlan, Plan, StructPlan};
+use super::{ValueWriter, changed};
+use crate::kryo::failure::{Failure, Outcome};
 
 /// The fields of a struct: written in Rust's order, and put into Java's at the end.
-pub(in super::super) struct Fields<'w> {
+pub(in super::super) struct ObjectWriter<'w> {
     output: &'w mut Output,
-    class: &'static Struct,
-    open: Open,
+    plan: &'static Plan,
+    class: &'static StructPlan,
+    open: OpenStruct,
     /// The field that is expected next.
     next: usize,
     /// So far, each came at its place in Rust's order.
     in_order: bool,
 }
 
-impl<'w> Fields<'w> {
+impl<'w> ObjectWriter<'w> {
     #[inline]
-    pub(super) fn new(output: &'w mut Output, class: usize) -> Self {
-        let class = output.plan.class(class);
+    pub(super) fn new(output: &'w mut Output, plan: &'static Plan, class: usize) -> Self {
+        let class = plan.class(class);
         let open = output.open(class.fields.len());
-        Fields { output, class, open, next: 0, in_order: true }
+        ObjectWriter { output, plan, class, open, next: 0, in_order: true }
     }
 
     /// The field, which does not look like the expected one.
-    fn other(&mut self, key: &str) -> Outcome<&'static Field> {
+    fn other(&mut self, key: &str) -> Outcome<&'static FieldPlan> {
         let fields = &self.class.fields;
         // Mostly it is, only that its name has another address.
         if let Some(field) = fields.get(self.next).filter(|field| field.name == key) {
@@ -41,9 +42,9 @@ impl<'w> Fields<'w> {
     }
 
     #[inline]
-    fn write<T: Serialize + ?Sized>(&mut self, field: &'static Field, value: &T) -> Outcome<()> {
+    fn write<T: Serialize + ?Sized>(&mut self, field: &'static FieldPlan, value: &T) -> Outcome<()> {
         let start = self.output.here();
-        value.serialize(Place { output: self.output, site: field.site })?;
+        value.serialize(ValueWriter { output: self.output, plan: self.plan, site: field.site })?;
         self.output.field(self.open, field.place, start);
         Ok(())
     }
@@ -61,9 +62,9 @@ impl<'w> Fields<'w> {
     }
 }
 
-impl SerializeStruct for Fields<'_> {
+impl SerializeStruct for ObjectWriter<'_> {
     type Ok = ();
-    type Error = Fault;
+    type Error = Failure;
 
     #[inline]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Outcome<()> {

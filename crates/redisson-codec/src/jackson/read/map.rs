@@ -3,42 +3,44 @@
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 
-use super::Reader;
-use crate::jackson::failure::Failure;
+use super::ValueReader;
+use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Key, Node};
 use crate::jackson::value;
 use crate::java::class::ClassKind;
-use crate::java::handover;
-use crate::java::marker::{Marker, marker};
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
 
-pub(super) struct Entries<'n, 'a, I> {
-    pub(super) reader: Reader<'n, 'a>,
+pub(super) struct MapReader<'n, 'a, I> {
+    pub(super) reader: ValueReader<'n, 'a>,
     pub(super) left: I,
     pub(super) value: Option<&'n Node<'a>>,
 }
 
-impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de> for Entries<'n, 'a, I> {
+impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
+    for MapReader<'n, 'a, I>
+{
     type Error = Failure;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Failure> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
         let Some((key, value)) = self.left.next() else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(OneKey(key)).map(Some).map_err(|failure| failure.at(value.at))
+        seed.deserialize(KeyReader(key)).map(Some).map_err(|failure| failure.at(value.at))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
         let Some(node) = self.value.take() else { return Err(Failure::new("a value without a key")) };
-        let reader = Reader { node, ..self.reader };
+        let reader = ValueReader { node, ..self.reader };
         reader.placed(seed.deserialize(reader))
     }
 }
 
 /// The key of a map's entry, which is text whatever it was.
-struct OneKey<'n, 'a>(&'n Key<'a>);
+struct KeyReader<'n, 'a>(&'n Key<'a>);
 
 macro_rules! parsed {
     ($($method:ident $visit:ident;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
             match self.0.text().parse() {
                 Ok(key) => visitor.$visit(key),
                 Err(_) => Err(Failure::new("expected another kind of key, found one")),
@@ -47,10 +49,10 @@ macro_rules! parsed {
     )*};
 }
 
-impl<'de> Deserializer<'de> for OneKey<'_, '_> {
+impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
     type Error = Failure;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         visitor.visit_str(&self.0.text())
     }
 
@@ -65,14 +67,14 @@ impl<'de> Deserializer<'de> for OneKey<'_, '_> {
         deserialize_char visit_char;
     }
 
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         match value::unit(&self.0.text()) {
             Some(key) => visitor.visit_u16(key),
             None => Err(Failure::new("expected a key of one character")),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         visitor.visit_some(self)
     }
 
@@ -80,20 +82,20 @@ impl<'de> Deserializer<'de> for OneKey<'_, '_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Outcome<V::Value> {
         let text = self.0.text();
-        match marker(name) {
-            Some(Marker::Value) => {
+        match type_hint(name) {
+            Some(TypeHint::Value) => {
                 let key = match self.0 {
                     Key::Text(key) => crate::java::Value::from(&key[..]),
                     Key::Number(key) => crate::java::Value::Long(*key),
                 };
-                handover::give(key, visitor)
+                value_slot::supply(key, visitor)
             }
-            Some(Marker::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+            Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
                 let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
                 match value::scalar_of(kind, &Node::text(&text[..])) {
-                    Some(key) => handover::give(key, visitor),
+                    Some(key) => value_slot::supply(key, visitor),
                     None => Err(Failure::new(format!("expected a key of the class {}", class.name))),
                 }
             }
@@ -106,7 +108,7 @@ impl<'de> Deserializer<'de> for OneKey<'_, '_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Failure> {
+    ) -> Outcome<V::Value> {
         let text = self.0.text();
         let name: StrDeserializer<'_, Failure> = (&*text).into_deserializer();
         visitor.visit_enum(name)

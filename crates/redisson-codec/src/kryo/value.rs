@@ -6,9 +6,10 @@ mod write;
 pub(super) use read::{comparator, read, read_any};
 pub(super) use write::write;
 
-use super::input::{ClassRef, Input, Numbered};
+use super::input::{ClassRef, Input};
 use super::scalar;
 use crate::java::class::{Class, ClassKind, known};
+use crate::kryo::numbered::Numbered;
 
 /// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
 const COMPARATORS: [(&str, bool); 3] = [

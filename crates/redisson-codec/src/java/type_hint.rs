@@ -15,7 +15,7 @@ pub(crate) const ARRAY: &str = "redisson::java::[]";
 pub(crate) const VALUE: &str = "redisson::java::Value";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Marker {
+pub(crate) enum TypeHint {
     /// Declared as a class that has others below it (`Object`, an interface), so that the class is written.
     Object,
     /// A Java array.
@@ -27,13 +27,13 @@ pub(crate) enum Marker {
 }
 
 /// What a newtype of this name says, if it is one of ours.
-pub(crate) fn marker(newtype: &str) -> Option<Marker> {
+pub(crate) fn type_hint(newtype: &str) -> Option<TypeHint> {
     let rest = newtype.strip_prefix(PREFIX)?;
     match newtype {
-        OBJECT => Some(Marker::Object),
-        ARRAY => Some(Marker::Array),
-        VALUE => Some(Marker::Value),
-        _ => class::known(rest).map(Marker::Class),
+        OBJECT => Some(TypeHint::Object),
+        ARRAY => Some(TypeHint::Array),
+        VALUE => Some(TypeHint::Value),
+        _ => class::known(rest).map(TypeHint::Class),
     }
 }
 
@@ -56,7 +56,7 @@ fn read<'de, T: Deserialize<'de>, D: Deserializer<'de>>(input: D, name: &'static
     input.deserialize_newtype_struct(name, Inside(std::marker::PhantomData))
 }
 
-macro_rules! markers {
+macro_rules! type_hints {
     ($($(#[$doc:meta])* $module:ident $name:expr;)*) => {$(
         $(#[$doc])*
         ///
@@ -102,7 +102,7 @@ macro_rules! markers {
     )*};
 }
 
-markers! {
+type_hints! {
     /// A reference that Java declares as `Object`, as an interface or as another class that has classes below it: the
     /// class of the value is always written.
     object "redisson::java::Object";
