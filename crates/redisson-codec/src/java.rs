@@ -45,6 +45,7 @@
 
 mod big;
 pub(crate) mod class;
+mod convert;
 pub(crate) mod per_type;
 mod probe;
 pub(crate) mod refuse;
@@ -56,6 +57,7 @@ mod value;
 pub(crate) mod value_slot;
 
 pub use big::{BigDecimal, BigInteger};
+pub use convert::ConversionError;
 pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use type_hint::{
     array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
