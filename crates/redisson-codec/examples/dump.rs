@@ -9,7 +9,7 @@
 //! compression: `lz4:kryo5`, `snappy:json-jackson`, `zstd:kryo5`.
 //!
 //! ```text
-//! cargo run --all-features --example dump kryo5 01006a6176612e7574696c2e41727261794c6973f4010103018261
+//! cargo run --all-features --example dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 //! redis-cli -D "" lindex orders 0 | cargo run --all-features --example dump kryo5
 //! ```
 
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use redisson_codec::java::Value;
 use redisson_codec::{
-    CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson, SnappyV2, ZStd,
+    Bytes, CborJackson, Codec, Json, JsonJackson, Kryo5, Lz4V2, MsgPack, MsgPackJackson, SnappyV2, ZStd,
 };
 
 fn main() -> ExitCode {
@@ -49,28 +49,14 @@ fn run(arguments: Vec<String>) -> Result<String, Box<dyn Error>> {
 }
 
 fn decode(codec: &str, payload: &[u8]) -> Result<Value, Box<dyn Error>> {
-    match codec.split_once(':') {
-        None => within(codec, payload, |payload| Ok(payload.to_vec())),
-        // A compression decodes to the bytes of the codec inside.
-        Some(("lz4", inside)) => {
-            within(inside, payload, |payload| Lz4V2(redisson_codec::Bytes).decode(payload))
-        }
-        Some(("snappy", inside)) => {
-            within(inside, payload, |payload| SnappyV2(redisson_codec::Bytes).decode(payload))
-        }
-        Some(("zstd", inside)) => {
-            within(inside, payload, |payload| ZStd(redisson_codec::Bytes).decode(payload))
-        }
-        Some((other, _)) => Err(format!("`{other}` is not lz4, snappy or zstd").into()),
-    }
-}
-
-fn within(
-    codec: &str,
-    payload: &[u8],
-    decompress: impl Fn(&[u8]) -> Result<Vec<u8>, redisson_codec::CodecError>,
-) -> Result<Value, Box<dyn Error>> {
-    let payload = decompress(payload)?;
+    // A compression around `Bytes` gives the payload of the codec inside.
+    let (codec, payload): (&str, Vec<u8>) = match codec.split_once(':') {
+        None => (codec, payload.to_vec()),
+        Some(("lz4", inside)) => (inside, Lz4V2(Bytes).decode(payload)?),
+        Some(("snappy", inside)) => (inside, SnappyV2(Bytes).decode(payload)?),
+        Some(("zstd", inside)) => (inside, ZStd(Bytes).decode(payload)?),
+        Some((other, _)) => return Err(format!("`{other}` is not lz4, snappy or zstd").into()),
+    };
     Ok(match codec {
         "kryo5" => Kryo5.decode(&payload)?,
         "json-jackson" => JsonJackson.decode(&payload)?,

@@ -1,7 +1,6 @@
 //! Compression around any codec: [`Lz4V2`], [`SnappyV2`], [`ZStd`], and the limit of what they decompress.
 //!
-//! The room of each has the payload's layout, and a pair of functions: bytes to payload and back. What they share is
-//! here.
+//! The module of each compression has the layout of the payload and two functions: bytes to payload, and back.
 
 #[cfg(feature = "_length_prefix")]
 mod length_prefix;
@@ -23,7 +22,7 @@ use super::{Codec, CodecError};
 
 const DEFAULT_LIMIT: usize = 64 << 20;
 
-/// A compression with a limit of its own: what [`Lz4V2::with_limit`] and its like return.
+/// A compression with another limit than 64 MiB. Returned by `with_limit`.
 ///
 /// # Examples
 /// ```
@@ -45,7 +44,6 @@ pub struct Limited<C> {
     limit: usize,
 }
 
-/// What is compressed is the payload of the codec inside.
 fn encode<T>(
     codec: &impl Codec<T>,
     value: &T,

@@ -1,13 +1,13 @@
 //! Redisson's Jackson codecs: [`JsonJackson`], [`CborJackson`], [`MsgPackJackson`].
 //!
-//! | step | room |
+//! | module | contents |
 //! |---|---|
-//! | bytes to nodes and back, one room a format | `json.rs`, `cbor.rs`, `msgpack.rs` |
-//! | how the formats write what they have in common | `format.rs` |
-//! | nodes: what is read, and a `Value` on its way to be written | `node.rs` |
-//! | nodes to a type, by its shape in Java | `read.rs` |
-//! | a type to bytes, by a plan that is made of its shape | `write.rs` |
-//! | nodes to [`Value`](super::java::Value) and back | `value.rs` |
+//! | `json.rs`, `cbor.rs`, `msgpack.rs` | one format each: bytes to nodes and back |
+//! | `format.rs` | how the formats write what they have in common |
+//! | `node.rs` | nodes: a decoded payload, or a `Value` that is about to be written |
+//! | `read.rs` | nodes to a type, by its shape in Java |
+//! | `write.rs` | a type to bytes, by a plan made from its shape |
+//! | `value.rs` | nodes to [`Value`](super::java::Value) and back |
 
 /// The public codec of a format.
 macro_rules! codec {
@@ -17,7 +17,8 @@ macro_rules! codec {
         pub struct $name;
 
         impl $name {
-            /// Reads a payload whatever the classes in it are called, where an error would name both otherwise.
+            /// Returns a codec that does not check the class names in a payload. Without it, an unexpected class is an
+            /// error that names both classes.
             ///
             /// # Examples
             #[doc = concat!("```\nuse redisson_codec::", stringify!($name), ";\n\nlet codec = ", stringify!($name), ".with_any_class();\n```")]

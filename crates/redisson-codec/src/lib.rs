@@ -91,14 +91,27 @@ pub use text::{Bytes, String};
 
 pub use error::CodecError;
 
-/// Compiles the examples of the README.
+/// Compiles the examples of the README, which use every codec.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
+#[cfg_attr(
+    all(
+        feature = "json",
+        feature = "msgpack",
+        feature = "kryo",
+        feature = "json-jackson",
+        feature = "cbor-jackson",
+        feature = "msgpack-jackson",
+        feature = "lz4",
+        feature = "snappy",
+        feature = "zstd"
+    ),
+    doc = include_str!("../README.md")
+)]
 struct Readme;
 
-/// Turns a value into the bytes of a payload and back.
+/// Converts a value to the bytes of a payload, and back.
 ///
-/// Both directions are called on the caller's task, never in the background, and must not block.
+/// `redelay` calls both methods on the caller's task, never in the background. They must not block.
 ///
 /// # Examples
 /// ```
@@ -123,32 +136,31 @@ struct Readme;
 /// # Ok::<(), CodecError>(())
 /// ```
 pub trait Codec<T>: Send + Sync + 'static {
-    /// The payload of a value.
+    /// Encodes a value.
     ///
     /// # Errors
-    /// When the value has no representation in this format. Nothing is sent then.
+    /// When the value has no representation in this format. Then nothing is sent.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, Double};
     ///
-    /// // The bytes that are compared by `contains` and `remove`, and that `redis-cli` shows.
-    /// assert_eq!(codec::Double.encode(&1e7)?, b"1.0E7");
-    /// # Ok::<(), codec::CodecError>(())
+    /// // `contains` and `remove` compare these bytes, and `redis-cli` shows them.
+    /// assert_eq!(Double.encode(&1e7)?, b"1.0E7");
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError>;
 
-    /// The value of a payload. Called with whatever bytes anybody wrote: it must neither panic nor allocate without
-    /// bound.
+    /// Decodes a payload. Anybody may have written the bytes: this must neither panic nor allocate without bound.
     ///
     /// # Errors
-    /// When the payload is no such value; the error should say what was expected, and where.
+    /// When the payload is not a value of this type. The error should say what was expected, and where.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, Int};
     ///
-    /// let error = codec::Int.decode(b"7 pieces").unwrap_err();
+    /// let error = Int.decode(b"7 pieces").unwrap_err();
     /// assert!(error.to_string().starts_with("expected an integer from -2147483648"));
     /// ```
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError>;

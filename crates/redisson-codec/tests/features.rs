@@ -16,15 +16,15 @@ fn declared() -> BTreeSet<&'static str> {
 fn documented<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let mut features = BTreeSet::new();
     let mut column = None;
-    for line in lines {
+    for line in lines.map(str::trim) {
+        if !line.starts_with('|') {
+            column = None;
+            continue;
+        }
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
         match column {
-            _ if cells.len() == 1 => column = None,
-            None => {
-                column = Some(cells.iter().position(|cell| *cell == "feature").expect("a column of features"))
-            }
-            // The default is marked behind the name.
-            Some(at) => features.extend(cells[at].trim_end_matches(" (default)").strip_prefix('`')),
+            None => column = Some(cells.iter().position(|cell| *cell == "feature").expect("such a column")),
+            Some(at) => features.extend(cells[at].split(' ').next().and_then(|cell| cell.strip_prefix('`'))),
         }
     }
     features.into_iter().map(|name| name.trim_end_matches('`')).collect()

@@ -16,22 +16,29 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
 codec! {
-    /// CBOR with Java's classes in it, as Redisson's `CborJacksonCodec` reads and writes it, to the byte.
+    /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
     ///
-    /// All that is said of [`JsonJackson`](crate#codecs) holds: the values are the same, only that bytes are bytes
-    /// here, a `BigDecimal` keeps its scale, and the keys of a map from `Integer` or `Long` are numbers.
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
+    /// without nulls. There are three differences: bytes are binary, a `BigDecimal` keeps its scale, and the keys of a map
+    /// from `Integer` or `Long` are numbers.
     ///
     /// # Errors
-    /// As for `JsonJackson`. Half floats, simple values and other tags than those of numbers are refused.
+    /// Decoding fails when the payload is not exactly one CBOR value of this type, nests deeper than 127 levels (a Java
+    /// list takes two, one for its class), or has a number of more than 1000 digits. Half floats, simple values, and tags
+    /// other than those of numbers are refused. The error names the offset. It quotes no value, unless the type's own
+    /// `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{CborJackson, Codec};
     ///
-    /// assert_eq!(codec::CborJackson.encode(&"hello".to_owned())?, b"\x65hello");
-    /// let payload = codec::CborJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(CborJackson.encode(&"hello".to_owned())?, b"\x65hello");
+    /// let payload = CborJackson.encode(&vec![1, 2])?;
     /// assert_eq!(payload, b"\x9f\x73java.util.ArrayList\x9f\x01\x02\xff\xff");
-    /// # Ok::<(), codec::CodecError>(())
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     CborJackson Cbor
 }

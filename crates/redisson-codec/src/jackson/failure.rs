@@ -1,4 +1,4 @@
-//! [`Failure`]: why a value and its nodes do not go together, and where.
+//! [`Failure`]: why a payload is refused, or a value cannot be written.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! JSON as Jackson writes it.
 //!
-//! Not by `serde_json`, which keeps no digits of a number, and tells no offsets.
+//! `serde_json` is not used: it does not keep the digits of a number, and reports no offsets.
 
 mod read;
 
@@ -16,23 +16,25 @@ use crate::java::{BigDecimal, BigInteger};
 use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
 
 codec! {
-    /// JSON with Java's classes in it, as Redisson's `JsonJacksonCodec` reads and writes it, to the byte.
+    /// JSON with the names of Java's classes, byte for byte as Redisson's `JsonJacksonCodec` writes it.
     ///
-    /// What [`java`](super::java) says of types holds here; a `Value` is any payload. Properties are sorted, nulls are
-    /// left out of objects and maps, and read as `None`; properties that a type does not have are skipped.
+    /// The module [`java`](crate::java) lists the types; a `Value` holds any payload. Properties are sorted. Nulls are left
+    /// out of objects and maps, and read as `None`. Properties that the type does not have are skipped.
     ///
-    /// Classes may be missing from what is read, but not be others, except for lists and maps, where each that Java's
-    /// library has will do; see [`with_any_class`](Self::with_any_class).
+    /// Decoding accepts a payload without class names, but not with other class names. Only a list or map may have any
+    /// class of Java's library. See [`with_any_class`](Self::with_any_class).
     ///
     /// # Errors
-    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels (a list in
-    /// a list is two, for its class), has a number of more than 1000 digits or half of a surrogate pair; the error names
-    /// the offset, and quotes no value unless the type's own `Deserialize` does. Encoding fails for what Redisson's mapper
-    /// refuses, which are `java.time` and `Optional`, and when the type's `Serialize` does.
+    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels (a Java
+    /// list takes two, one for its class), or has a number of more than 1000 digits or half of a surrogate pair. The error
+    /// names the offset. It quotes no value, unless the type's own `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, JsonJackson};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
@@ -45,7 +47,7 @@ codec! {
     /// }
     ///
     /// let order = Order { order_id: 7, coupon_id: Some(1), tags: vec!["new".into()], note: None };
-    /// let payload = codec::JsonJackson.encode(&order)?;
+    /// let payload = JsonJackson.encode(&order)?;
     /// assert_eq!(
     ///     std::str::from_utf8(&payload),
     ///     Ok(concat!(
@@ -53,8 +55,8 @@ codec! {
     ///         r#""tags":["java.util.ArrayList",["new"]]}"#,
     ///     )),
     /// );
-    /// assert_eq!(order, codec::JsonJackson.decode(&payload)?);
-    /// # Ok::<(), codec::CodecError>(())
+    /// assert_eq!(order, JsonJackson.decode(&payload)?);
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     JsonJackson Json
 }

@@ -12,24 +12,28 @@ use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
 codec! {
-    /// MessagePack with Java's classes in it, as Redisson's `MsgPackJacksonCodec` reads and writes it, to the byte.
+    /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes it.
     ///
-    /// All that is said of [`JsonJackson`](crate#codecs) holds: the values are the same, only that bytes are bytes
-    /// here.
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
+    /// without nulls. The only difference is that bytes are binary.
     ///
     /// # Errors
-    /// As for `JsonJackson`. Extensions are refused. As Jackson's mapper does, this refuses to write a `BigInteger` beyond
-    /// 64 bits and a `BigDecimal` that is neither an integer nor exactly what a double prints as, and loses the zeros at
-    /// the end of the others.
+    /// Decoding fails when the payload is not exactly one MessagePack value of this type, or nests deeper than 127 levels
+    /// (a Java list takes two, one for its class). Extensions are refused. The error names the offset. It quotes no value,
+    /// unless the type's own `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails. As Jackson's mapper does, it also fails for a `BigInteger` beyond 64 bits, and for a `BigDecimal` that is
+    /// neither an integer nor exactly what a double prints as. Other `BigDecimal`s lose their trailing zeros.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, MsgPackJackson};
     ///
-    /// assert_eq!(codec::MsgPackJackson.encode(&"hello".to_owned())?, b"\xa5hello");
-    /// let payload = codec::MsgPackJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(MsgPackJackson.encode(&"hello".to_owned())?, b"\xa5hello");
+    /// let payload = MsgPackJackson.encode(&vec![1, 2])?;
     /// assert_eq!(payload, b"\x92\xb3java.util.ArrayList\x92\x01\x02");
-    /// # Ok::<(), codec::CodecError>(())
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     MsgPackJackson MsgPack
 }

@@ -1,7 +1,7 @@
-//! Asks a type's `Deserialize` what it would read at one place, without ever making up a value.
+//! Probes a type's `Deserialize`: what does it request at one place? No value is ever made up.
 //!
-//! A deserializer follows a path of steps, each of which the type asks for by itself: a field of a struct, the elements of
-//! a list. At the path's end it fails with what it was asked for.
+//! The probe is a deserializer that follows a path of steps, each of which the type requests by itself: a field of a
+//! struct, the elements of a list. At the end of the path it fails, and the error is what the type requested there.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Newtype,
 }
 
-/// What a type asks for.
+/// What a type requests from a deserializer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requested {
     Bool,
@@ -82,7 +82,7 @@ impl fmt::Display for Requested {
     }
 }
 
-/// What `T` asks for at the end of the path.
+/// What `T` requests at the end of the path.
 pub(crate) fn probe<T: DeserializeOwned>(path: &[Step]) -> Result<Requested, String> {
     match T::deserialize(Probe { path }) {
         Err(Answer::Requested(requested)) => Ok(requested),
@@ -91,7 +91,7 @@ pub(crate) fn probe<T: DeserializeOwned>(path: &[Step]) -> Result<Requested, Str
     }
 }
 
-/// Every run ends as an error: mostly the answer.
+/// Every run ends with an error, which normally is the answer.
 #[derive(Debug)]
 enum Answer {
     Requested(Requested),

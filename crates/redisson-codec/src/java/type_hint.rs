@@ -1,32 +1,32 @@
-//! What a Rust type cannot say about a Java class, said by newtypes with reserved names and by `with` modules.
+//! Type hints: `with` modules and newtypes with reserved names, for what a Rust type cannot say about a Java class.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::class::{self, Class};
 
-/// In front of the names by which newtypes speak to the codecs of this module.
+/// The prefix of the reserved names.
 ///
-/// Other formats take a newtype for what is inside, whatever its name.
+/// Other formats ignore the name of a newtype and see what is inside.
 pub(crate) const PREFIX: &str = "redisson::java::";
 
-/// The names that are not those of a class of [`class`].
+/// The reserved names that are not the name of a class in [`class`].
 pub(crate) const OBJECT: &str = "redisson::java::Object";
 pub(crate) const ARRAY: &str = "redisson::java::[]";
 pub(crate) const VALUE: &str = "redisson::java::Value";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeHint {
-    /// Declared as a class that has others below it (`Object`, an interface), so that the class is written.
+    /// Declared as a class with subclasses (`Object`, an interface), so the class of the value is written.
     Object,
     /// A Java array.
     Array,
-    /// Any value; it hands itself over.
+    /// Any value. It goes through the [`value_slot`](super::value_slot).
     Value,
-    /// This class. Scalars hand themselves over.
+    /// This class. A scalar goes through the [`value_slot`](super::value_slot).
     Class(&'static Class),
 }
 
-/// What a newtype of this name says, if it is one of ours.
+/// The hint of a newtype with this name, if the name is reserved.
 pub(crate) fn type_hint(newtype: &str) -> Option<TypeHint> {
     let rest = newtype.strip_prefix(PREFIX)?;
     match newtype {
@@ -37,7 +37,7 @@ pub(crate) fn type_hint(newtype: &str) -> Option<TypeHint> {
     }
 }
 
-/// A newtype that is read as its inside.
+/// Reads a newtype as its inside.
 struct Inside<T>(std::marker::PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Inside<T> {
@@ -60,8 +60,8 @@ macro_rules! type_hints {
     ($($(#[$doc:meta])* $module:ident $name:expr;)*) => {$(
         $(#[$doc])*
         ///
-        /// For a field: `#[serde(with = "…")]`, on the type or on an `Option` of it. Where there is no field, as in the
-        /// elements of a list, the type `Of` goes around the value.
+        /// For a field, of the type or of an `Option` of it: `#[serde(with = "…")]`. Where there is no field, as in the
+        /// elements of a list, wrap the value in `Of`.
         pub mod $module {
             use super::*;
 
@@ -77,7 +77,7 @@ macro_rules! type_hints {
 
             $(#[$doc])*
             ///
-            /// Around a value that is not a field by itself.
+            /// Wraps a value that is not a field.
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub struct Of<T>(pub T);
 
@@ -103,16 +103,16 @@ macro_rules! type_hints {
 }
 
 type_hints! {
-    /// A reference that Java declares as `Object`, as an interface or as another class that has classes below it: the
-    /// class of the value is always written.
+    /// A reference that Java declares as `Object`, as an interface or as another class with subclasses. The class of the
+    /// value is always written.
     object "redisson::java::Object";
     /// A Java array: of a primitive type (`Vec<i32>` is `int[]`), of its box (`Vec<Option<i32>>` is `Integer[]`), of
     /// `String` or of objects.
     array "redisson::java::[]";
-    /// `java.util.Optional`, of an `Option`. A null is read as an empty one; an `Option` around `Of`
-    /// tells them apart.
+    /// `java.util.Optional`, of an `Option`. A null is read as an empty `Optional`; use an `Option` of `Of` to tell them
+    /// apart.
     optional "redisson::java::java.util.Optional";
-    /// `java.util.HashSet`, which is what `HashSet` and `BTreeSet` most likely are there.
+    /// `java.util.HashSet`. Without a hint, a Rust set is an `ArrayList`.
     set "redisson::java::java.util.HashSet";
     /// `java.util.LinkedHashSet`.
     linked_hash_set "redisson::java::java.util.LinkedHashSet";
@@ -122,10 +122,10 @@ type_hints! {
     linked_list "redisson::java::java.util.LinkedList";
     /// `java.util.ArrayDeque`.
     array_deque "redisson::java::java.util.ArrayDeque";
-    /// `java.util.RegularEnumSet`, which `EnumSet` makes for an enum of up to 64 constants. Of a list or set of enums
-    /// that is never empty.
+    /// `java.util.RegularEnumSet`, the `EnumSet` of an enum with up to 64 constants. For a list or set of enums that is
+    /// never empty.
     enum_set "redisson::java::java.util.RegularEnumSet";
-    /// `java.util.HashMap`, which is what maps are unless told otherwise.
+    /// `java.util.HashMap`, the default of maps.
     hash_map "redisson::java::java.util.HashMap";
     /// `java.util.LinkedHashMap`.
     linked_hash_map "redisson::java::java.util.LinkedHashMap";
@@ -143,8 +143,8 @@ type_hints! {
     class_name "redisson::java::java.lang.Class";
     /// `java.util.Locale`, of a text such as `de_DE`.
     locale "redisson::java::java.util.Locale";
-    /// `java.time.ZonedDateTime`, of a text such as `2024-02-29T12:34:56+01:00[Europe/Berlin]`. The offset is no part of
-    /// the payload: it need not be there, and is not when the text is read.
+    /// `java.time.ZonedDateTime`, of a text such as `2024-02-29T12:34:56+01:00[Europe/Berlin]`. The offset is not in the
+    /// payload: encoding does not need it, and decoding gives a text without it.
     zoned_date_time "redisson::java::java.time.ZonedDateTime";
     /// `java.time.OffsetDateTime`, of a text such as `2024-02-29T12:34:56+01:00`.
     offset_date_time "redisson::java::java.time.OffsetDateTime";
@@ -152,8 +152,8 @@ type_hints! {
     offset_time "redisson::java::java.time.OffsetTime";
     /// `java.time.ZoneOffset`, of a text such as `+01:00` or `Z`.
     zone_offset "redisson::java::java.time.ZoneOffset";
-    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of this name, for
-    /// which Java reads the offset.
+    /// `java.time.ZoneId`, of a text such as `Europe/Berlin` or `+01:00`. An offset is written as a zone of this name,
+    /// which Java reads as the offset.
     zone_id "redisson::java::java.time.ZoneRegion";
     /// `java.time.Year`, of a text such as `2024`.
     year "redisson::java::java.time.Year";

@@ -1,8 +1,14 @@
-//! The way of a [`Value`] through serde, whose data model has no dates, decimals or classes.
+//! Passes a [`Value`] through serde, whose data model has no dates, decimals or classes.
 //!
-//! A type of [`java`](super) is a newtype with a reserved name. A codec that knows the name asks for the value itself,
-//! and gives one back, in a slot of the thread; the inside, which other formats see, is then only a unit. Nothing else
-//! runs between putting and taking.
+//! A type of [`java`](super) serializes as a newtype with a reserved name. A codec that knows the name exchanges the value
+//! itself with the type through a thread-local slot:
+//!
+//! | | codec | type |
+//! |---|---|---|
+//! | encoding | [`capture`] requests the value | [`store_if_requested`] stores it, and serializes a unit |
+//! | decoding | [`supply`] stores the value | [`take_supplied`] takes it |
+//!
+//! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two calls.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,7 +22,7 @@ use super::refuse::refuse;
 
 enum Slot {
     Empty,
-    /// Who is serialized next is to put itself in here.
+    /// The next value that is serialized stores itself here.
     Requested,
     Full(Value),
 }
@@ -25,10 +31,10 @@ thread_local! {
     static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Empty) };
 }
 
-/// The value that the inside of such a newtype stands for. For codecs, in `serialize_newtype_struct`.
+/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
 pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
     SLOT.set(Slot::Requested);
-    // It fails for whatever is not one of ours, and then the slot is not full.
+    // This fails for any other type, and then the slot is not full.
     let _ = inside.serialize(OnlyUnit);
     match SLOT.replace(Slot::Empty) {
         Slot::Full(value) => Some(value),
@@ -36,7 +42,7 @@ pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
     }
 }
 
-/// Hands a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
+/// Passes a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
 pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     value: Value,
     visitor: V,
@@ -47,7 +53,7 @@ pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
     given
 }
 
-/// Puts the value there if it was asked for. For the types, in the `Serialize` of their inside.
+/// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the inside.
 pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
     let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
     if asked {
@@ -56,7 +62,7 @@ pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
     asked
 }
 
-/// The value that was given, if one was. For the types, in their visitor.
+/// The value that a codec supplied, if any. For the types, in their visitor.
 pub(super) fn take_supplied() -> Option<Value> {
     match SLOT.replace(Slot::Empty) {
         Slot::Full(value) => Some(value),
@@ -69,7 +75,7 @@ pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) ->
     E::custom(format_args!("expected {expected}, found {}", found.class()))
 }
 
-/// Takes a unit, which is what the types serialize when they were asked.
+/// Accepts only a unit, which a type serializes after it has stored its value.
 struct OnlyUnit;
 
 #[derive(Debug)]
@@ -77,7 +83,7 @@ struct Refused;
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a value of redelay's")
+        f.write_str("not a type of `redisson_codec::java`")
     }
 }
 
@@ -118,8 +124,8 @@ impl Serializer for OnlyUnit {
     }
 }
 
-/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`] and, for other formats, a text or whatever is
-/// said here.
+/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what the closure
+/// writes.
 macro_rules! scalar {
     ($kind:ident $name:literal) => {
         scalar! { $kind $name |value, output| output.collect_str(value) }

@@ -1,10 +1,10 @@
-//! Why a payload is refused, or a value cannot be written.
+//! [`Failure`]: why a payload is refused, or a value cannot be written.
 
 use std::fmt;
 
 /// Why a payload is refused, or a value cannot be written.
 ///
-/// In a box, so that what is passed on where nothing is wrong stays small.
+/// Boxed, so that a successful `Result` stays small.
 #[derive(Debug)]
 pub(super) struct Failure(Box<Why>);
 
@@ -25,7 +25,7 @@ impl Failure {
         Self(Box::new(Why { text: message.to_string(), foreign: true }))
     }
 
-    /// Whether it is in serde's words, which have no offset and may quote a value.
+    /// Whether serde worded it: without an offset, and possibly quoting a value.
     pub(super) fn is_foreign(&self) -> bool {
         self.0.foreign
     }

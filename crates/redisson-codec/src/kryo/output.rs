@@ -1,8 +1,8 @@
-//! A payload in the making.
+//! A payload under construction.
 //!
-//! Rust gives the fields of a struct in another order than Kryo wants them, and classes are named once, where the first
-//! value of each stands, which is not known before the fields are in order. So both are only marked, and done at the
-//! very end: see [`finish`].
+//! serde passes the fields of a struct in another order than Kryo needs. A class is named once, at its first value, and
+//! which value comes first is not known before the fields are in order. So both are only marked, and resolved in one pass
+//! at the end: see [`finish`].
 
 mod finish;
 mod primitives;

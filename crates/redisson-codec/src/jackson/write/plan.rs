@@ -1,5 +1,5 @@
-//! ListKind is written at each place of a type, worked out once for each format from the type's shape, so that writing a value
-//! looks nothing up: which classes are written, and they and the names of properties as the bytes that they are.
+//! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing a value
+//! looks nothing up. Class names and property names are stored as encoded bytes.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! Asks a type, place by place, and puts together what it answers.
+//! Probes a type place by place and puts its shape together.
 
 use std::any::type_name;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl Shape {
     }
 }
 
-/// Longer than any type that is meant; what generic types that hold larger ones of themselves never end at.
+/// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no end.
 const MAX_PATH: usize = 100;
 
 struct Inference {

@@ -1,4 +1,4 @@
-//! What is written at each place of a type, worked out once from its shape, so that writing a value looks nothing up.
+//! The plan of a type: what to write at each place. Made once from its shape, so that writing a value looks nothing up.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(in super::super) struct Plan {
     /// The first is the type itself.
     sites: &'static [Site],
     structs: Vec<StructPlan>,
-    /// The names of all classes that the type itself says.
+    /// The names of all classes that the type itself names.
     pub(in super::super) classes: Vec<Name>,
 }
 
