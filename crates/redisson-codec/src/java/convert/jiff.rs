@@ -27,10 +27,10 @@ fn floor(seconds: i64, nanos: i32) -> Option<(i64, u32)> {
 /// use jiff::Timestamp;
 /// use redisson_codec::java;
 ///
-/// let at: Timestamp = "2023-11-14T22:13:20.5Z".parse()?;
+/// let at: Timestamp = "2023-11-14T22:13:20.5Z".parse().unwrap();
 /// assert_eq!(java::Instant::from(at).to_string(), "2023-11-14T22:13:20.500Z");
 /// assert_eq!(Timestamp::try_from(java::Instant::from(at))?, at);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), java::ConversionError>(())
 /// ```
 impl TryFrom<Instant> for Timestamp {
     type Error = ConversionError;
