@@ -118,7 +118,7 @@ impl Codec<f64> for Double {
     }
 }
 
-/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal of no more than so many digits is the only one of
+/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal with at most this many digits is the only one of
 /// its length that gives its number back.
 macro_rules! java_text {
     ($name:ident, $put:ident, $kind:ident, $digits:literal) => {
@@ -138,7 +138,7 @@ macro_rules! java_text {
             }
             let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
             // What is written down by people has few digits, which can be tried: of whole numbers that are exact, the
-            // quotient is the number that the text stands for.
+            // quotient is the number that the text denotes.
             if plain {
                 for (decimals, power) in (1..).zip([1e1, 1e2, 1e3, 1e4, 1e5, 1e6]) {
                     let unscaled = (value * power + $kind::copysign(0.5, value)) as i64;

@@ -58,10 +58,10 @@ pub(super) trait Format: Sized + 'static {
     /// What is in front of each element of a list.
     fn next(_: &mut Vec<u8>) {}
 
-    /// What is in front of a list's elements or an object's properties, if there are so many.
+    /// Writes the header of a list or object with this many elements or properties.
     fn header(out: &mut Vec<u8>, group: Group, count: usize);
 
-    /// Begins a list or object, most likely of so many elements or properties.
+    /// Begins a list or object, probably with this many elements or properties.
     #[inline]
     fn open(out: &mut Vec<u8>, group: Group, likely: usize) -> OpenGroup {
         let start = out.len();
@@ -93,7 +93,7 @@ pub(super) struct OpenGroup {
 }
 
 impl OpenGroup {
-    /// Writes the head anew if there were others than likely.
+    /// Writes the header again if the count was not the likely one.
     pub(super) fn correct<F: Format>(self, out: &mut Vec<u8>, count: usize) {
         if count == self.likely {
             return;

@@ -208,7 +208,7 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
         out.extend(readable(format!("{sign}{digits}{}", "0".repeat(zeros)))?.bytes());
         return Ok(());
     }
-    // At least one digit stands in front of the point.
+    // At least one digit is in front of the point.
     let scale = scale as usize;
     let padded = format!("{}{digits}", "0".repeat((scale + 1).saturating_sub(digits.len())));
     let (front, behind) = padded.split_at(padded.len() - scale);

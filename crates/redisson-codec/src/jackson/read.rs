@@ -78,7 +78,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         Err(Failure::new(format!("expected the class `{expected}`, found `{found}`")).at(at))
     }
 
-    /// The node behind the class, if that stands there and is the expected one.
+    /// The node behind the class, if a class is there and is the expected one.
     fn bare(&self, class: &str) -> Outcome<&'n Node<'a>> {
         let (Is::Array(pair) | Is::Bare(pair)) = &self.node.is else { return Ok(self.node) };
         let [found, inside] = &pair[..] else { return Ok(self.node) };

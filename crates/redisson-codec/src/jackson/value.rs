@@ -1,4 +1,4 @@
-//! [`Value`](crate::java::Value) from and to nodes: what stands there decides what it is, as for Java where an
+//! [`Value`](crate::java::Value) from and to nodes: the payload alone decides the type, as in Java where an
 //! `Object` is declared.
 
 mod read;

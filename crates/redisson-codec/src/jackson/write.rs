@@ -1,7 +1,7 @@
 //! From a value through serde to a payload, by its [plan](plan), with the classes that Redisson's mapper writes.
 //!
 //! The class of an object is its first property, `@class`; that of anything else is in front of it, in a list of two.
-//! Whether it is written at all depends on what the field declares: nothing stands in front of what can be of one class
+//! Whether it is written at all depends on what the field declares: nothing is in front of what can be of one class
 //! only. `Long` is the exception, since Redisson wants to read it as one.
 
 mod list;
@@ -120,7 +120,7 @@ impl<'w, F: Format> ValueWriter<'w, F> {
         Ok(written)
     }
 
-    /// ListKind is written is not what is read, so that the plan is of no use.
+    /// The type writes something other than it reads, so the plan does not apply.
     #[cold]
     fn other(&self, found: &str) -> Failure {
         Failure::new(format!("the type writes {found} where it reads {}", name(self.site.kind)))

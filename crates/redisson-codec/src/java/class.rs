@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_stands_once() {
+    fn each_name_is_listed_once() {
         for (at, class) in CLASSES.iter().enumerate() {
             assert_eq!(known(class.name), Some(&CLASSES[at]), "{}", class.name);
         }

@@ -256,7 +256,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         self.end(Requested::Unsupported("a tuple struct has no Java class: name its fields"))
     }
 
-    // As in Java, where whoever writes text decides by it.
+    // The Jackson and Kryo codecs say the same, so a type that checks this makes the same choice.
     fn is_human_readable(&self) -> bool {
         true
     }

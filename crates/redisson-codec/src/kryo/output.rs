@@ -29,7 +29,7 @@ pub(super) struct Output {
     /// Where each field of the structs is, in Java's order.
     spans: Vec<FieldSpan>,
     depth: usize,
-    /// MarkKind is kept aside to be written anew.
+    /// Bytes that were cut off, to be written again.
     old: Old,
     /// Scratch of the lists that are being written: where each element begins.
     pub(super) starts: Vec<Spot>,
@@ -260,7 +260,7 @@ impl Output {
         Spot { at: self.bytes.len(), mark: self.marks.len() }
     }
 
-    /// Begins a struct of so many fields, each of which is to be told by [`field`](Self::field).
+    /// Begins a struct with this many fields. Each is then reported by [`field`](Self::field).
     #[inline]
     pub(super) fn open(&mut self, fields: usize) -> OpenStruct {
         let (number, first) = (self.structs.len(), self.spans.len());
@@ -288,7 +288,7 @@ impl Output {
         self.spans[open.first + place] == FieldSpan::ABSENT
     }
 
-    /// Ends a struct of so many fields, which are to be put into order.
+    /// Ends a struct with this many fields, which must be put into order.
     #[inline]
     pub(super) fn close(&mut self, open: OpenStruct, fields: usize) -> Outcome<()> {
         let end = self.here();
@@ -322,7 +322,7 @@ impl Output {
         self.marks.truncate(start.mark - 1);
     }
 
-    /// Takes away everything from there on, to be written anew out of its spans.
+    /// Cuts off everything from there on, to be written again from its parts.
     pub(super) fn cut(&mut self, start: Spot) -> Old {
         let mut old = std::mem::take(&mut self.old);
         (old.start, old.first_mark) = (start.at, start.mark);
@@ -353,7 +353,7 @@ impl Output {
 /// More bytes than this of any kind are not kept for the next payload.
 const MAX_SPARE: usize = 1 << 16;
 
-/// From so many fields on, structs are put into order at once: in a long list, remembering where each field is takes more
+/// From this many fields on, structs are put into order at once: in a long list, remembering where each field is takes more
 /// memory than the fields.
 const MANY_SPANS: usize = 1 << 10;
 

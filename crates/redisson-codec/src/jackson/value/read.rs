@@ -42,7 +42,7 @@ fn owned(class: &str) -> ClassName {
     }
 }
 
-/// What stands there, whatever it is.
+/// Any node.
 pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
     let without_class = |value| if root { value } else { Value::Bare(Box::new(value)) };
     Ok(match &node.is {
@@ -130,7 +130,7 @@ fn wrong(node: &Node<'_>, class: &str) -> Failure {
     Failure::new(format!("expected a {class}, found {}", node.kind())).at(node.at)
 }
 
-/// What stands behind its class.
+/// The value behind its class.
 fn of_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
     let wrong = || wrong(node, class);
     let value = match class {

@@ -17,7 +17,7 @@ pub(in crate::jackson) struct Output {
     pub(super) spans: Vec<Range<usize>>,
 }
 
-/// ListKind is kept of a thread's memory.
+/// More bytes than this are not kept for the thread's next payload.
 const MAX_SPARE: usize = 1 << 16;
 
 thread_local! {

@@ -64,7 +64,7 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
-    /// ListKind the value itself says all of.
+    /// Anything that the value itself determines completely.
     Plain,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct FieldPlan {
     pub(super) site: SiteId,
 }
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Root,

@@ -3,7 +3,7 @@
 use super::primitives::CHUNK;
 use super::{MAX_SPARE, MarkKind, Output};
 
-/// MarkKind the last pass needs, kept for the thread's next one.
+/// Memory of the last pass, kept for the thread's next one.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// The payload, and whatever is behind it.

@@ -1,4 +1,4 @@
-//! What is in front of a value: its class, as far as it is told, and whether it is null.
+//! [`Prefix`]: what is in front of a value. Its class, if the payload names it, and whether it is null.
 
 use super::super::input::{ClassRef, Input};
 use super::super::{scalar, value};
@@ -164,7 +164,7 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         Failure::new(format!("expected `{expected}`, found a null before offset {}", self.input.at))
     }
 
-    /// How the class of a field or element is told where it is declared.
+    /// The prefix of a field or element with a declared class.
     #[inline]
     pub(super) fn declared(&self, node: NodeId) -> Prefix {
         let declared = self.node(node);

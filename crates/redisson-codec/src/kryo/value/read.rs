@@ -75,7 +75,7 @@ fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
     Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
 }
 
-/// A value of a class that stands in the library.
+/// A value of a library class.
 fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
     let class = ClassName::Borrowed(known.name);
     Ok(match known.kind {
@@ -245,7 +245,7 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
     Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
 }
 
-/// A value of a final class that stands in the library, or null.
+/// A value of a final library class, or null.
 fn read_final(input: &mut Input<'_>, class: &'static Class) -> Outcome<Value> {
     let present = match scalar::null(class) {
         Some(null) if input.peek()? == null => {

@@ -33,7 +33,7 @@ impl<'w> ListWriter<'w> {
     ) -> Outcome<Self> {
         let element = plan.site(list.element);
         let (start, base) = (output.here(), output.starts.len());
-        // Mostly it is told, and right.
+        // Mostly serde knows the length, and it is right.
         let announced = length.unwrap_or(0);
         let mut writer =
             ListWriter { output, plan, list, element, start, base, count: 0, announced, nulls: 0 };
@@ -41,7 +41,7 @@ impl<'w> ListWriter<'w> {
         Ok(writer)
     }
 
-    /// What is in front of the elements, if there are so many and none or some of them are null.
+    /// Writes the header for this many elements, some of which may be null.
     fn header(&mut self, count: usize, nulls: bool) -> Outcome<()> {
         let length = Output::length(count)?;
         match self.list.each {
@@ -78,7 +78,7 @@ impl<'w> ListWriter<'w> {
         }
     }
 
-    /// Writes the elements anew, behind a prefix that is right.
+    /// Writes the elements again, behind the correct header.
     fn again(&mut self) -> Outcome<()> {
         let same = self.one_class();
         let end = self.output.here();
@@ -188,7 +188,7 @@ impl SerializeSeq for ListWriter<'_> {
     fn end(mut self) -> Outcome<()> {
         let right = self.count == self.announced
             && match self.list.each {
-                // In front of the elements stands that their classes differ.
+                // The header says that the classes of the elements differ.
                 ElementForm::Any => self.count == 0 || matches!(self.one_class(), Same::No),
                 _ => self.nulls == 0,
             };

@@ -43,7 +43,7 @@ pub(super) enum Prefix {
     Null(u8),
     /// Nothing, and there is no null.
     Nothing,
-    /// Nothing; whether there was a null is told when the list ends.
+    /// Nothing. The end of the list says whether there was a null.
     Element,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct ListPlan {
     pub(super) sorted: bool,
 }
 
-/// How the elements of a list are told apart.
+/// How a list says the classes of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementForm {
     /// Of a `byte[]`.
