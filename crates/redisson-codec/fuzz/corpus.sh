@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a corpus of the vectors: fuzz/corpus/<target>/<vector>.
+# Turns the test vectors into a seed corpus: fuzz/corpus/<target>/<vector>.
 set -eu
 
 cd "$(dirname "$0")"

@@ -1,8 +1,9 @@
 //! Compression around any codec: [`Lz4V2`], [`SnappyV2`], [`ZStd`], and the limit of what they decompress.
 //!
-//! The room of each has the payload's layout, and a pair of functions: bytes to payload and back. What they share is
-//! here.
+//! The module of each compression has the layout of the payload and two functions: bytes to payload, and back.
 
+#[cfg(feature = "_length_prefix")]
+mod length_prefix;
 #[cfg(feature = "lz4")]
 mod lz4;
 #[cfg(feature = "snappy")]
@@ -21,7 +22,7 @@ use super::{Codec, CodecError};
 
 const DEFAULT_LIMIT: usize = 64 << 20;
 
-/// A compression with a limit of its own: what [`Lz4V2::with_limit`] and its like return.
+/// A compression with another limit than 64 MiB. Returned by `with_limit`.
 ///
 /// # Examples
 /// ```
@@ -43,7 +44,6 @@ pub struct Limited<C> {
     limit: usize,
 }
 
-/// What is compressed is the payload of the codec inside.
 fn encode<T>(
     codec: &impl Codec<T>,
     value: &T,
@@ -65,38 +65,4 @@ fn over_limit(format: &str, limit: usize, found: impl std::fmt::Display) -> Code
     CodecError::new(format!(
         "expected at most {limit} bytes behind {format}, found {found} announced at offset 0"
     ))
-}
-
-/// The length that Redisson puts in front, a big-endian `int`, and what follows.
-#[cfg(any(feature = "lz4", feature = "zstd"))]
-fn split_length<'a>(format: &str, payload: &'a [u8], limit: usize) -> Result<(usize, &'a [u8]), CodecError> {
-    let Some((length, rest)) = payload.split_first_chunk() else {
-        let found = payload.len();
-        return Err(CodecError::new(format!(
-            "expected 4 bytes of length at offset 0 and {format}, found {found} bytes"
-        )));
-    };
-    let length = i32::from_be_bytes(*length);
-    match usize::try_from(length) {
-        Ok(length) if length <= limit => Ok((length, rest)),
-        _ => Err(over_limit(format, limit, length)),
-    }
-}
-
-#[cfg(any(feature = "lz4", feature = "zstd"))]
-fn with_length(inner: &[u8], compressed: &[u8]) -> Result<Vec<u8>, CodecError> {
-    let length = i32::try_from(inner.len()).map_err(|_| {
-        CodecError::new(format!("{} bytes to compress are more than Java's arrays hold", inner.len()))
-    })?;
-    Ok([&length.to_be_bytes(), compressed].concat())
-}
-
-#[cfg(any(feature = "lz4", feature = "zstd"))]
-fn check_length(format: &str, announced: usize, found: usize) -> Result<(), CodecError> {
-    if announced == found {
-        return Ok(());
-    }
-    Err(CodecError::new(format!(
-        "expected {announced} bytes behind {format}, as announced at offset 0, found {found}"
-    )))
 }

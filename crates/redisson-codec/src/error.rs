@@ -3,8 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Why a [`Codec`](crate::Codec) could not encode or decode. Made from any error or text by
-/// [`CodecError::new`].
+/// Why a [`Codec`](crate::Codec) could not encode or decode. [`CodecError::new`] makes one from any error or text.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,7 @@
-//! Java's values for the codecs that share payloads with Java objects: types for what Rust has no type of, field
-//! attributes for what Rust's types cannot say, and [`Value`] for anything at all.
+//! Java's values, for the codecs that exchange objects with Java: types that Rust does not have, attributes for what
+//! Rust's types cannot express, and [`Value`] for any value.
 //!
-//! A Java class is a struct whose serde name is the Java one, and a field is a field of the same name:
+//! A Java class is a struct with the serde name of the class. A Java field is a field of the same name:
 //!
 //! | in Rust | in Java |
 //! |---|---|
@@ -23,7 +23,10 @@
 //! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class |
 //! | [`Value`] | any value, declared as `Object` |
 //!
-//! Any reference in Java may be null, and then is a `None`: what is not an `Option` here fails on a null.
+//! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
+//!
+//! The types of this module carry values; they do not calculate. With the features `uuid`, `jiff`, `num-bigint` and
+//! `bigdecimal` they convert to and from the types of those crates.
 //!
 //! # Examples
 //! ```
@@ -45,28 +48,30 @@
 
 mod big;
 pub(crate) mod class;
-pub(crate) mod handover;
-pub(crate) mod marker;
+mod convert;
 pub(crate) mod per_type;
+mod probe;
 pub(crate) mod refuse;
 pub(crate) mod shape;
 mod time;
-mod trace;
+pub(crate) mod type_hint;
 mod uuid;
 mod value;
+pub(crate) mod value_slot;
 
 pub use big::{BigDecimal, BigInteger};
-pub use marker::{
+pub use convert::ConversionError;
+pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
+pub use type_hint::{
     array, array_deque, class_name, concurrent_hash_map, currency, enum_set, hash_map, linked_hash_map,
     linked_hash_set, linked_list, locale, month_day, object, offset_date_time, offset_time, optional, period,
     set, string_builder, tree_map, tree_set, uri, url, year, year_month, zone_id, zone_offset,
     zoned_date_time,
 };
-pub use time::{Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime};
 pub use uuid::Uuid;
 pub use value::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
 
-/// What a text should have been.
+/// The text is not of the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
     expected: &'static str,

@@ -3,31 +3,32 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::text::without_values;
 use super::{Codec, CodecError};
+use crate::serde_error::without_values;
 
-/// Plain JSON, as Redisson's `TypedJsonJacksonCodec` reads and writes it: no `@class`, the type is the handle's. (Its
-/// `JsonJacksonCodec` is another format, with class names inside.)
+/// Plain JSON, as Redisson's `TypedJsonJacksonCodec` reads and writes it: without `@class`, because both sides know the
+/// type. Redisson's `JsonJacksonCodec` is another format, with class names inside.
 ///
-/// Both sides read what the other writes, though not every byte is the same: Redisson sorts the properties, leaves out
-/// those that are null, and escapes what is beyond U+FFFF (`\ud83d\ude80`); this writes fields in the order of the
-/// struct, with `null`, in UTF-8. What to know for types of one's own:
+/// Both sides read what the other writes, but the bytes differ. Redisson sorts the properties, leaves out nulls, and
+/// escapes characters beyond U+FFFF (`\ud83d\ude80`). This codec writes the fields in the order of the struct, with
+/// `null`, in UTF-8. For your own types:
 ///
-/// * Java's names are those of the fields: `#[serde(rename_all = "camelCase")]`.
-/// * A property that Redisson left out is a `None`; a type other than `Option` needs `#[serde(default)]`.
-/// * A `byte[]` is a base64 string there; a `Vec<u8>` is a list of numbers here, which Redisson reads too.
-/// * NaN and the infinities are not JSON: Redisson writes `"NaN"`, this writes `null`, which Java reads into a `double`
-///   as 0. Do not send them.
+/// * The fields have Java's names: `#[serde(rename_all = "camelCase")]`.
+/// * A property that Redisson left out is a `None`. A type other than `Option` needs `#[serde(default)]`.
+/// * Redisson writes a `byte[]` as a base64 string. This codec writes a `Vec<u8>` as a list of numbers, which Redisson
+///   reads, too.
+/// * JSON has no NaN and no infinities. Redisson writes `"NaN"`; this codec writes `null`, which Java reads into a
+///   `double` as 0. Do not send them.
 ///
 /// # Errors
 /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels, or has a
-/// number or text beyond Rust's (half of a surrogate pair); the error names line and column, and quotes no value unless
-/// the type's own `Deserialize` does. Encoding fails when the type's `Serialize` does, or for a map whose keys are lists
-/// or structs.
+/// number or text that Rust cannot hold (half of a surrogate pair). The error names line and column. It quotes no value,
+/// unless the type's own `Deserialize` does. Encoding fails when the type's `Serialize` fails, and for a map whose keys
+/// are lists or structs.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, Json};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
@@ -38,9 +39,9 @@ use super::{Codec, CodecError};
 /// }
 ///
 /// let order = Order { order_id: 7, coupon: None };
-/// assert_eq!(codec::Json.encode(&order)?, br#"{"orderId":7,"coupon":null}"#);
-/// assert_eq!(order, codec::Json.decode(br#"{"orderId":7}"#)?);
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(Json.encode(&order)?, br#"{"orderId":7,"coupon":null}"#);
+/// assert_eq!(order, Json.decode(br#"{"orderId":7}"#)?);
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;

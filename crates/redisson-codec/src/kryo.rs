@@ -1,19 +1,21 @@
 //! [`Kryo5`]: Redisson's default codec.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `input`, `output` | numbers, texts and class names |
-//! | `read`, `write` | serde's way between a payload and a Rust type, by its [shape](super::java) |
-//! | `scalar`, `texts`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
-//! | `values` | [`Value`] |
+//! | `input`, `output` | numbers, strings and class names as bytes |
+//! | `read`, `write` | serde: between a payload and a Rust type, by the [shape](super::java) of the type |
+//! | `scalar`, `text`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
+//! | `value` | [`Value`] |
 
-mod fields;
+mod failure;
 mod input;
+mod library_object;
+mod numbered;
 mod output;
 mod read;
 mod scalar;
-mod texts;
-mod values;
+mod text;
+mod value;
 mod write;
 
 use std::any::Any;
@@ -21,39 +23,42 @@ use std::any::Any;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use input::{Fault, Input};
+use failure::Failure;
+use input::Input;
 use output::Output;
 use write::Plan;
 
 use super::java::shape::Shape;
-use super::text::without_values;
 use super::{AnyClass, Codec, CodecError};
+use crate::serde_error::without_values;
 
 pub use super::java::Value;
 
-/// As deep as `serde_json` goes.
+/// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
 
-/// Kryo 5 as Redisson's `Kryo5Codec` has it, which is Redisson's codec where none is named.
+/// Kryo 5 as Redisson's `Kryo5Codec` writes it. Redisson uses this codec by default.
 ///
-/// Both sides read what the other writes, and write the same bytes, but for the order of hashed sets and maps. A struct
-/// is a Java class: its serde name is that of the class, and its fields are those of the class, which are written
-/// without names, in the order of their names. So all of them have to be there, with the right types; what these are is
-/// in [`java`](super::java), and a class and its struct side by side are in `docs/codecs.md`. [`Value`] is any payload
-/// whose classes are of Java's standard library.
+/// Both sides read what the other writes. They also write the same bytes, apart from the order of hashed sets and maps.
 ///
-/// Class names of structs and enums have to be the expected ones; see [`with_any_class`](Self::with_any_class).
+/// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of the class.
+/// Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the right types. The module
+/// [`java`](super::java) lists the types. A [`Value`] holds any payload whose classes are in Java's standard library.
+///
+/// The classes of structs and enums must have the expected names; see [`with_any_class`](Self::with_any_class).
 ///
 /// # Errors
-/// Decoding fails when the payload is not exactly one value of this type, announces more than it holds, nests deeper
-/// than 127 levels, or has a class that is not expected or whose layout is not known; the error names the offset, and
-/// quotes nothing but class names unless the type's own `Deserialize` does. Both directions fail for types that have
-/// no counterpart in Java, and name the place in the type. Encoding fails when the type's `Serialize` does, for a null
-/// where Java cannot have one, and beyond 127 levels.
+/// Decoding fails when the payload is not exactly one value of this type, announces more than it contains, nests deeper
+/// than 127 levels, or has a class that is unexpected or whose layout is unknown. The error names the offset. It quotes
+/// only class names, unless the type's own `Deserialize` quotes more.
+///
+/// Encoding fails when the type's `Serialize` fails, for a null where Java has none, and beyond 127 levels.
+///
+/// Both directions fail for types without a counterpart in Java. The error names the place in the type.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, Kryo5};
 /// use serde::{Deserialize, Serialize};
 ///
 /// /// `package com.acme; class Point { int x; Integer y; String label; }`
@@ -66,32 +71,32 @@ const MAX_DEPTH: usize = 127;
 /// }
 ///
 /// let point = Point { x: 1, y: None, label: Some("a".into()) };
-/// let payload = codec::Kryo5.encode(&point)?;
+/// let payload = Kryo5.encode(&point)?;
 /// assert_eq!(payload, b"\x01\x00com.acme.Poin\xf4\x82a\x02\x00");
-/// assert_eq!(point, codec::Kryo5.decode(&payload)?);
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(point, Kryo5.decode(&payload)?);
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 ///
-/// A payload of any class of the standard library:
+/// A payload of any class in the standard library:
 /// ```
-/// use redisson_codec::{self as codec, Codec, kryo::Value};
+/// use redisson_codec::{Codec, Kryo5, kryo::Value};
 ///
 /// let payload = b"\x01\x00java.util.LinkedHashMa\xf0\x02\x03\x82a\x02\x02";
-/// let value: Value = codec::Kryo5.decode(payload)?;
+/// let value: Value = Kryo5.decode(payload)?;
 /// assert_eq!(value.to_string(), r#"{"a": 1}"#);
-/// assert_eq!(codec::Kryo5.encode(&value)?, payload);
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(Kryo5.encode(&value)?, payload);
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kryo5;
 
 impl Kryo5 {
-    /// A codec that reads structs and enums of other class names than their own, too: for classes that were moved to
-    /// another package, or that have classes below them with the same fields. It writes what [`Kryo5`] does.
+    /// Returns a codec that does not check the class names of structs and enums when it decodes. Use it for classes that
+    /// were moved to another package, or for subclasses with the same fields. It encodes as [`Kryo5`] does.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, Kryo5};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize)]
@@ -101,11 +106,11 @@ impl Kryo5 {
     /// }
     ///
     /// let old = b"\x01\x00com.acme.Orde\xf2\x0e";
-    /// let error = Codec::<Order>::decode(&codec::Kryo5, old).err().unwrap().to_string();
+    /// let error = Codec::<Order>::decode(&Kryo5, old).err().unwrap().to_string();
     /// assert!(error.contains("expected the class `com.acme.orders.Order`, found `com.acme.Order`"));
-    /// let order: Order = codec::Kryo5.with_any_class().decode(old)?;
+    /// let order: Order = Kryo5.with_any_class().decode(old)?;
     /// assert_eq!(order.id, 7);
-    /// # Ok::<(), codec::CodecError>(())
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     #[must_use]
     pub fn with_any_class(self) -> AnyClass<Self> {
@@ -135,39 +140,41 @@ impl<T: Serialize + DeserializeOwned + 'static> Codec<T> for AnyClass<Kryo5> {
 
 fn encode<T: Serialize + DeserializeOwned + 'static>(value: &T) -> Result<Vec<u8>, CodecError> {
     let (output, written) = match (value as &dyn Any).downcast_ref::<Value>() {
-        // On its own there is no need to hand over a copy.
+        // A whole `Value` is written directly, without a copy through serde.
         Some(value) => {
             let mut output = Output::take();
-            let written = values::write(&mut output, value);
+            let written = value::write(&mut output, value);
             (output, written)
         }
         None => {
-            let mut output = Output::of(Plan::of::<T>()?);
-            let written = value.serialize(write::Place::whole(&mut output));
+            let plan = Plan::of::<T>()?;
+            let mut output = Output::of(&plan.classes);
+            let written = value.serialize(write::ValueWriter::whole(&mut output, plan));
             (output, written)
         }
     };
     match written {
         Ok(()) => Ok(output.finish()),
-        Err(fault) => {
+        Err(failure) => {
             let kind = std::any::type_name::<T>();
-            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {fault}")))
+            Err(CodecError::new(format!("`{kind}` cannot be written as Kryo 5: {failure}")))
         }
     }
 }
 
 fn decode<T: DeserializeOwned + 'static>(payload: &[u8], any_class: bool) -> Result<T, CodecError> {
     let shape = Shape::of::<T>()?;
-    let mut reader = read::Reader { input: Input::new(payload), shape, any_class };
-    let read = T::deserialize(read::Place::whole(&mut reader)).and_then(|value| match reader.input.left() {
-        0 => Ok(value),
-        more => Err(Fault::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
-    });
-    read.map_err(|fault| {
+    let mut reader = read::ReadContext { input: Input::new(payload), shape, any_class };
+    let read =
+        T::deserialize(read::ValueReader::whole(&mut reader)).and_then(|value| match reader.input.left() {
+            0 => Ok(value),
+            more => Err(Failure::new(format!("{more} bytes follow it at offset {}", reader.input.at))),
+        });
+    read.map_err(|failure| {
         let kind = std::any::type_name::<T>();
-        let why = match fault.is_foreign() {
-            true => format!("{}, before offset {}", without_values(&fault), reader.input.at),
-            false => fault.to_string(),
+        let why = match failure.is_foreign() {
+            true => format!("{}, before offset {}", without_values(&failure), reader.input.at),
+            false => failure.to_string(),
         };
         CodecError::new(format!("expected `{kind}` as Kryo 5: {why}"))
     })

@@ -1,20 +1,46 @@
-//! Codecs: what the bytes of a payload are. A handle is made with one, which must be the writer's.
+//! The codecs of Java [Redisson](https://github.com/redisson/redisson): they turn values into the bytes that Redisson stores in
+//! Redis, and back. The crate has no Redis client and no I/O of its own.
 //!
-//! | here | in Redisson | bytes |
+//! Every codec is a type that implements [`Codec<T>`] for the values it can hold. Use the codec that the Java side uses:
+//! nothing in a payload says which codec wrote it.
+//!
+//! ```
+//! use redisson_codec::{Codec, Int, String};
+//!
+//! assert_eq!(Int.encode(&-1)?, b"-1");
+//! assert_eq!(String.decode(b"hello").map(|text: std::string::String| text.len())?, 5);
+//! # Ok::<(), redisson_codec::CodecError>(())
+//! ```
+//!
+//! # Codecs
+//!
+//! * [`String`], [`Bytes`], [`Long`], [`Int`] and [`Double`] are always there: the payload is the value as text or bytes.
+//! * `Json` and `MsgPack` write any serde type without Java's class names.
+//! * `Kryo5`, `JsonJackson`, `CborJackson` and `MsgPackJackson` write Java objects. What a Java class is in Rust is in
+//!   the documentation of the module `java`, which they share.
+//! * `Lz4V2`, `SnappyV2` and `ZStd` compress the payload of another codec.
+//!
+//! The README has the table of Redisson's codecs, an example of each, and the limits.
+//!
+//! # Features
+//!
+//! | feature | what it adds | dependency |
 //! |---|---|---|
-//! | [`String`] | `StringCodec` | UTF-8 |
-//! | [`Bytes`] | `ByteArrayCodec` | as they are |
-//! | [`Long`], [`Int`] | `LongCodec`, `IntegerCodec` | decimal text |
-//! | [`Double`] | `DoubleCodec` | decimal text, as Java prints a double |
-//! | `Json` (feature `json`) | `TypedJsonJacksonCodec` | plain JSON |
-//! | `Kryo5` (feature `kryo`) | `Kryo5Codec`, the default | Kryo 5; Java classes are structs |
-//! | `MsgPack` (feature `msgpack`) | – (Jackson's MessagePack mapper without type information) | MessagePack, structs as maps |
-//! | `JsonJackson` (feature `json-jackson`) | `JsonJacksonCodec` | JSON with Java's classes in it |
-//! | `CborJackson` (feature `cbor-jackson`) | `CborJacksonCodec` | the same in CBOR |
-//! | `MsgPackJackson` (feature `msgpack-jackson`) | `MsgPackJacksonCodec` | the same in MessagePack |
-//! | `Lz4V2(_)`, `SnappyV2(_)`, `ZStd(_)` (features `lz4`, `snappy`, `zstd`) | `LZ4CodecV2`, `SnappyCodecV2`, `ZStdCodec` | another codec's, compressed |
+//! | `json` (default) | `Json`, Redisson's `TypedJsonJacksonCodec` | `serde_json` |
+//! | `msgpack` | `MsgPack` | `rmp-serde` |
+//! | `kryo` | `Kryo5`, `java` | |
+//! | `json-jackson` | `JsonJackson`, `java` | `base64` |
+//! | `cbor-jackson` | `CborJackson`, `java` | `base64`, `minicbor` |
+//! | `msgpack-jackson` | `MsgPackJackson`, `java` | `base64`, `rmp` |
+//! | `lz4` | `Lz4V2` | `lz4_flex` |
+//! | `snappy` | `SnappyV2` | `snap` |
+//! | `zstd` | `ZStd` | `ruzstd` |
+//! | `uuid` | conversions of `java::Uuid` | `uuid` |
+//! | `jiff` | conversions of the times in `java` | `jiff` |
+//! | `num-bigint` | conversions of `java::BigInteger` | `num-bigint` |
+//! | `bigdecimal` | conversions of `java::BigDecimal` | `bigdecimal`, `num-bigint` |
 //!
-//! A codec of one's own is any type with [`Codec`] for the payload's type; see `examples/custom_codec.rs`.
+//! A feature with conversions has an effect only together with one that adds `java`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -34,6 +60,8 @@ pub mod kryo;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
+#[cfg(feature = "_serde")]
+mod serde_error;
 mod text;
 
 #[cfg(feature = "_java")]
@@ -63,9 +91,27 @@ pub use text::{Bytes, String};
 
 pub use error::CodecError;
 
-/// Turns a value into the bytes of a payload and back.
+/// Compiles the examples of the README, which use every codec.
+#[cfg(doctest)]
+#[cfg_attr(
+    all(
+        feature = "json",
+        feature = "msgpack",
+        feature = "kryo",
+        feature = "json-jackson",
+        feature = "cbor-jackson",
+        feature = "msgpack-jackson",
+        feature = "lz4",
+        feature = "snappy",
+        feature = "zstd"
+    ),
+    doc = include_str!("../README.md")
+)]
+struct Readme;
+
+/// Converts a value to the bytes of a payload, and back.
 ///
-/// Both directions are called on the caller's task, never in the background, and must not block.
+/// `redelay` calls both methods on the caller's task, never in the background. They must not block.
 ///
 /// # Examples
 /// ```
@@ -90,32 +136,31 @@ pub use error::CodecError;
 /// # Ok::<(), CodecError>(())
 /// ```
 pub trait Codec<T>: Send + Sync + 'static {
-    /// The payload of a value.
+    /// Encodes a value.
     ///
     /// # Errors
-    /// When the value has no representation in this format. Nothing is sent then.
+    /// When the value has no representation in this format. Then nothing is sent.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, Double};
     ///
-    /// // The bytes that are compared by `contains` and `remove`, and that `redis-cli` shows.
-    /// assert_eq!(codec::Double.encode(&1e7)?, b"1.0E7");
-    /// # Ok::<(), codec::CodecError>(())
+    /// // `contains` and `remove` compare these bytes, and `redis-cli` shows them.
+    /// assert_eq!(Double.encode(&1e7)?, b"1.0E7");
+    /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError>;
 
-    /// The value of a payload. Called with whatever bytes anybody wrote: it must neither panic nor allocate without
-    /// bound.
+    /// Decodes a payload. Anybody may have written the bytes: this must neither panic nor allocate without bound.
     ///
     /// # Errors
-    /// When the payload is no such value; the error should say what was expected, and where.
+    /// When the payload is not a value of this type. The error should say what was expected, and where.
     ///
     /// # Examples
     /// ```
-    /// use redisson_codec::{self as codec, Codec};
+    /// use redisson_codec::{Codec, Int};
     ///
-    /// let error = codec::Int.decode(b"7 pieces").unwrap_err();
+    /// let error = Int.decode(b"7 pieces").unwrap_err();
     /// assert!(error.to_string().starts_with("expected an integer from -2147483648"));
     /// ```
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError>;

@@ -5,25 +5,25 @@ use std::io::Cursor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::text::without_values;
 use super::{Codec, CodecError};
+use crate::serde_error::without_values;
 
-/// As deep as `serde_json` goes.
+/// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
 
-/// MessagePack with structs as maps from field names, as Jackson's MessagePack mapper writes a bean. No Redisson codec
-/// does exactly this: its `MsgPackJacksonCodec` puts class names into lists and maps, and reads none without.
+/// MessagePack with structs as maps from field names, as Jackson's MessagePack mapper writes a bean.
 ///
-/// Numbers take the fewest bytes that hold them. Both `Vec<u8>` and lists are arrays; [`bytes::Bytes`] is binary.
+/// No Redisson codec writes exactly this: `MsgPackJacksonCodec` puts class names into lists and maps, and requires them.
+/// Numbers take the fewest bytes that hold them. `Vec<u8>` is an array, as any list; [`bytes::Bytes`] is binary.
 ///
 /// # Errors
-/// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it holds, or
-/// nests deeper than 127 levels; the error names the offset, and quotes no value unless the type's own
-/// `Deserialize` does. Encoding fails when the type's `Serialize` does.
+/// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it contains, or
+/// nests deeper than 127 levels. The error names the offset. It quotes no value, unless the type's own `Deserialize` does.
+/// Encoding fails when the type's `Serialize` fails.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, MsgPack};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
@@ -33,9 +33,9 @@ const MAX_DEPTH: usize = 127;
 /// }
 ///
 /// let point = Point { x: 1, y: -1 };
-/// assert_eq!(codec::MsgPack.encode(&point)?, b"\x82\xa1x\x01\xa1y\xff");
-/// assert_eq!(point, codec::MsgPack.decode(b"\x82\xa1x\x01\xa1y\xff")?);
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(MsgPack.encode(&point)?, b"\x82\xa1x\x01\xa1y\xff");
+/// assert_eq!(point, MsgPack.decode(b"\x82\xa1x\x01\xa1y\xff")?);
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MsgPack;
@@ -47,7 +47,7 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for MsgPack {
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
         check(payload).map_err(|why| CodecError::new(format!("expected one MessagePack value: {why}")))?;
-        // Not `from_slice`, which cannot tell where it stopped.
+        // `from_slice` does not say where it stopped.
         let mut input = rmp_serde::Deserializer::new(Cursor::new(payload));
         T::deserialize(&mut input).map_err(|error| {
             let (kind, why, at) = (std::any::type_name::<T>(), without_values(&error), input.position());
@@ -99,15 +99,15 @@ struct Input<'a> {
 }
 
 /// What follows the head of a value: bytes of its own, or other values.
-struct Head {
+struct Header {
     bytes: u64,
     values: u64,
 }
 
 impl Input<'_> {
-    fn head(&mut self) -> Result<Head, String> {
-        let bytes = |bytes| Head { bytes, values: 0 };
-        let values = |values| Head { bytes: 0, values };
+    fn head(&mut self) -> Result<Header, String> {
+        let bytes = |bytes| Header { bytes, values: 0 };
+        let values = |values| Header { bytes: 0, values };
         let start = self.at;
         let marker = self.number(1)? as u8;
         Ok(match marker {

@@ -8,18 +8,18 @@ use super::{Codec, CodecError};
 /// An `i64` as decimal text, as Redisson's `LongCodec` writes a `Long`: `-1` is the two bytes `2d 31`.
 ///
 /// # Errors
-/// Decoding fails unless the payload is what `Long.valueOf` takes: an optional sign and ASCII digits, without spaces, in
-/// the range of an `i64`. Encoding does not fail.
+/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an `i64`, as
+/// `Long.valueOf` requires. Encoding does not fail.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, Long};
 ///
-/// assert_eq!(codec::Long.encode(&5_000_000_000)?, b"5000000000");
-/// assert_eq!(codec::Long.decode(b"-1")?, -1);
-/// let error = codec::Long.decode(b"12x").unwrap_err();
+/// assert_eq!(Long.encode(&5_000_000_000)?, b"5000000000");
+/// assert_eq!(Long.decode(b"-1")?, -1);
+/// let error = Long.decode(b"12x").unwrap_err();
 /// assert!(error.to_string().ends_with("found the byte 0x78 at offset 2"));
-/// # Ok::<(), codec::CodecError>(())
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Long;
@@ -37,17 +37,17 @@ impl Codec<i64> for Long {
 /// An `i32` as decimal text, as Redisson's `IntegerCodec` writes an `Integer`: `-1` is the two bytes `2d 31`.
 ///
 /// # Errors
-/// Decoding fails unless the payload is what `Integer.valueOf` takes: an optional sign and ASCII digits, without spaces,
-/// in the range of an `i32`. Encoding does not fail.
+/// Decoding fails unless the payload is an optional sign and ASCII digits, without spaces, in the range of an `i32`, as
+/// `Integer.valueOf` requires. Encoding does not fail.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, Int};
 ///
-/// assert_eq!(codec::Int.encode(&-1)?, b"-1");
-/// assert_eq!(codec::Int.decode(b"+7")?, 7);
-/// assert!(codec::Int.decode(b"5000000000").is_err());
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(Int.encode(&-1)?, b"-1");
+/// assert_eq!(Int.decode(b"+7")?, 7);
+/// assert!(Int.decode(b"5000000000").is_err());
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Int;
@@ -62,7 +62,7 @@ impl Codec<i32> for Int {
     }
 }
 
-// Java also takes the digits of other scripts. No Redisson codec writes them, so they are refused like any other text.
+// Java also accepts the digits of other scripts. No Redisson codec writes them, so they are refused like any other text.
 fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, CodecError> {
     if let Ok(text) = str::from_utf8(payload)
         && let Ok(value) = text.parse()
@@ -80,22 +80,23 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
 
 /// An `f64` as decimal text, as Redisson's `DoubleCodec` writes a `Double`: `1.5`, `-1.0E300`, `NaN`, `-Infinity`.
 ///
-/// Encodes as `Double.toString` of JDK 19 and later. Older ones print some numbers with more digits than it takes, as
-/// JDK 17 does with `1.9999999999999998E23` for `2.0E23`: other bytes, which either side reads as the same number.
+/// Encodes as `Double.toString` of JDK 19 and later. Older JDKs print some numbers with more digits than necessary, such
+/// as JDK 17 with `1.9999999999999998E23` for `2.0E23`. The bytes differ, but either side reads the same number.
 ///
 /// # Errors
 /// Decoding fails unless the payload is a decimal number, with or without a fraction or an exponent, or `NaN` or
-/// `Infinity`. A sign and, as `Double.valueOf` trims, spaces and control characters around it are taken. Java's
-/// hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never gives them. Encoding does not fail.
+/// `Infinity`. A sign is accepted, and so are spaces and control characters around the number, which `Double.valueOf`
+/// trims. Java's hexadecimal numbers and its suffixes (`1.5f`) are refused: `toString` never prints them. Encoding does
+/// not fail.
 ///
 /// # Examples
 /// ```
-/// use redisson_codec::{self as codec, Codec};
+/// use redisson_codec::{Codec, Double};
 ///
-/// assert_eq!(codec::Double.encode(&-1e300)?, b"-1.0E300");
-/// assert_eq!(codec::Double.decode(b"51.125")?, 51.125);
-/// assert!(codec::Double.decode(b"1,5").is_err());
-/// # Ok::<(), codec::CodecError>(())
+/// assert_eq!(Double.encode(&-1e300)?, b"-1.0E300");
+/// assert_eq!(Double.decode(b"51.125")?, 51.125);
+/// assert!(Double.decode(b"1,5").is_err());
+/// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Double;
@@ -117,7 +118,7 @@ impl Codec<f64> for Double {
     }
 }
 
-/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal of no more than so many digits is the only one of
+/// `Double.toString` and `Float.toString`, as of JDK 19. Any decimal with at most this many digits is the only one of
 /// its length that gives its number back.
 macro_rules! java_text {
     ($name:ident, $put:ident, $kind:ident, $digits:literal) => {
@@ -137,7 +138,7 @@ macro_rules! java_text {
             }
             let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
             // What is written down by people has few digits, which can be tried: of whole numbers that are exact, the
-            // quotient is the number that the text stands for.
+            // quotient is the number that the text denotes.
             if plain {
                 for (decimals, power) in (1..).zip([1e1, 1e2, 1e3, 1e4, 1e5, 1e6]) {
                     let unscaled = (value * power + $kind::copysign(0.5, value)) as i64;
@@ -165,10 +166,10 @@ macro_rules! java_text {
 }
 
 java_text!(java_text, put_java_text, f64, 15);
-#[cfg(any(feature = "json-jackson", feature = "cbor-jackson", feature = "msgpack-jackson"))]
+#[cfg(feature = "_jackson")]
 java_text!(java_float, put_java_float, f32, 6);
 
-/// Writes a number of so many decimals, of which there are no more than 18.
+/// Writes a number with this many decimals, at most 18.
 pub(super) fn put_digits(out: &mut Vec<u8>, unscaled: i64, decimals: usize) {
     let mut text = [b'0'; 24];
     let (mut at, mut left) = (text.len(), unscaled.unsigned_abs());
@@ -203,7 +204,7 @@ fn java_value(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// The first byte from an offset on that is not of a kind: one byte and its place give no payload away.
+/// The first byte from an offset on that is not of a kind. One byte and its offset do not disclose the payload.
 fn first_not(payload: &[u8], from: usize, kind: impl Fn(u8) -> bool) -> Option<String> {
     let at = from + payload[from..].iter().position(|&byte| !kind(byte))?;
     Some(format!("the byte 0x{:02x} at offset {at}", payload[at]))

@@ -69,31 +69,3 @@ impl Codec<Vec<u8>> for Bytes {
         Ok(payload.to_vec())
     }
 }
-
-/// The text of a serde error without the value that was found.
-///
-/// serde quotes it, whole: `invalid type: string "…", expected i32`. Payloads may hold what must not be in a log, so
-/// only its kind stays. What a type's own `Deserialize` says in its own words is left as it is.
-#[cfg(any(
-    feature = "json",
-    feature = "kryo",
-    feature = "msgpack",
-    feature = "json-jackson",
-    feature = "cbor-jackson",
-    feature = "msgpack-jackson"
-))]
-pub(super) fn without_values(error: &impl std::fmt::Display) -> std::string::String {
-    const QUOTING: [&str; 4] = ["invalid type: ", "invalid value: ", "unknown variant ", "unknown field "];
-    // The type's part comes last, and the value may itself hold these words.
-    const REST: [&str; 2] = [", expected ", ", there are no "];
-
-    let text = error.to_string();
-    if QUOTING.iter().any(|start| text.starts_with(start))
-        && let Some(value) = text.find(['"', '`'])
-        && let Some(rest) = REST.iter().filter_map(|rest| text.rfind(rest)).max()
-        && value < rest
-    {
-        return format!("{}{}", text[..value].trim_end(), &text[rest..]);
-    }
-    text
-}

@@ -1,23 +1,25 @@
+//! Any bytes as a compressed payload: `cargo +nightly fuzz run compressed`.
 #![no_main]
 
-use redelay::codec::{Bytes, Codec, Lz4V2, SnappyV2, ZStd};
+use libfuzzer_sys::fuzz_target;
+use redisson_codec::{Bytes, Codec, Lz4V2, SnappyV2, ZStd};
 
-/// So that a target of libFuzzer's is not killed for what a caller has allowed.
+/// Small, so that libFuzzer's own memory limit is not reached.
 const LIMIT: usize = 1 << 20;
 
-fn survives(codec: &impl Codec<Vec<u8>>, payload: &[u8]) {
+fn round_trip(codec: &impl Codec<Vec<u8>>, payload: &[u8]) {
     if let Ok(value) = codec.decode(payload) {
         assert!(value.len() <= LIMIT);
-        let again = codec.encode(&value).expect("a compression of anything");
-        assert_eq!(codec.decode(&again).expect("what was encoded"), value);
+        let encoded = codec.encode(&value).expect("any bytes can be compressed");
+        assert_eq!(codec.decode(&encoded).expect("this payload was just encoded"), value);
     }
-    let inside = payload.to_vec();
-    let compressed = codec.encode(&inside).expect("a compression of anything");
-    assert_eq!(codec.decode(&compressed).expect("what was encoded"), inside);
+    let value = payload.to_vec();
+    let encoded = codec.encode(&value).expect("any bytes can be compressed");
+    assert_eq!(codec.decode(&encoded).expect("this payload was just encoded"), value);
 }
 
-libfuzzer_sys::fuzz_target!(|payload: &[u8]| {
-    survives(&Lz4V2(Bytes).with_limit(LIMIT), payload);
-    survives(&SnappyV2(Bytes).with_limit(LIMIT), payload);
-    survives(&ZStd(Bytes).with_limit(LIMIT), payload);
+fuzz_target!(|payload: &[u8]| {
+    round_trip(&Lz4V2(Bytes).with_limit(LIMIT), payload);
+    round_trip(&SnappyV2(Bytes).with_limit(LIMIT), payload);
+    round_trip(&ZStd(Bytes).with_limit(LIMIT), payload);
 });

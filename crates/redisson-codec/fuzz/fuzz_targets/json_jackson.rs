@@ -1,7 +1,9 @@
+//! Any bytes as `JsonJackson`: `cargo +nightly fuzz run json_jackson`.
 #![no_main]
 
-mod survives;
-#[path = "../../compat/zoo.rs"]
-mod zoo;
+mod round_trip;
 
-libfuzzer_sys::fuzz_target!(|payload: &[u8]| survives::survive(&redelay::codec::JsonJackson, payload));
+use libfuzzer_sys::fuzz_target;
+use redisson_codec::JsonJackson;
+
+fuzz_target!(|payload: &[u8]| round_trip::all_types(&JsonJackson, payload));

@@ -1,7 +1,9 @@
+//! Any bytes as `MsgPackJackson`: `cargo +nightly fuzz run msgpack_jackson`.
 #![no_main]
 
-mod survives;
-#[path = "../../compat/zoo.rs"]
-mod zoo;
+mod round_trip;
 
-libfuzzer_sys::fuzz_target!(|payload: &[u8]| survives::survive(&redelay::codec::MsgPackJackson, payload));
+use libfuzzer_sys::fuzz_target;
+use redisson_codec::MsgPackJackson;
+
+fuzz_target!(|payload: &[u8]| round_trip::all_types(&MsgPackJackson, payload));

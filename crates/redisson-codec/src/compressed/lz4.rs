@@ -1,19 +1,20 @@
 //! [`Lz4V2`]: four bytes of length and one LZ4 block.
 
-use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use super::length_prefix::{check_length, split_length, with_length};
+use super::{DEFAULT_LIMIT, Limited, decode, encode};
 use crate::{Codec, CodecError};
 
 const FORMAT: &str = "LZ4";
 
-/// LZ4 around another codec, as Redisson's `LZ4CodecV2`: the length of what is compressed, as a big-endian `int`, and one
-/// LZ4 block. `LZ4Codec` writes the same.
+/// LZ4 around another codec, as Redisson's `LZ4CodecV2`: the decompressed length as a big-endian `int`, and one LZ4
+/// block. `LZ4Codec` writes the same format.
 ///
-/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit). Redisson 4.7.0 compresses no empty payload (an
-/// `IndexOutOfBoundsException`), but reads the one that this writes.
+/// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit). Redisson 4.7.0 cannot compress an empty payload (it
+/// throws an `IndexOutOfBoundsException`), but reads the one that this codec writes.
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length;
-/// then as the codec inside does. Encoding fails as the codec inside does, and beyond 2 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length,
+/// or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 2 GiB.
 ///
 /// # Examples
 /// ```
@@ -29,7 +30,7 @@ const FORMAT: &str = "LZ4";
 pub struct Lz4V2<C>(pub C);
 
 impl<C> Lz4V2<C> {
-    /// Sets how many bytes a payload is decompressed to at most. Defaults to 64 MiB.
+    /// Sets the maximum number of bytes that a payload decompresses to. Defaults to 64 MiB.
     ///
     /// # Examples
     /// ```
@@ -71,11 +72,11 @@ fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
 
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     let (length, block) = split_length(FORMAT, payload, limit)?;
-    // What Java reads, too: no block at all for nothing.
+    // Java also reads a missing block as no bytes.
     if length == 0 && block.is_empty() {
         return Ok(Vec::new());
     }
-    // No byte of a block stands for more than 255, so that nothing is allocated which the block cannot fill.
+    // One byte of a block decompresses to at most 255. Nothing is allocated that the block cannot fill.
     if length / 255 > block.len() {
         return Err(CodecError::new(format!(
             "expected an LZ4 block of {length} bytes at offset 4, found {} bytes, which cannot hold as many",

@@ -6,13 +6,14 @@ use crate::{Codec, CodecError};
 const FORMAT: &str = "Snappy";
 
 /// Snappy around another codec, as Redisson's `SnappyCodecV2`: one raw block, which begins with its length. The
-/// `SnappyCodec` of older versions writes the same up to 32,767 bytes, and several blocks beyond, which are refused.
+/// `SnappyCodec` of older versions writes the same up to 32,767 bytes. Beyond that it writes several blocks, which are
+/// refused.
 ///
 /// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit).
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length;
-/// then as the codec inside does. Encoding fails as the codec inside does, and beyond 4 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one block of the announced length,
+/// or when the codec inside fails. Encoding fails when the codec inside fails, and beyond 4 GiB.
 ///
 /// # Examples
 /// ```
@@ -28,7 +29,7 @@ const FORMAT: &str = "Snappy";
 pub struct SnappyV2<C>(pub C);
 
 impl<C> SnappyV2<C> {
-    /// Sets how many bytes a payload is decompressed to at most. Defaults to 64 MiB.
+    /// Sets the maximum number of bytes that a payload decompresses to. Defaults to 64 MiB.
     ///
     /// # Examples
     /// ```
@@ -72,7 +73,7 @@ fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
 
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     let wrong = |error| CodecError::new(format!("expected one Snappy block at offset 0: {error}"));
-    // It takes the empty payload for an empty block, which has a length of 0 in front.
+    // `snap` reads an empty payload as an empty block, which really begins with a length of 0.
     if payload.is_empty() {
         return Err(CodecError::new("expected one Snappy block at offset 0, found 0 bytes"));
     }
@@ -80,7 +81,7 @@ fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     if length > limit {
         return Err(over_limit(FORMAT, limit, length));
     }
-    // Three bytes stand for 64 at most, so that nothing is allocated which the block cannot fill.
+    // Three bytes decompress to at most 64. Nothing is allocated that the block cannot fill.
     if length / 22 > payload.len() {
         return Err(CodecError::new(format!(
             "expected a Snappy block of {length} bytes at offset 0, found {} bytes, which cannot hold as many",

@@ -6,20 +6,21 @@ use std::io::Read;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::{DEFAULT_LIMIT, Limited, check_length, decode, encode, split_length, with_length};
+use super::length_prefix::{check_length, split_length, with_length};
+use super::{DEFAULT_LIMIT, Limited, decode, encode};
 use crate::{Codec, CodecError};
 
 const FORMAT: &str = "Zstandard";
 
-/// Zstandard around another codec, as Redisson's `ZStdCodec`: the length of what is compressed, as a big-endian `int`,
-/// and one frame. Compresses like zstd's level 1, where Redisson takes level 3.
+/// Zstandard around another codec, as Redisson's `ZStdCodec`: the decompressed length as a big-endian `int`, and one
+/// frame. Compresses like zstd's level 1; Redisson uses level 3.
 ///
 /// Decompresses at most 64 MiB; see [`with_limit`](Self::with_limit).
 ///
 /// # Errors
-/// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the announced length;
-/// then as the codec inside does. Frames with a dictionary or a window beyond 128 MiB are refused; a checksum, which
-/// Redisson does not write, is not looked at. Encoding fails as the codec inside does, and beyond 2 GiB.
+/// Decoding fails when the payload announces more than the limit, or is not exactly one frame of the announced length,
+/// or when the codec inside fails. Frames with a dictionary or a window beyond 128 MiB are refused. A checksum, which
+/// Redisson does not write, is not verified. Encoding fails when the codec inside fails, and beyond 2 GiB.
 ///
 /// # Examples
 /// ```
@@ -38,7 +39,7 @@ const FORMAT: &str = "Zstandard";
 pub struct ZStd<C>(pub C);
 
 impl<C> ZStd<C> {
-    /// Sets how many bytes a payload is decompressed to at most. Defaults to 64 MiB.
+    /// Sets the maximum number of bytes that a payload decompresses to. Defaults to 64 MiB.
     ///
     /// # Examples
     /// ```
@@ -82,12 +83,12 @@ fn compress(inner: &[u8]) -> Result<Vec<u8>, CodecError> {
 fn decompress(payload: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     let (length, mut rest) = split_length(FORMAT, payload, limit)?;
     let wrong = |error: &dyn Error| {
-        // What went wrong is often only in the source of the error.
+        // The reason is often only in the source of the error.
         let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
         CodecError::new(format!("expected one Zstandard frame at offset 4: {error}{why}"))
     };
     let mut frame = StreamingDecoder::new(&mut rest).map_err(|error| wrong(&error))?;
-    // Grows with what the frame's blocks hold, 128 KiB each at most, not with what is announced.
+    // Grows with the blocks of the frame, at most 128 KiB each, not with the announced length.
     let mut inner = Vec::new();
     frame.by_ref().take(length as u64 + 1).read_to_end(&mut inner).map_err(|error| wrong(&error))?;
     check_length(FORMAT, length, inner.len())?;

@@ -9,11 +9,39 @@ use minicbor::data::{IanaTag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 
-use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::failure::Outcome;
+use super::format::{Format, Group, OpenGroup};
 use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+
+codec! {
+    /// CBOR with the names of Java's classes, byte for byte as Redisson's `CborJacksonCodec` writes it.
+    ///
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
+    /// without nulls. There are three differences: bytes are binary, a `BigDecimal` keeps its scale, and the keys of a map
+    /// from `Integer` or `Long` are numbers.
+    ///
+    /// # Errors
+    /// Decoding fails when the payload is not exactly one CBOR value of this type, nests deeper than 127 levels (a Java
+    /// list takes two, one for its class), or has a number of more than 1000 digits. Half floats, simple values, and tags
+    /// other than those of numbers are refused. The error names the offset. It quotes no value, unless the type's own
+    /// `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{CborJackson, Codec};
+    ///
+    /// assert_eq!(CborJackson.encode(&"hello".to_owned())?, b"\x65hello");
+    /// let payload = CborJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(payload, b"\x9f\x73java.util.ArrayList\x9f\x01\x02\xff\xff");
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    CborJackson Cbor
+}
 
 pub(super) struct Cbor;
 
@@ -49,7 +77,7 @@ impl Format for Cbor {
         sure(Encoder::new(out).i64(value));
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         big(value, out);
         Ok(())
     }
@@ -59,7 +87,7 @@ impl Format for Cbor {
         Self::double(out, value.parse().unwrap_or(f64::NAN));
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         decimal(value, out);
         Ok(())
     }
@@ -84,7 +112,7 @@ impl Format for Cbor {
         Self::integer(out, key);
     }
 
-    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+    fn header(out: &mut Vec<u8>, group: Group, count: usize) {
         let mut out = Encoder::new(out);
         sure(match group {
             Group::Object => out.begin_map(),
@@ -93,7 +121,7 @@ impl Format for Cbor {
         });
     }
 
-    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
+    fn close(out: &mut Vec<u8>, open: OpenGroup, count: usize) {
         match open.group {
             Group::Object | Group::List => out.extend_from_slice(END),
             Group::Bare => open.correct::<Self>(out, count),

@@ -1,8 +1,8 @@
-//! [`Failure`]: why a value and its nodes do not go together, and where.
+//! [`Failure`]: why a payload is refused, or a value cannot be written.
 
 use std::fmt;
 
-use crate::text::without_values;
+use crate::serde_error::without_values;
 
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -46,3 +46,5 @@ impl serde::de::Error for Failure {
         Self::new(without_values(&why))
     }
 }
+
+pub(super) type Outcome<T> = Result<T, Failure>;

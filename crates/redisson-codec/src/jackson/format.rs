@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::failure::Failure;
+use super::failure::Outcome;
 use super::node::Node;
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
 /// A format that Jackson reads and writes. What is written goes to the end of `out`.
-pub(super) trait Format: 'static {
+pub(super) trait Format: Sized + 'static {
     const NAME: &'static str;
 
     /// What is behind a value that has its class in front.
@@ -26,12 +26,12 @@ pub(super) trait Format: 'static {
 
     fn integer(out: &mut Vec<u8>, value: i64);
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure>;
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()>;
 
     /// A number as JSON has it, with a fraction or an exponent.
     fn number(out: &mut Vec<u8>, value: &str);
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure>;
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()>;
 
     fn float(out: &mut Vec<u8>, value: f32);
 
@@ -43,7 +43,7 @@ pub(super) trait Format: 'static {
 
     /// The class in front of a value, which [`BEHIND`](Self::BEHIND) is to follow.
     fn class(out: &mut Vec<u8>, class: &str) {
-        Self::head(out, Group::List, 2);
+        Self::header(out, Group::List, 2);
         Self::text(out, class);
     }
 
@@ -58,19 +58,21 @@ pub(super) trait Format: 'static {
     /// What is in front of each element of a list.
     fn next(_: &mut Vec<u8>) {}
 
-    /// What is in front of a list's elements or an object's properties, if there are so many.
-    fn head(out: &mut Vec<u8>, group: Group, count: usize);
+    /// Writes the header of a list or object with this many elements or properties.
+    fn header(out: &mut Vec<u8>, group: Group, count: usize);
 
-    /// Begins a list or object, most likely of so many elements or properties.
+    /// Begins a list or object, probably with this many elements or properties.
     #[inline]
-    fn open(out: &mut Vec<u8>, group: Group, likely: usize) -> Open {
+    fn open(out: &mut Vec<u8>, group: Group, likely: usize) -> OpenGroup {
         let start = out.len();
-        Self::head(out, group, likely);
-        Open { group, likely, head: start..out.len() }
+        Self::header(out, group, likely);
+        OpenGroup { group, likely, header: start..out.len() }
     }
 
     /// Ends it, now that all that is in it has been written.
-    fn close(out: &mut Vec<u8>, open: Open, count: usize);
+    fn close(out: &mut Vec<u8>, open: OpenGroup, count: usize) {
+        open.correct::<Self>(out, count);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,24 +85,23 @@ pub(super) enum Group {
 }
 
 /// A list or object that is being written.
-pub(super) struct Open {
+pub(super) struct OpenGroup {
     pub(super) group: Group,
     pub(super) likely: usize,
-    /// Where its head is.
-    pub(super) head: Range<usize>,
+    /// Where its header is.
+    pub(super) header: Range<usize>,
 }
 
-impl Open {
-    /// Writes the head anew if there were others than likely.
-    #[cfg_attr(not(any(feature = "cbor-jackson", feature = "msgpack-jackson")), allow(dead_code))]
+impl OpenGroup {
+    /// Writes the header again if the count was not the likely one.
     pub(super) fn correct<F: Format>(self, out: &mut Vec<u8>, count: usize) {
         if count == self.likely {
             return;
         }
         let end = out.len();
-        F::head(out, self.group, count);
+        F::header(out, self.group, count);
         let length = out.len() - end;
-        out[self.head.end..].rotate_right(length);
-        out.drain(self.head);
+        out[self.header.end..].rotate_right(length);
+        out.drain(self.header);
     }
 }

@@ -1,18 +1,65 @@
 //! JSON as Jackson writes it.
 //!
-//! Not by `serde_json`, which keeps no digits of a number, and tells no offsets.
+//! `serde_json` is not used: it does not keep the digits of a number, and reports no offsets.
 
 mod read;
 
+use base64::Engine;
 use read::Input;
 
-use super::base64;
-use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::base64::MIME_NO_LINEFEEDS;
+use super::failure::{Failure, Outcome};
+use super::format::{Format, Group, OpenGroup};
 use super::node::{MAX_DIGITS, Node};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 use crate::number::{java_float, java_text, put_digits, put_java_float, put_java_text};
+
+codec! {
+    /// JSON with the names of Java's classes, byte for byte as Redisson's `JsonJacksonCodec` writes it.
+    ///
+    /// The module [`java`](crate::java) lists the types; a `Value` holds any payload. Properties are sorted. Nulls are left
+    /// out of objects and maps, and read as `None`. Properties that the type does not have are skipped.
+    ///
+    /// Decoding accepts a payload without class names, but not with other class names. Only a list or map may have any
+    /// class of Java's library. See [`with_any_class`](Self::with_any_class).
+    ///
+    /// # Errors
+    /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels (a Java
+    /// list takes two, one for its class), or has a number of more than 1000 digits or half of a surrogate pair. The error
+    /// names the offset. It quotes no value, unless the type's own `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{Codec, JsonJackson};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    /// #[serde(rename = "com.acme.Order", rename_all = "camelCase")]
+    /// struct Order {
+    ///     order_id: i64,
+    ///     coupon_id: Option<i64>,
+    ///     tags: Vec<String>,
+    ///     note: Option<String>,
+    /// }
+    ///
+    /// let order = Order { order_id: 7, coupon_id: Some(1), tags: vec!["new".into()], note: None };
+    /// let payload = JsonJackson.encode(&order)?;
+    /// assert_eq!(
+    ///     std::str::from_utf8(&payload),
+    ///     Ok(concat!(
+    ///         r#"{"@class":"com.acme.Order","couponId":["java.lang.Long",1],"orderId":7,"#,
+    ///         r#""tags":["java.util.ArrayList",["new"]]}"#,
+    ///     )),
+    /// );
+    /// assert_eq!(order, JsonJackson.decode(&payload)?);
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    JsonJackson Json
+}
 
 pub(super) struct Json;
 
@@ -37,7 +84,7 @@ impl Format for Json {
         put_digits(out, value, 0);
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         out.extend(readable(value.to_string())?.bytes());
         Ok(())
     }
@@ -46,7 +93,7 @@ impl Format for Json {
         out.extend_from_slice(value.as_bytes());
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         plain(value, out)
     }
 
@@ -80,7 +127,7 @@ impl Format for Json {
     }
 
     fn bytes(out: &mut Vec<u8>, value: &[u8]) {
-        Self::text(out, &base64::encode(value));
+        Self::text(out, &MIME_NO_LINEFEEDS.encode(value));
     }
 
     fn class(out: &mut Vec<u8>, class: &str) {
@@ -105,14 +152,14 @@ impl Format for Json {
 
     /// Nothing: a comma is in front of everything, and in the end the first of them becomes the bracket. So properties
     /// can be put into another order.
-    fn head(_: &mut Vec<u8>, _: Group, _: usize) {}
+    fn header(_: &mut Vec<u8>, _: Group, _: usize) {}
 
-    fn close(out: &mut Vec<u8>, open: Open, _: usize) {
+    fn close(out: &mut Vec<u8>, open: OpenGroup, _: usize) {
         let (left, right) = match open.group {
             Group::Object => (b'{', b'}'),
             Group::List | Group::Bare => (b'[', b']'),
         };
-        match out.get_mut(open.head.start) {
+        match out.get_mut(open.header.start) {
             Some(comma) => *comma = left,
             None => out.push(left),
         }
@@ -144,7 +191,7 @@ fn escape(out: &mut Vec<u8>, c: char) {
 }
 
 /// Without an exponent, as Redisson has it; Jackson stops at the same scales.
-fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let scale = value.scale();
     if !(-9999..=9999).contains(&scale) {
         return Err(Failure::new(format!(
@@ -161,7 +208,7 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
         out.extend(readable(format!("{sign}{digits}{}", "0".repeat(zeros)))?.bytes());
         return Ok(());
     }
-    // At least one digit stands in front of the point.
+    // At least one digit is in front of the point.
     let scale = scale as usize;
     let padded = format!("{}{digits}", "0".repeat((scale + 1).saturating_sub(digits.len())));
     let (front, behind) = padded.split_at(padded.len() - scale);
@@ -170,7 +217,7 @@ fn plain(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
 }
 
 /// Nothing that Jackson, and this, would not read again.
-fn readable(number: String) -> Result<String, Failure> {
+fn readable(number: String) -> Outcome<String> {
     match number.len() {
         ..=MAX_DIGITS => Ok(number),
         length => Err(Failure::new(format!(

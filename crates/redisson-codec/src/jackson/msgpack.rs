@@ -5,11 +5,38 @@ use std::borrow::Cow;
 use rmp::Marker;
 use rmp::encode;
 
-use super::failure::Failure;
-use super::format::{Format, Group, Open};
+use super::failure::{Failure, Outcome};
+use super::format::{Format, Group};
 use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+
+codec! {
+    /// MessagePack with the names of Java's classes, byte for byte as Redisson's `MsgPackJacksonCodec` writes it.
+    ///
+    /// The values are those of the `JsonJackson` codec: the types of [`java`](crate::java), with sorted properties and
+    /// without nulls. The only difference is that bytes are binary.
+    ///
+    /// # Errors
+    /// Decoding fails when the payload is not exactly one MessagePack value of this type, or nests deeper than 127 levels
+    /// (a Java list takes two, one for its class). Extensions are refused. The error names the offset. It quotes no value,
+    /// unless the type's own `Deserialize` does.
+    ///
+    /// Encoding fails for `java.time` and `Optional`, which Redisson's mapper refuses, and when the type's `Serialize`
+    /// fails. As Jackson's mapper does, it also fails for a `BigInteger` beyond 64 bits, and for a `BigDecimal` that is
+    /// neither an integer nor exactly what a double prints as. Other `BigDecimal`s lose their trailing zeros.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{Codec, MsgPackJackson};
+    ///
+    /// assert_eq!(MsgPackJackson.encode(&"hello".to_owned())?, b"\xa5hello");
+    /// let payload = MsgPackJackson.encode(&vec![1, 2])?;
+    /// assert_eq!(payload, b"\x92\xb3java.util.ArrayList\x92\x01\x02");
+    /// # Ok::<(), redisson_codec::CodecError>(())
+    /// ```
+    MsgPackJackson MsgPack
+}
 
 pub(super) struct MsgPack;
 
@@ -41,7 +68,7 @@ impl Format for MsgPack {
         sure(encode::write_sint(out, value));
     }
 
-    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Result<(), Failure> {
+    fn big(out: &mut Vec<u8>, value: &BigInteger) -> Outcome<()> {
         match value.to_i128().is_some_and(|value| integer(value, out)) {
             true => Ok(()),
             false => Err(Failure::new("a BigInteger beyond 64 bits has no MessagePack form")),
@@ -53,7 +80,7 @@ impl Format for MsgPack {
         Self::double(out, value.parse().unwrap_or(f64::NAN));
     }
 
-    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Result<(), Failure> {
+    fn decimal(out: &mut Vec<u8>, value: &BigDecimal) -> Outcome<()> {
         decimal(value, out)
     }
 
@@ -77,15 +104,11 @@ impl Format for MsgPack {
         Self::text(out, &key.to_string());
     }
 
-    fn head(out: &mut Vec<u8>, group: Group, count: usize) {
+    fn header(out: &mut Vec<u8>, group: Group, count: usize) {
         sure(match group {
             Group::Object => encode::write_map_len(out, count as u32),
             Group::List | Group::Bare => encode::write_array_len(out, count as u32),
         });
-    }
-
-    fn close(out: &mut Vec<u8>, open: Open, count: usize) {
-        open.correct::<Self>(out, count);
     }
 }
 
@@ -105,7 +128,7 @@ fn integer(value: i128, out: &mut Vec<u8>) -> bool {
 }
 
 /// There are no decimals, so that only those are written which an integer or a double can stand for, as Jackson does.
-fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn decimal(value: &BigDecimal, out: &mut Vec<u8>) -> Outcome<()> {
     let lost =
         || Failure::new("a BigDecimal that is neither an integer nor a double has no MessagePack form");
     let text = value.to_string();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::failure::Failure;
+use super::failure::Outcome;
 use super::format::{Format, Group};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
@@ -33,7 +33,8 @@ pub(super) enum Is<'a> {
     Int(i64),
     /// Beyond an `i64`, or a `BigInteger`.
     Big(BigInteger),
-    /// As JSON has it, with a fraction or an exponent: of a `float`, a `double` or a `BigDecimal`, who knows.
+    /// A JSON number with a fraction or an exponent: a `float`, a `double` or a `BigDecimal`.
+    #[cfg_attr(not(feature = "json-jackson"), expect(dead_code, reason = "binary formats name the type"))]
     Number(Cow<'a, str>),
     Decimal(Box<BigDecimal>),
     Float(f32),
@@ -95,7 +96,7 @@ impl<'a> Node<'a> {
     }
 
     /// Writes it with all that is in it.
-    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Outcome<()> {
         match &self.is {
             Is::Null => F::null(out),
             Is::Bool(value) => F::boolean(out, *value),
@@ -136,7 +137,7 @@ impl<'a> Node<'a> {
     }
 }
 
-fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Outcome<()> {
     let open = F::open(out, group, values.len());
     for value in values {
         F::next(out);

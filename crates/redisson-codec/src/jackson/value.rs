@@ -1,4 +1,4 @@
-//! [`Value`](crate::java::Value) from and to nodes: what stands there decides what it is, as for Java where an
+//! [`Value`](crate::java::Value) from and to nodes: the payload alone decides the type, as in Java where an
 //! `Object` is declared.
 
 mod read;
@@ -10,7 +10,7 @@ pub(super) use read::{
 pub(super) use write::{key, write};
 
 use super::node::{Is, Node};
-use crate::java::class::{ClassKind, Field, known};
+use crate::java::class::{ClassKind, FieldKind, known};
 
 pub(super) fn as_text<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     match &node.is {
@@ -25,13 +25,13 @@ pub(super) fn is_time(class: &str) -> bool {
 }
 
 /// The only field of a class whose objects are that field to Jackson, behind the class: the `value` of an `AtomicInteger`.
-fn only_field(class: &str) -> Option<(&'static str, Field)> {
+fn only_field(class: &str) -> Option<(&'static str, FieldKind)> {
     match known(class)?.kind {
         // It is a text there.
         _ if class == "java.sql.Time" => None,
-        ClassKind::Fields([(name, field @ (Field::Boolean | Field::Int | Field::Long | Field::Date))]) => {
-            Some((name, *field))
-        }
+        ClassKind::Fields(
+            [(name, field @ (FieldKind::Boolean | FieldKind::Int | FieldKind::Long | FieldKind::Date))],
+        ) => Some((name, *field)),
         _ => None,
     }
 }

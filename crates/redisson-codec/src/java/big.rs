@@ -1,15 +1,15 @@
-//! [`BigInteger`] and [`BigDecimal`]: numbers of any length, as Java keeps them. They carry; they do not calculate.
+//! [`BigInteger`] and [`BigDecimal`]: numbers of any length, as Java stores them. They do not calculate.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::ParseError;
-use super::handover::scalar;
+use super::value_slot::scalar;
 
 /// A `java.math.BigInteger`: an integer of any length.
 ///
-/// It carries the number between Java and whatever calculates with it: [`as_be_bytes`](Self::as_be_bytes) and
-/// [`from_be_bytes`](Self::from_be_bytes) are what the crates for big numbers call signed big-endian bytes.
+/// It carries the number and does not calculate. The feature `num-bigint` converts it; for any other crate,
+/// [`as_be_bytes`](Self::as_be_bytes) and [`from_be_bytes`](Self::from_be_bytes) use signed big-endian bytes.
 ///
 /// # Examples
 /// ```
@@ -22,12 +22,12 @@ use super::handover::scalar;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BigInteger {
-    /// Two's complement, the fewest bytes that hold it, one at least.
+    /// Two's complement in the fewest bytes that hold the number, at least one.
     bytes: Vec<u8>,
 }
 
 impl BigInteger {
-    /// The number that these bytes are in two's complement, the most significant first. No bytes are 0.
+    /// The number with these bytes in two's complement, the most significant first. No bytes are 0.
     ///
     /// # Examples
     /// ```
@@ -178,8 +178,8 @@ macro_rules! from {
 
 from!(i32 i64 i128);
 
-/// A `java.math.BigDecimal`: an integer of any length and how many of its digits are behind the point, so that `1.50`
-/// is another value than `1.5`.
+/// A `java.math.BigDecimal`: an integer of any length and the number of its digits behind the point. So `1.50` and `1.5`
+/// are different values.
 ///
 /// # Examples
 /// ```
@@ -223,7 +223,7 @@ impl BigDecimal {
         &self.unscaled
     }
 
-    /// How many digits are behind the point; negative for zeros in front of it.
+    /// The number of digits behind the point. Negative for zeros in front of the point.
     ///
     /// # Examples
     /// ```

@@ -15,9 +15,9 @@ pub(crate) enum ClassKind {
     Map(Layout),
     Scalar(Scalar),
     /// What is its text, which Kryo writes in these parts.
-    Text(&'static [Part]),
+    Text(&'static [TextPart]),
     /// An object of which Kryo writes these fields.
-    Fields(&'static [(&'static str, Field)]),
+    Fields(&'static [(&'static str, FieldKind)]),
     /// An enum of these constants.
     Enum(&'static [&'static str]),
     Optional,
@@ -54,7 +54,7 @@ pub(crate) enum Scalar {
 
 /// A part of a text that Kryo has its own form for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TextPart {
     /// What is left of the text, as it is.
     Rest,
     DateTime,
@@ -73,7 +73,7 @@ pub(crate) enum Part {
 
 /// A field of an object of Java's library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(crate) enum FieldKind {
     Boolean,
     /// An `Integer` in 4 bytes.
     Int,
@@ -91,7 +91,7 @@ pub(crate) enum Field {
     /// Anything, with its class.
     Any,
     /// One of these, or null.
-    Maybe(&'static Field),
+    Maybe(&'static FieldKind),
 }
 
 /// The class of this name, if it is one of those below.
@@ -118,19 +118,19 @@ const fn scalar(name: &'static str, scalar: Scalar, is_final: bool) -> Class {
 }
 
 const fn text(name: &'static str, is_final: bool) -> Class {
-    Class { name, kind: ClassKind::Text(&[Part::Rest]), is_final }
+    Class { name, kind: ClassKind::Text(&[TextPart::Rest]), is_final }
 }
 
 /// Of a final class.
-const fn parts(name: &'static str, parts: &'static [Part]) -> Class {
+const fn parts(name: &'static str, parts: &'static [TextPart]) -> Class {
     Class { name, kind: ClassKind::Text(parts), is_final: true }
 }
 
-const fn fields(name: &'static str, fields: &'static [(&'static str, Field)]) -> Class {
+const fn fields(name: &'static str, fields: &'static [(&'static str, FieldKind)]) -> Class {
     Class { name, kind: ClassKind::Fields(fields), is_final: false }
 }
 
-const fn final_fields(name: &'static str, fields: &'static [(&'static str, Field)]) -> Class {
+const fn final_fields(name: &'static str, fields: &'static [(&'static str, FieldKind)]) -> Class {
     Class { name, kind: ClassKind::Fields(fields), is_final: true }
 }
 
@@ -140,8 +140,8 @@ const fn constants(name: &'static str, constants: &'static [&'static str]) -> Cl
 
 use Layout::{Empty, Immutable, Plain, Singleton, Sorted};
 
-const ENTRY: &[(&str, Field)] = &[("key", Field::Any), ("value", Field::Any)];
-const TIME: &[(&str, Field)] = &[("time", Field::Date)];
+const ENTRY: &[(&str, FieldKind)] = &[("key", FieldKind::Any), ("value", FieldKind::Any)];
+const TIME: &[(&str, FieldKind)] = &[("time", FieldKind::Date)];
 
 const DAYS: &[&str] = &["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
 const MONTHS: &[&str] = &[
@@ -257,33 +257,33 @@ static CLASSES: &[Class] = &[
     text("sun.nio.cs.UTF_16BE", false),
     text("sun.nio.cs.UTF_16LE", false),
     text("sun.nio.cs.MS1252", false),
-    parts("java.time.ZonedDateTime", &[Part::DateTime, Part::Zone]),
-    parts("java.time.OffsetDateTime", &[Part::DateTime, Part::Offset]),
-    parts("java.time.OffsetTime", &[Part::Time, Part::Offset]),
-    parts("java.time.ZoneOffset", &[Part::Offset]),
-    parts("java.time.Year", &[Part::Year]),
-    parts("java.time.YearMonth", &[Part::YearMonth]),
-    parts("java.time.MonthDay", &[Part::MonthDay]),
-    parts("java.time.Period", &[Part::Period]),
-    parts("java.util.Locale", &[Part::Locale]),
-    parts("java.lang.Class", &[Part::Class]),
+    parts("java.time.ZonedDateTime", &[TextPart::DateTime, TextPart::Zone]),
+    parts("java.time.OffsetDateTime", &[TextPart::DateTime, TextPart::Offset]),
+    parts("java.time.OffsetTime", &[TextPart::Time, TextPart::Offset]),
+    parts("java.time.ZoneOffset", &[TextPart::Offset]),
+    parts("java.time.Year", &[TextPart::Year]),
+    parts("java.time.YearMonth", &[TextPart::YearMonth]),
+    parts("java.time.MonthDay", &[TextPart::MonthDay]),
+    parts("java.time.Period", &[TextPart::Period]),
+    parts("java.util.Locale", &[TextPart::Locale]),
+    parts("java.lang.Class", &[TextPart::Class]),
     constants("java.time.DayOfWeek", DAYS),
     constants("java.time.Month", MONTHS),
     constants("java.time.temporal.ChronoUnit", CHRONO_UNITS),
     constants("java.util.concurrent.TimeUnit", TIME_UNITS),
     constants("java.math.RoundingMode", ROUNDING_MODES),
-    final_fields("java.util.OptionalInt", &[("value", Field::Maybe(&Field::Int))]),
-    final_fields("java.util.OptionalLong", &[("value", Field::Maybe(&Field::Long))]),
-    final_fields("java.util.OptionalDouble", &[("value", Field::Maybe(&Field::Double))]),
-    fields("java.util.concurrent.atomic.AtomicBoolean", &[("value", Field::Boolean)]),
-    fields("java.util.concurrent.atomic.AtomicInteger", &[("value", Field::Int)]),
-    fields("java.util.concurrent.atomic.AtomicLong", &[("value", Field::Long)]),
-    fields("java.util.concurrent.atomic.AtomicReference", &[("value", Field::Any)]),
+    final_fields("java.util.OptionalInt", &[("value", FieldKind::Maybe(&FieldKind::Int))]),
+    final_fields("java.util.OptionalLong", &[("value", FieldKind::Maybe(&FieldKind::Long))]),
+    final_fields("java.util.OptionalDouble", &[("value", FieldKind::Maybe(&FieldKind::Double))]),
+    fields("java.util.concurrent.atomic.AtomicBoolean", &[("value", FieldKind::Boolean)]),
+    fields("java.util.concurrent.atomic.AtomicInteger", &[("value", FieldKind::Int)]),
+    fields("java.util.concurrent.atomic.AtomicLong", &[("value", FieldKind::Long)]),
+    fields("java.util.concurrent.atomic.AtomicReference", &[("value", FieldKind::Any)]),
     fields("java.sql.Timestamp", TIME),
     fields("java.sql.Date", TIME),
     fields("java.sql.Time", TIME),
-    fields("java.util.BitSet", &[("words", Field::Longs)]),
-    final_fields("java.util.regex.Pattern", &[("pattern", Field::Text), ("flags", Field::Short)]),
+    fields("java.util.BitSet", &[("words", FieldKind::Longs)]),
+    final_fields("java.util.regex.Pattern", &[("pattern", FieldKind::Text), ("flags", FieldKind::Short)]),
     fields("java.util.AbstractMap$SimpleEntry", ENTRY),
     fields("java.util.AbstractMap$SimpleImmutableEntry", ENTRY),
     // What `Map.entry` makes.
@@ -291,17 +291,17 @@ static CLASSES: &[Class] = &[
     // What `ConcurrentHashMap.newKeySet` makes.
     fields(
         "java.util.concurrent.ConcurrentHashMap$KeySetView",
-        &[("map", Field::Any), ("value", Field::Any)],
+        &[("map", FieldKind::Any), ("value", FieldKind::Any)],
     ),
     fields(
         "java.util.GregorianCalendar",
         &[
-            ("zone", Field::Text),
-            ("time", Field::Date),
-            ("lenient", Field::Boolean),
-            ("firstDayOfWeek", Field::Short),
-            ("minimalDaysInFirstWeek", Field::Short),
-            ("gregorianChange", Field::ShortLong),
+            ("zone", FieldKind::Text),
+            ("time", FieldKind::Date),
+            ("lenient", FieldKind::Boolean),
+            ("firstDayOfWeek", FieldKind::Short),
+            ("minimalDaysInFirstWeek", FieldKind::Short),
+            ("gregorianChange", FieldKind::ShortLong),
         ],
     ),
 ];
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_stands_once() {
+    fn each_name_is_listed_once() {
         for (at, class) in CLASSES.iter().enumerate() {
             assert_eq!(known(class.name), Some(&CLASSES[at]), "{}", class.name);
         }

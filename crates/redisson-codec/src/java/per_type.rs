@@ -1,5 +1,5 @@
-//! What is worked out once for each type, and kept for good: there is as much of it as there are types in use, and who uses
-//! it needs no lock.
+//! A cache with one value for each Rust type. Values are never freed, so reading them needs no lock. The size of the cache
+//! is bounded by the number of types in the program.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -9,10 +9,10 @@ use std::thread::LocalKey;
 
 use crate::CodecError;
 
-/// What a thread had last; mostly it goes on with that.
+/// The entry that a thread used last, which it mostly uses next, too.
 pub(crate) type Last<V> = Cell<Option<(TypeId, &'static V)>>;
 
-/// One value for each type.
+/// One value per type.
 pub(crate) struct PerType<V: 'static> {
     all: LazyLock<RwLock<HashMap<TypeId, &'static V>>>,
     last: &'static LocalKey<Last<V>>,
@@ -23,7 +23,7 @@ impl<V> PerType<V> {
         Self { all: LazyLock::new(Default::default), last }
     }
 
-    /// The value of a type; made when first asked for.
+    /// The value of a type. Made on first use.
     #[inline]
     pub(crate) fn of<T: 'static>(
         &self,
@@ -42,7 +42,7 @@ impl<V> PerType<V> {
         let value = match known {
             Some(value) => value,
             None => {
-                // Without a lock: what is made may ask for others.
+                // Without holding the lock, because `make` may need the values of other types.
                 let value = make()?;
                 let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
                 *all.entry(id).or_insert_with(|| Box::leak(Box::new(value)))

@@ -1,10 +1,9 @@
-//! The shape of a Rust type in Java's terms, learnt once from its `Deserialize`.
+//! The shape of a Rust type in Java's terms, inferred once from its `Deserialize`.
 //!
-//! serde tells a codec what a type wants only while it is being read, and `serialize_none` not even then. So before the
-//! first value the type is asked, place by place, what it would read there; see [`trace`](super::trace). What it answers
-//! is put together in `learn.rs`.
+//! serde tells a codec what a type needs only during deserialization, and says nothing about a `None`. So before the first
+//! value is read or written, the type is [probed](super::probe) place by place. `infer.rs` puts the answers together.
 
-mod learn;
+mod infer;
 
 use std::borrow::Cow;
 
@@ -25,15 +24,15 @@ pub(crate) struct Shape {
 /// Which of [`Shape::nodes`].
 pub(crate) type NodeId = usize;
 
-/// What stands at one place of a type.
+/// One place in a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// An `Option`. Of what is a primitive type otherwise, this makes it the boxed one.
     pub(crate) nullable: bool,
-    /// Declared as `Object`, or another class with classes below it.
+    /// Declared as `Object`, or as another class with subclasses.
     pub(crate) object: bool,
     pub(crate) kind: Kind,
-    /// Nothing else than this class can be where a field declares it, so that the class is not written.
+    /// A field of this class cannot hold a subclass, so the class is not written.
     pub(crate) is_final: bool,
 }
 
@@ -70,11 +69,11 @@ pub(crate) enum Kind {
     String,
     /// `byte[]`: bytes, or a list of `u8`.
     Bytes,
-    /// A type of [`java`](super) that hands itself over.
+    /// A scalar of [`java`](super), which goes through the [`value_slot`](super::value_slot).
     Scalar(&'static Class),
     /// A text, of this class.
     Text(&'static Class),
-    /// Any value; it hands itself over.
+    /// Any value. It goes through the [`value_slot`](super::value_slot).
     Value,
     /// `java.util.Optional`; the node is that of the inside.
     Optional(NodeId),
@@ -119,13 +118,13 @@ pub(crate) struct EnumShape {
 /// What the word in front of a class says: `#[serde(rename = "record com.acme.Point")]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// No word: a class that may have others below it; an enum without bodies.
+    /// No word: a class that may have subclasses, or an enum whose constants have no bodies.
     Plain,
-    /// `final`: a class without others below it.
+    /// `final`: a class without subclasses.
     Final,
-    /// `record`: a Java record, which is final, too.
+    /// `record`: a Java record, which is final.
     Record,
-    /// `abstract`: an enum whose constants have bodies, and so classes of their own.
+    /// `abstract`: an enum whose constants have bodies, and therefore classes of their own.
     Abstract,
 }
 
@@ -149,12 +148,12 @@ thread_local! {
 }
 
 impl Shape {
-    /// The shape of a type; learnt when first asked for.
+    /// The shape of a type. Inferred on first use.
     ///
     /// # Errors
     /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
     pub(crate) fn of<T: DeserializeOwned + 'static>() -> Result<&'static Shape, CodecError> {
-        SHAPES.of::<T>(Shape::learn::<T>)
+        SHAPES.of::<T>(Shape::infer::<T>)
     }
 
     /// The node of the type itself.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ParseError;
-use super::handover::scalar;
+use super::value_slot::scalar;
 
 /// A `java.util.UUID`.
 ///

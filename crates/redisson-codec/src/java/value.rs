@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use super::{BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid};
 
-/// Any Java value, with the class that it has there: for payloads whose classes one does not want to declare, and for
-/// fields that Java declares as `Object`.
+/// Any Java value, with its class. For payloads whose classes you do not want to declare, and for fields that Java
+/// declares as `Object`.
 ///
-/// What was decoded is encoded to the same bytes again. For other serde formats it is plain data: a map is a map, a date
-/// its text, and the classes are gone.
+/// A decoded value encodes to the same bytes again. For other serde formats it is plain data: a map is a map, a date is
+/// its text, and the classes are lost.
 ///
 /// # Examples
 /// ```
@@ -66,7 +66,7 @@ pub enum Value {
     Duration(Duration),
     /// `java.util.Optional`.
     Optional(Option<Box<Value>>),
-    /// A class that is its text, such as `java.net.URI` or `java.time.OffsetDateTime`.
+    /// A class that is written as its text, such as `java.net.URI` or `java.time.OffsetDateTime`.
     Text(Box<Text>),
     /// A constant of an enum.
     Enum(Box<Enum>),
@@ -80,18 +80,18 @@ pub enum Value {
     Array(Box<Array>),
     /// An object with fields.
     Object(Box<Object>),
-    /// In Jackson's formats, a value that stands without the class which it would have as an `Object`: a `Long`, `Float`
-    /// or `byte[]` where a field declares it. For Kryo it is what is inside.
+    /// In Jackson's formats, a value without the class that it would have as an `Object`: a `Long`, `Float` or `byte[]`
+    /// where a field declares it. Kryo writes the value inside.
     Bare(Box<Value>),
 }
 
 /// The Java name of a class, such as `java.util.ArrayList`.
 pub type ClassName = Cow<'static, str>;
 
-/// In a [`Value`]: what is its text, which is the one that the class in Java reads and prints.
+/// In a [`Value`]: an object that is written as its text, the one that the class prints and parses in Java.
 ///
-/// That of a `java.time.ZonedDateTime` has no offset when it comes from Kryo, which does not write it: it follows from the
-/// zone. A `Year` always has 4 digits, and a sign where it has more.
+/// The text of a `java.time.ZonedDateTime` from a Kryo payload has no offset: Kryo does not write it, because it follows
+/// from the zone. A `Year` has at least 4 digits, and a sign where it has more.
 ///
 /// # Examples
 /// ```
@@ -124,8 +124,8 @@ pub struct Enum {
     pub constant: Constant,
 }
 
-/// Which constant of an enum: Kryo writes its number, Jackson its name. Those of `java.time.DayOfWeek`, `Month`,
-/// `ChronoUnit`, `TimeUnit` and `RoundingMode` have names with Kryo, too.
+/// A constant of an enum. Kryo writes its number, Jackson its name. The constants of `java.time.DayOfWeek`, `Month`,
+/// `ChronoUnit`, `TimeUnit` and `RoundingMode` have names in Kryo, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Constant {
@@ -140,7 +140,7 @@ pub enum Constant {
 pub struct Collection {
     /// The class, such as `java.util.ArrayList`.
     pub class: ClassName,
-    /// The class of the comparator of a sorted one, if it has one.
+    /// The class of the comparator of a sorted collection, if it has one.
     pub comparator: Option<ClassName>,
     /// The elements.
     pub elements: Vec<Value>,
@@ -162,7 +162,7 @@ pub struct EnumSet {
 pub struct Map {
     /// The class, such as `java.util.LinkedHashMap`.
     pub class: ClassName,
-    /// The class of the comparator of a sorted one, if it has one.
+    /// The class of the comparator of a sorted collection, if it has one.
     pub comparator: Option<ClassName>,
     /// The entries, in order.
     pub entries: Vec<(Value, Value)>,
@@ -171,8 +171,8 @@ pub struct Map {
 /// In a [`Value`]: an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`. Empty where a payload of Jackson's
-    /// does not say it.
+    /// The class, such as `[I` for `int[]` or `[Ljava.lang.String;` for `String[]`. Empty if a Jackson payload does not
+    /// name it.
     pub class: ClassName,
     /// The elements; those of an `int[]` are [`Value::Integer`].
     pub elements: Vec<Value>,
@@ -180,11 +180,11 @@ pub struct Array {
 
 /// In a [`Value`]: an object with fields.
 ///
-/// Kryo has the names of fields only in classes of Java's library: an `AtomicInteger` has a `value`, a
+/// In Kryo, only objects of Java's library have known field names: an `AtomicInteger` has a `value`, a
 /// `java.sql.Timestamp` a `time`, a `Pattern` a `pattern` and `flags`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// The class. Empty where a payload of Jackson's does not say it, as of a record.
+    /// The class. Empty if a Jackson payload does not name it, as for a record.
     pub class: ClassName,
     /// The fields, in the order in which they are written.
     pub fields: Vec<(String, Value)>,

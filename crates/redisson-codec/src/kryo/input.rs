@@ -1,24 +1,23 @@
 //! A payload and how far it was read, as Kryo 5 writes it.
 
 mod class;
-mod fault;
 mod text;
 
 use super::MAX_DEPTH;
+use super::failure::{Failure, Outcome};
 
-use class::Name;
+use class::RawName;
 
-pub(super) use class::{ClassRef, Numbered};
-pub(super) use fault::{Fault, Outcome};
+pub(super) use class::ClassRef;
 
-/// Elements that take no bytes, such as the nulls of a list that holds nothing else: so many in one payload.
+/// Elements that take no bytes, such as the nulls of a list that holds nothing else: the maximum in one payload.
 const MAX_EMPTY: usize = 1 << 16;
 
 pub(super) struct Input<'de> {
     bytes: &'de [u8],
     pub(super) at: usize,
     /// The classes that were named so far; they are named once, and then by number.
-    names: Vec<Name<'de>>,
+    names: Vec<RawName<'de>>,
     depth: usize,
     /// How many more elements may take no bytes.
     empty: usize,
@@ -35,8 +34,8 @@ impl<'de> Input<'de> {
     }
 
     #[cold]
-    fn ends(&self) -> Fault {
-        Fault::new(format!("it ends at offset {}, within a value", self.bytes.len()))
+    fn ends(&self) -> Failure {
+        Failure::new(format!("it ends at offset {}, within a value", self.bytes.len()))
     }
 
     #[inline]
@@ -77,7 +76,9 @@ impl<'de> Input<'de> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            byte => Err(Fault::new(format!("expected 0 or 1 at offset {}, found 0x{byte:02x}", self.at - 1))),
+            byte => {
+                Err(Failure::new(format!("expected 0 or 1 at offset {}, found 0x{byte:02x}", self.at - 1)))
+            }
         }
     }
 
@@ -145,11 +146,11 @@ impl<'de> Input<'de> {
     #[inline]
     pub(super) fn count(&self, length: u32) -> Outcome<usize> {
         let Some(count) = length.checked_sub(1) else {
-            return Err(Fault::new(format!("a null before offset {}, where none may be", self.at)));
+            return Err(Failure::new(format!("a null before offset {}, where none may be", self.at)));
         };
         let count = count as usize;
         if count > self.left() && count - self.left() > self.empty {
-            return Err(Fault::new(format!(
+            return Err(Failure::new(format!(
                 "{count} elements are announced before offset {}, with {} bytes behind it",
                 self.at,
                 self.left()
@@ -163,7 +164,7 @@ impl<'de> Input<'de> {
     pub(super) fn element_since(&mut self, start: usize) -> Outcome<()> {
         if self.at == start {
             let Some(empty) = self.empty.checked_sub(1) else {
-                return Err(Fault::new(format!(
+                return Err(Failure::new(format!(
                     "more than {MAX_EMPTY} elements without bytes at offset {start}"
                 )));
             };
@@ -176,7 +177,7 @@ impl<'de> Input<'de> {
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Fault::new(format!("more than {MAX_DEPTH} levels at offset {}", self.at)));
+            return Err(Failure::new(format!("more than {MAX_DEPTH} levels at offset {}", self.at)));
         }
         Ok(())
     }

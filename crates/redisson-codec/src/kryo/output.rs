@@ -1,8 +1,8 @@
-//! A payload in the making.
+//! A payload under construction.
 //!
-//! Rust gives the fields of a struct in another order than Kryo wants them, and classes are named once, where the first
-//! value of each stands, which is not known before the fields are in order. So both are only marked, and done at the
-//! very end: see [`finish`].
+//! serde passes the fields of a struct in another order than Kryo needs. A class is named once, at its first value, and
+//! which value comes first is not known before the fields are in order. So both are only marked, and resolved in one pass
+//! at the end: see [`finish`].
 
 mod finish;
 mod primitives;
@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::MAX_DEPTH;
-use super::input::{Fault, Numbered, Outcome};
-use super::write::Plan;
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 use finish::put_bytes;
 use primitives::CHUNK;
 
@@ -21,15 +21,15 @@ pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
     /// In ascending order.
     marks: Vec<Mark>,
-    /// The classes that the type itself says have the first numbers.
-    pub(super) plan: &'static Plan,
-    /// The other classes.
+    /// The classes that the type itself names. They come first in the numbering.
+    planned: &'static [Name],
+    /// The other classes, in the order in which they were written.
     classes: Vec<Name>,
-    structs: Vec<Struct>,
+    structs: Vec<StructMark>,
     /// Where each field of the structs is, in Java's order.
-    parts: Vec<Part>,
+    spans: Vec<FieldSpan>,
     depth: usize,
-    /// What is kept aside to be written anew.
+    /// Bytes that were cut off, to be written again.
     old: Old,
     /// Scratch of the lists that are being written: where each element begins.
     pub(super) starts: Vec<Spot>,
@@ -42,11 +42,11 @@ pub(super) struct Output {
 #[derive(Clone, Copy)]
 struct Mark {
     at: usize,
-    what: What,
+    kind: MarkKind,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum MarkKind {
     /// Behind the byte that says that a name or its number follows.
     Class(usize),
     /// Which of [`Output::structs`] begins.
@@ -54,26 +54,26 @@ enum What {
 }
 
 /// A struct whose fields are to be put into order. If they need not be, it has none.
-struct Struct {
+struct StructMark {
     /// Where it was when it was written.
     start: Spot,
     end: Spot,
-    /// In [`Output::parts`].
+    /// In [`Output::spans`].
     fields: Range<usize>,
 }
 
 /// A field: its bytes, and which marks are in it, where they were when it was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct FieldSpan {
     start: u32,
     end: u32,
     first_mark: u32,
     end_mark: u32,
 }
 
-impl Part {
+impl FieldSpan {
     /// Of a field that was not written.
-    const ABSENT: Part = Part { start: u32::MAX, end: 0, first_mark: 0, end_mark: 0 };
+    const ABSENT: FieldSpan = FieldSpan { start: u32::MAX, end: 0, first_mark: 0, end_mark: 0 };
 }
 
 /// A place between two bytes, and between two marks.
@@ -85,8 +85,8 @@ pub(super) struct Spot {
 
 impl Spot {
     /// Behind the class that was written here.
-    pub(super) fn behind(self, class: Written) -> Spot {
-        Spot { at: self.at + 1, mark: self.mark + usize::from(matches!(class, Written::Named(_))) }
+    pub(super) fn behind(self, class: WrittenClass) -> Spot {
+        Spot { at: self.at + 1, mark: self.mark + usize::from(matches!(class, WrittenClass::Named(_))) }
     }
 
     /// Behind bytes without marks.
@@ -97,9 +97,9 @@ impl Spot {
 
 /// A struct that is being written.
 #[derive(Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenStruct {
     number: usize,
-    /// Of its fields in [`Output::parts`].
+    /// Of its fields in [`Output::spans`].
     first: usize,
 }
 
@@ -121,7 +121,7 @@ impl Old {
 
 /// The class of a value that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum WrittenClass {
     Numbered(u8),
     Named(usize),
 }
@@ -151,26 +151,26 @@ impl Name {
 impl Output {
     /// An empty one, with the memory of the thread's last one.
     pub(super) fn take() -> Box<Self> {
-        Self::of(Plan::NONE)
+        Self::of(&[])
     }
 
-    /// Like [`take`](Self::take), for values of this plan.
-    pub(super) fn of(plan: &'static Plan) -> Box<Self> {
+    /// Like [`take`](Self::take), for values of a type that names these classes.
+    pub(super) fn of(planned: &'static [Name]) -> Box<Self> {
         let mut output = SPARE.take().unwrap_or_default();
-        output.plan = plan;
+        output.planned = planned;
         output
     }
 
     /// Keeps the memory for the thread's next one.
     fn spare(mut self: Box<Self>) {
-        let most = self.bytes.capacity().max(size_of::<Part>() * self.parts.capacity());
+        let most = self.bytes.capacity().max(size_of::<FieldSpan>() * self.spans.capacity());
         let most = most.max(size_of::<Mark>() * self.marks.capacity());
         if most.max(size_of::<Spot>() * self.starts.capacity()) <= MAX_SPARE {
             self.bytes.clear();
             self.marks.clear();
             self.classes.clear();
             self.structs.clear();
-            self.parts.clear();
+            self.spans.clear();
             SPARE.set(Some(self));
         }
     }
@@ -181,7 +181,7 @@ impl Output {
         // Java's lengths are of 31 bits.
         match i32::try_from(count) {
             Ok(count) if count < i32::MAX => Ok(count as u32 + 1),
-            _ => Err(Fault::new(format!("{count} elements are more than Java can hold"))),
+            _ => Err(Failure::new(format!("{count} elements are more than Java can hold"))),
         }
     }
 
@@ -190,7 +190,7 @@ impl Output {
     }
 
     pub(super) fn class(&mut self, name: impl Into<String> + AsRef<str>) {
-        let planned = &self.plan.classes;
+        let planned = self.planned;
         let known = planned.iter().chain(&self.classes).position(|known| known.text == name.as_ref());
         let class = known.unwrap_or_else(|| {
             self.classes.push(Name::new(name));
@@ -200,43 +200,43 @@ impl Output {
     }
 
     fn name(&self, class: usize) -> &Name {
-        match self.plan.classes.get(class) {
+        match self.planned.get(class) {
             Some(name) => name,
-            None => &self.classes[class - self.plan.classes.len()],
+            None => &self.classes[class - self.planned.len()],
         }
     }
 
     #[inline]
     fn mark(&mut self, class: usize) {
         self.byte(1);
-        self.marks.push(Mark { at: self.bytes.len(), what: What::Class(class) });
+        self.marks.push(Mark { at: self.bytes.len(), kind: MarkKind::Class(class) });
     }
 
     #[inline]
-    pub(super) fn written(&mut self, class: Written) {
+    pub(super) fn written(&mut self, class: WrittenClass) {
         match class {
-            Written::Numbered(number) => self.byte(number),
-            Written::Named(class) => self.mark(class),
+            WrittenClass::Numbered(number) => self.byte(number),
+            WrittenClass::Named(class) => self.mark(class),
         }
     }
 
     /// The class that was written here, if it was not a null.
-    pub(super) fn class_at(&self, spot: Spot) -> Option<Written> {
+    pub(super) fn class_at(&self, spot: Spot) -> Option<WrittenClass> {
         match *self.bytes.get(spot.at)? {
             0 => None,
-            1 => match self.marks.get(spot.mark)?.what {
-                What::Class(class) => Some(Written::Named(class)),
-                What::Struct(_) => None,
+            1 => match self.marks.get(spot.mark)?.kind {
+                MarkKind::Class(class) => Some(WrittenClass::Named(class)),
+                MarkKind::Struct(_) => None,
             },
-            number => Some(Written::Numbered(number)),
+            number => Some(WrittenClass::Numbered(number)),
         }
     }
 
     /// The name of a class that was written.
-    pub(super) fn class_name(&self, class: Written) -> &str {
+    pub(super) fn class_name(&self, class: WrittenClass) -> &str {
         match class {
-            Written::Numbered(number) => Numbered::of(number.into()).map_or("", Numbered::name),
-            Written::Named(class) => &self.name(class).text,
+            WrittenClass::Numbered(number) => Numbered::of(number.into()).map_or("", Numbered::name),
+            WrittenClass::Named(class) => &self.name(class).text,
         }
     }
 
@@ -244,7 +244,7 @@ impl Output {
     pub(super) fn deeper(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Fault::new(format!("more than {MAX_DEPTH} levels")));
+            return Err(Failure::new(format!("more than {MAX_DEPTH} levels")));
         }
         Ok(())
     }
@@ -260,22 +260,22 @@ impl Output {
         Spot { at: self.bytes.len(), mark: self.marks.len() }
     }
 
-    /// Begins a struct of so many fields, each of which is to be told by [`field`](Self::field).
+    /// Begins a struct with this many fields. Each is then reported by [`field`](Self::field).
     #[inline]
-    pub(super) fn open(&mut self, fields: usize) -> Open {
-        let (number, first) = (self.structs.len(), self.parts.len());
-        self.marks.push(Mark { at: self.bytes.len(), what: What::Struct(number) });
+    pub(super) fn open(&mut self, fields: usize) -> OpenStruct {
+        let (number, first) = (self.structs.len(), self.spans.len());
+        self.marks.push(Mark { at: self.bytes.len(), kind: MarkKind::Struct(number) });
         let start = self.here();
-        self.structs.push(Struct { start, end: start, fields: 0..0 });
-        self.parts.resize(first + fields, Part::ABSENT);
-        Open { number, first }
+        self.structs.push(StructMark { start, end: start, fields: 0..0 });
+        self.spans.resize(first + fields, FieldSpan::ABSENT);
+        OpenStruct { number, first }
     }
 
     /// Says that the field of this number in Java's order is all that was written since then.
     #[inline]
-    pub(super) fn field(&mut self, open: Open, place: usize, since: Spot) {
+    pub(super) fn field(&mut self, open: OpenStruct, place: usize, since: Spot) {
         // Longer payloads are refused at the end of the struct.
-        self.parts[open.first + place] = Part {
+        self.spans[open.first + place] = FieldSpan {
             start: since.at as u32,
             end: self.bytes.len() as u32,
             first_mark: since.mark as u32,
@@ -284,45 +284,45 @@ impl Output {
     }
 
     /// Whether the field was not written.
-    pub(super) fn is_absent(&self, open: Open, place: usize) -> bool {
-        self.parts[open.first + place] == Part::ABSENT
+    pub(super) fn is_absent(&self, open: OpenStruct, place: usize) -> bool {
+        self.spans[open.first + place] == FieldSpan::ABSENT
     }
 
-    /// Ends a struct of so many fields, which are to be put into order.
+    /// Ends a struct with this many fields, which must be put into order.
     #[inline]
-    pub(super) fn close(&mut self, open: Open, fields: usize) -> Outcome<()> {
+    pub(super) fn close(&mut self, open: OpenStruct, fields: usize) -> Outcome<()> {
         let end = self.here();
         if u32::try_from(end.at).is_err() {
-            return Err(Fault::new(format!("{} bytes are more than Java can hold", end.at)));
+            return Err(Failure::new(format!("{} bytes are more than Java can hold", end.at)));
         }
         let class = &mut self.structs[open.number];
         (class.end, class.fields) = (end, open.first..open.first + fields);
-        if self.parts.len() > MANY_PARTS && class.start.mark == end.mark {
+        if self.spans.len() > MANY_SPANS && class.start.mark == end.mark {
             self.arrange(open);
         }
         Ok(())
     }
 
     /// Puts the fields of the last struct, in which there are no marks, into order at once.
-    fn arrange(&mut self, open: Open) {
-        let Struct { start, end, .. } = self.structs[open.number];
+    fn arrange(&mut self, open: OpenStruct) {
+        let StructMark { start, end, .. } = self.structs[open.number];
         self.bytes.extend_from_slice(&[0; CHUNK]);
         let sorted = &mut self.old.bytes;
         if sorted.len() < end.at - start.at + CHUNK {
             sorted.resize(end.at - start.at + CHUNK, 0);
         }
         let mut to = 0;
-        for part in &self.parts[open.first..] {
-            to = put_bytes(sorted, to, &self.bytes, part.start as usize, part.end as usize);
+        for span in &self.spans[open.first..] {
+            to = put_bytes(sorted, to, &self.bytes, span.start as usize, span.end as usize);
         }
         self.bytes.truncate(start.at);
         self.bytes.extend_from_slice(&sorted[..to]);
-        self.parts.truncate(open.first);
+        self.spans.truncate(open.first);
         self.structs.truncate(open.number);
         self.marks.truncate(start.mark - 1);
     }
 
-    /// Takes away everything from there on, to be written anew out of its parts.
+    /// Cuts off everything from there on, to be written again from its parts.
     pub(super) fn cut(&mut self, start: Spot) -> Old {
         let mut old = std::mem::take(&mut self.old);
         (old.start, old.first_mark) = (start.at, start.mark);
@@ -345,7 +345,7 @@ impl Output {
         let at = self.bytes.len();
         self.raw(&old.bytes[from.at - old.start..to.at - old.start]);
         for mark in &old.marks[from.mark - old.first_mark..to.mark - old.first_mark] {
-            self.marks.push(Mark { at: mark.at - from.at + at, what: mark.what });
+            self.marks.push(Mark { at: mark.at - from.at + at, kind: mark.kind });
         }
     }
 }
@@ -353,9 +353,9 @@ impl Output {
 /// More bytes than this of any kind are not kept for the next payload.
 const MAX_SPARE: usize = 1 << 16;
 
-/// From so many fields on, structs are put into order at once: in a long list, remembering where each field is takes more
+/// From this many fields on, structs are put into order at once: in a long list, remembering where each field is takes more
 /// memory than the fields.
-const MANY_PARTS: usize = 1 << 10;
+const MANY_SPANS: usize = 1 << 10;
 
 thread_local! {
     static SPARE: Cell<Option<Box<Output>>> = const { Cell::new(None) };
@@ -379,7 +379,7 @@ mod tests {
         output.byte(0x7f);
         output.copy(&old, start, late);
         output.reuse(old);
-        assert_eq!(output.class_at(start), Some(Written::Named(1)));
+        assert_eq!(output.class_at(start), Some(WrittenClass::Named(1)));
         assert_eq!(output.finish(), b"\x01\x00Earl\xf9\x01\x01Lat\xe5\x7f\x01\x01");
     }
 

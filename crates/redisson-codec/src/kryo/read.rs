@@ -1,54 +1,54 @@
 //! From a payload to a Rust type, by its shape.
 
 mod constant;
-mod elements;
-mod entries;
-mod fields;
-mod head;
+mod list;
+mod map;
+mod object;
+mod prefix;
 
 use std::borrow::Cow;
 
 use serde::de::{Deserializer, Visitor};
 
-use super::input::{Fault, Outcome};
-use super::{scalar, texts, values};
+use super::{scalar, text, value};
 use crate::java::class::ClassKind;
-use crate::java::marker::{Marker, marker};
 use crate::java::shape::{Kind, Node, NodeId, Shape};
-use crate::java::{Value, handover};
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::{Value, value_slot};
+use crate::kryo::failure::{Failure, Outcome};
 
-use constant::Constant;
-use fields::Fields;
-use head::{Found, Head};
+use constant::ConstantReader;
+use object::ObjectReader;
+use prefix::{Found, Prefix};
 
-pub(super) use head::Reader;
+pub(super) use prefix::ReadContext;
 
 /// A place in the type, and what is before the value there.
-pub(super) struct Place<'r, 'a, 'de> {
-    reader: &'r mut Reader<'a, 'de>,
+pub(super) struct ValueReader<'r, 'a, 'de> {
+    reader: &'r mut ReadContext<'a, 'de>,
     node: NodeId,
-    head: Head,
+    prefix: Prefix,
     /// Whether Kryo knows the type arguments here, as declared by a field.
     generic: bool,
 }
 
-impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
+impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
     /// The value of a whole payload.
     #[inline]
-    pub(super) fn whole(reader: &'r mut Reader<'a, 'de>) -> Self {
+    pub(super) fn whole(reader: &'r mut ReadContext<'a, 'de>) -> Self {
         let node = reader.shape.root();
-        Self { reader, node, head: Head::Class, generic: false }
+        Self { reader, node, prefix: Prefix::Class, generic: false }
     }
 
     #[inline]
-    fn inner(&mut self, node: NodeId, head: Head, generic: bool) -> Place<'_, 'a, 'de> {
-        Place { reader: self.reader, node, head, generic }
+    fn inner(&mut self, node: NodeId, prefix: Prefix, generic: bool) -> ValueReader<'_, 'a, 'de> {
+        ValueReader { reader: self.reader, node, prefix, generic }
     }
 }
 
 /// For the places of which the type asks for something else than what it was traced with.
-fn changed() -> Fault {
-    Fault::new("its `Deserialize` asks for something else than it did at first")
+fn changed() -> Failure {
+    Failure::new("its `Deserialize` asks for something else than it did at first")
 }
 
 macro_rules! primitives {
@@ -61,11 +61,11 @@ macro_rules! primitives {
     )*};
 }
 
-impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
+impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
     /// What is in front of a value that is not null.
     #[inline]
     fn present(&mut self) -> Outcome<(Found, &'a Node)> {
-        match self.reader.head(self.node, self.head)? {
+        match self.reader.prefix(self.node, self.prefix)? {
             Some(found) => Ok((found, self.reader.node(self.node))),
             None => Err(self.reader.unexpected_null(self.node)),
         }
@@ -73,11 +73,11 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
 
     /// A value of [`Value`] or one of its kinds.
     fn value(&mut self) -> Outcome<Value> {
-        let found = self.reader.head(self.node, self.head)?;
+        let found = self.reader.prefix(self.node, self.prefix)?;
         let node = self.reader.node(self.node);
         match (&node.kind, found) {
             (Kind::Value, None) => Ok(Value::Null),
-            (Kind::Value, Some(Found::Any(class))) => values::read(&mut self.reader.input, class),
+            (Kind::Value, Some(Found::Any(class))) => value::read(&mut self.reader.input, class),
             (Kind::Scalar(class), Some(_)) => scalar::read(&mut self.reader.input, class),
             (_, None) => Err(self.reader.unexpected_null(self.node)),
             _ => Err(changed()),
@@ -85,8 +85,8 @@ impl<'r, 'a, 'de> Place<'r, 'a, 'de> {
     }
 }
 
-impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
-    type Error = Fault;
+impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
+    type Error = Failure;
 
     primitives! {
         deserialize_bool Boolean |input| input.boolean()? => visit_bool;
@@ -105,7 +105,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
         match char::from_u32(unit.into()) {
             Some(char) => visitor.visit_char(char),
             None => {
-                Err(Fault::new(format!("half of a surrogate pair before offset {}", self.reader.input.at)))
+                Err(Failure::new(format!("half of a surrogate pair before offset {}", self.reader.input.at)))
             }
         }
     }
@@ -115,7 +115,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
         match (&node.kind, found) {
             (Kind::String, _) => {}
             (Kind::Text(_), Found::Known(class)) | (&Kind::Text(class), _) => {
-                return visitor.visit_string(texts::read(&mut self.reader.input, class)?);
+                return visitor.visit_string(text::read(&mut self.reader.input, class)?);
             }
             _ => return Err(changed()),
         }
@@ -140,10 +140,10 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {
-        match self.reader.head(self.node, self.head)? {
+        match self.reader.prefix(self.node, self.prefix)? {
             None => visitor.visit_none(),
             Some(found) => {
-                self.head = Head::Nothing(found);
+                self.prefix = Prefix::Nothing(found);
                 visitor.visit_some(self)
             }
         }
@@ -154,21 +154,21 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
         name: &'static str,
         visitor: V,
     ) -> Outcome<V::Value> {
-        match marker(name) {
-            Some(Marker::Value) => handover::give(self.value()?, visitor),
-            Some(Marker::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => handover::give(self.value()?, visitor),
+        match type_hint(name) {
+            Some(TypeHint::Value) => value_slot::supply(self.value()?, visitor),
+            Some(TypeHint::Class(class)) => match class.kind {
+                ClassKind::Scalar(_) => value_slot::supply(self.value()?, visitor),
                 ClassKind::Optional => {
                     let Kind::Optional(inside) = self.reader.node(self.node).kind else {
                         return Err(changed());
                     };
                     // A null is taken for an empty one, whose null is read next.
-                    let head = match self.reader.head(self.node, self.head)? {
-                        None => Head::Null,
-                        Some(_) => Head::Class,
+                    let prefix = match self.reader.prefix(self.node, self.prefix)? {
+                        None => Prefix::Null,
+                        Some(_) => Prefix::Class,
                     };
                     self.reader.input.deeper()?;
-                    let value = visitor.visit_newtype_struct(self.inner(inside, head, false))?;
+                    let value = visitor.visit_newtype_struct(self.inner(inside, prefix, false))?;
                     self.reader.input.shallower();
                     Ok(value)
                 }
@@ -189,7 +189,7 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
         let shape: &'a Shape = self.reader.shape;
         let class = &shape.structs[at];
         self.reader.input.deeper()?;
-        let mut fields = Fields { place: self, class, next: 0 };
+        let mut fields = ObjectReader { place: self, class, next: 0 };
         let value = visitor.visit_map(&mut fields)?;
         if fields.next < class.fields.len() {
             return Err(changed());
@@ -217,11 +217,11 @@ impl<'r, 'a, 'de> Deserializer<'de> for Place<'r, 'a, 'de> {
         let number = input.varint()? as usize;
         let Some(variant) = number.checked_sub(1).and_then(|ordinal| declared.variants.get(ordinal)) else {
             let (class, count) = (&declared.class, declared.variants.len());
-            return Err(Fault::new(format!(
+            return Err(Failure::new(format!(
                 "expected one of the {count} constants of `{class}` at offset {start}, found the number {number}"
             )));
         };
-        visitor.visit_enum(Constant(variant))
+        visitor.visit_enum(ConstantReader(variant))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Outcome<V::Value> {

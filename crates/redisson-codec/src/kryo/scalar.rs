@@ -1,11 +1,12 @@
 //! The classes that have a type of their own in [`java`](crate::java).
 
-use super::input::{Fault, Input, Outcome};
+use super::input::Input;
 use super::output::Output;
-use crate::java::class::{Class, ClassKind, Layout, Part, Scalar};
+use crate::java::class::{Class, ClassKind, Layout, Scalar, TextPart};
 use crate::java::{
     BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid, Value,
 };
+use crate::kryo::failure::{Failure, Outcome};
 
 /// The byte that a value of the class is if it is null; for other classes there is a byte in front that tells.
 pub(super) fn null(class: &Class) -> Option<u8> {
@@ -13,7 +14,7 @@ pub(super) fn null(class: &Class) -> Option<u8> {
         ClassKind::Collection(Layout::Plain | Layout::Sorted | Layout::Immutable)
         | ClassKind::Map(Layout::Plain | Layout::Sorted | Layout::Immutable)
         | ClassKind::Scalar(Scalar::BigInteger | Scalar::BigDecimal) => Some(0),
-        ClassKind::Enum(_) | ClassKind::Text([Part::Class]) => Some(0),
+        ClassKind::Enum(_) | ClassKind::Text([TextPart::Class]) => Some(0),
         ClassKind::Text(_) if class.name.starts_with("java.lang.") || class.name == "java.util.Currency" => {
             Some(0x80)
         }
@@ -25,7 +26,7 @@ pub(super) fn null(class: &Class) -> Option<u8> {
 pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<Value> {
     let start = input.at;
     let ClassKind::Scalar(scalar) = class.kind else {
-        return Err(Fault::new(format!("the layout of `{}` is not known", class.name)));
+        return Err(Failure::new(format!("the layout of `{}` is not known", class.name)));
     };
     let value = match scalar {
         Scalar::BigInteger => Some(Value::BigInteger(big(input)?)),
@@ -54,7 +55,7 @@ pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<Value> {
         }
     };
     value.ok_or_else(|| {
-        Fault::new(format!("expected a `{}` at offset {start}, found what is none", class.name))
+        Failure::new(format!("expected a `{}` at offset {start}, found what is none", class.name))
     })
 }
 
@@ -174,8 +175,8 @@ mod tests {
             ("java.time.LocalTime", b"\x18\x00\x00\x01"),
             ("java.time.Instant", b"\x00\x80\x94\xeb\xdc\x03"),
         ] {
-            let fault = read(&mut Input::new(bytes), class(name)).unwrap_err();
-            assert_eq!(fault.to_string(), format!("expected a `{name}` at offset 0, found what is none"));
+            let failure = read(&mut Input::new(bytes), class(name)).unwrap_err();
+            assert_eq!(failure.to_string(), format!("expected a `{name}` at offset 0, found what is none"));
         }
     }
 }

@@ -1,56 +1,56 @@
 //! From a Rust type, by its [plan](plan), to a payload.
 
 mod byte;
-mod elements;
-mod entries;
-mod fields;
+mod list;
+mod map;
+mod object;
 mod plan;
 
 use serde::ser::{Impossible, Serialize, Serializer};
 
-use super::input::{Fault, Outcome};
 use super::output::Output;
-use super::{scalar, texts, values};
+use super::{scalar, text, value};
 use crate::java::class::ClassKind;
-use crate::java::marker::{Marker, marker};
 use crate::java::refuse::refuse;
-use crate::java::{Value, handover};
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::{Value, value_slot};
+use crate::kryo::failure::{Failure, Outcome};
 
-use elements::Elements;
-use entries::Entries;
-use fields::Fields;
-use plan::{Content, Head, Site};
+use list::ListWriter;
+use map::MapWriter;
+use object::ObjectWriter;
+use plan::{Content, Prefix, Site};
 
 pub(super) use plan::Plan;
 
 /// A place in the type, and in the payload.
-pub(super) struct Place<'w> {
+pub(super) struct ValueWriter<'w> {
     output: &'w mut Output,
+    plan: &'static Plan,
     site: &'static Site,
 }
 
-impl<'w> Place<'w> {
+impl<'w> ValueWriter<'w> {
     /// The value of a whole payload.
     #[inline]
-    pub(super) fn whole(output: &'w mut Output) -> Self {
-        let site = output.plan.root();
-        Self { output, site }
+    pub(super) fn whole(output: &'w mut Output, plan: &'static Plan) -> Self {
+        Self { output, plan, site: plan.root() }
     }
 
     /// Writes what is in front of a value that is not null.
     #[inline]
     fn present(&mut self) {
-        match self.site.head {
-            Head::Class => self.output.written(self.site.class),
-            Head::Flag => self.output.byte(1),
-            Head::Null(_) | Head::Nothing | Head::Element => {}
+        match self.site.prefix {
+            Prefix::Class => self.output.written(self.site.class),
+            Prefix::Flag => self.output.byte(1),
+            Prefix::Null(_) | Prefix::Nothing | Prefix::Element => {}
         }
     }
 }
 
 #[cold]
-fn changed() -> Fault {
-    Fault::new("its `Serialize` gives something else than its `Deserialize` asks for")
+fn changed() -> Failure {
+    Failure::new("its `Serialize` gives something else than its `Deserialize` asks for")
 }
 
 macro_rules! primitives {
@@ -68,17 +68,17 @@ macro_rules! primitives {
     )*};
 }
 
-type No = Impossible<(), Fault>;
+type No = Impossible<(), Failure>;
 
-impl<'w> Serializer for Place<'w> {
+impl<'w> Serializer for ValueWriter<'w> {
     type Ok = ();
-    type Error = Fault;
-    type SerializeSeq = Elements<'w>;
+    type Error = Failure;
+    type SerializeSeq = ListWriter<'w>;
     type SerializeTuple = No;
     type SerializeTupleStruct = No;
     type SerializeTupleVariant = No;
-    type SerializeMap = Entries<'w>;
-    type SerializeStruct = Fields<'w>;
+    type SerializeMap = MapWriter<'w>;
+    type SerializeStruct = ObjectWriter<'w>;
     type SerializeStructVariant = No;
 
     primitives! {
@@ -99,7 +99,7 @@ impl<'w> Serializer for Place<'w> {
                 let unit = *unit;
                 self.serialize_u16(unit)
             }
-            _ => Err(Fault::new("a character beyond U+FFFF is two of Java's: use a text")),
+            _ => Err(Failure::new("a character beyond U+FFFF is two of Java's: use a text")),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'w> Serializer for Place<'w> {
             }
             Content::TextOf(class) => {
                 self.present();
-                texts::write(self.output, class, value)
+                text::write(self.output, class, value)
             }
             _ => Err(changed()),
         }
@@ -132,11 +132,11 @@ impl<'w> Serializer for Place<'w> {
     #[inline]
     fn serialize_none(self) -> Outcome<()> {
         let output = self.output;
-        match self.site.head {
-            Head::Class | Head::Flag => output.byte(0),
-            Head::Null(null) => output.byte(null),
-            Head::Element => output.null_element = true,
-            Head::Nothing => return Err(Fault::new("a null where Java cannot have one")),
+        match self.site.prefix {
+            Prefix::Class | Prefix::Flag => output.byte(0),
+            Prefix::Null(null) => output.byte(null),
+            Prefix::Element => output.null_element = true,
+            Prefix::Nothing => return Err(Failure::new("a null where Java cannot have one")),
         }
         Ok(())
     }
@@ -151,16 +151,16 @@ impl<'w> Serializer for Place<'w> {
         name: &'static str,
         value: &T,
     ) -> Outcome<()> {
-        match marker(name) {
-            Some(Marker::Value) => self.value(&handover::ask(value).ok_or_else(changed)?),
-            Some(Marker::Class(class)) => match class.kind {
-                ClassKind::Scalar(_) => self.value(&handover::ask(value).ok_or_else(changed)?),
+        match type_hint(name) {
+            Some(TypeHint::Value) => self.value(&value_slot::capture(value).ok_or_else(changed)?),
+            Some(TypeHint::Class(class)) => match class.kind {
+                ClassKind::Scalar(_) => self.value(&value_slot::capture(value).ok_or_else(changed)?),
                 ClassKind::Optional => {
                     let Content::Optional(inside) = self.site.content else { return Err(changed()) };
                     self.present();
                     self.output.deeper()?;
-                    let site = self.output.plan.site(inside);
-                    value.serialize(Place { output: self.output, site })?;
+                    let site = self.plan.site(inside);
+                    value.serialize(ValueWriter { output: self.output, plan: self.plan, site })?;
                     self.output.shallower();
                     Ok(())
                 }
@@ -184,7 +184,7 @@ impl<'w> Serializer for Place<'w> {
             return Err(changed());
         };
         match constants.bodies.get(ordinal) {
-            Some(body) if self.site.head == Head::Class => self.output.written(*body),
+            Some(body) if self.site.prefix == Prefix::Class => self.output.written(*body),
             _ => self.present(),
         }
         self.output.varint(ordinal as u32 + 1);
@@ -192,14 +192,14 @@ impl<'w> Serializer for Place<'w> {
     }
 
     #[inline]
-    fn serialize_struct(mut self, _: &'static str, _: usize) -> Outcome<Fields<'w>> {
+    fn serialize_struct(mut self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w>> {
         let Content::Struct(class) = self.site.content else { return Err(changed()) };
         self.present();
         self.output.deeper()?;
-        Ok(Fields::new(self.output, class))
+        Ok(ObjectWriter::new(self.output, self.plan, class))
     }
 
-    fn serialize_seq(mut self, length: Option<usize>) -> Outcome<Elements<'w>> {
+    fn serialize_seq(mut self, length: Option<usize>) -> Outcome<ListWriter<'w>> {
         let list = match &self.site.content {
             Content::List(list) => list,
             Content::Bytes => &plan::BYTES,
@@ -207,14 +207,14 @@ impl<'w> Serializer for Place<'w> {
         };
         self.present();
         self.output.deeper()?;
-        Elements::new(self.output, list, length)
+        ListWriter::new(self.output, self.plan, list, length)
     }
 
-    fn serialize_map(mut self, length: Option<usize>) -> Outcome<Entries<'w>> {
+    fn serialize_map(mut self, length: Option<usize>) -> Outcome<MapWriter<'w>> {
         let Content::Map(map) = &self.site.content else { return Err(changed()) };
         self.present();
         self.output.deeper()?;
-        Entries::new(self.output, map, length)
+        MapWriter::new(self.output, self.plan, map, length)
     }
 
     fn is_human_readable(&self) -> bool {
@@ -230,11 +230,11 @@ impl<'w> Serializer for Place<'w> {
     }
 }
 
-impl Place<'_> {
+impl ValueWriter<'_> {
     /// A [`Value`] or one of its kinds.
     fn value(mut self, value: &Value) -> Outcome<()> {
         match self.site.content {
-            Content::Value if self.site.head == Head::Class => values::write(self.output, value),
+            Content::Value if self.site.prefix == Prefix::Class => value::write(self.output, value),
             Content::Scalar => {
                 self.present();
                 match scalar::write(self.output, value)? {

@@ -7,6 +7,7 @@ mod hostile;
 mod jackson;
 mod jackson_hostile;
 mod jackson_places;
+mod jackson_values;
 mod json;
 mod kinds;
 mod kryo;

@@ -9,7 +9,7 @@ use prop::collection::{btree_map, vec};
 use prop::option::of;
 use proptest::test_runner::TestCaseResult;
 
-use super::jackson::values;
+use super::jackson_values::values;
 use super::kinds::{DayOfWeek, Moments};
 use super::*;
 use redelay_compat_values::zoo::*;

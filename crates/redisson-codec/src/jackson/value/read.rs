@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+
 use super::{as_text, is_time, only_field};
-use crate::jackson::base64;
-use crate::jackson::failure::Failure;
+use crate::jackson::base64::MIME_NO_LINEFEEDS;
+use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, Node};
-use crate::jackson::writer::CLASS;
-use crate::java::class::{Class, ClassKind, Field, Scalar, known};
+use crate::jackson::write::CLASS;
+use crate::java::class::{Class, ClassKind, FieldKind, Scalar, known};
 use crate::java::{
     Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
     Uuid, Value,
@@ -40,8 +42,8 @@ fn owned(class: &str) -> ClassName {
     }
 }
 
-/// What stands there, whatever it is.
-pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Result<Value, Failure> {
+/// Any node.
+pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
     let without_class = |value| if root { value } else { Value::Bare(Box::new(value)) };
     Ok(match &node.is {
         Is::Null => Value::Null,
@@ -67,11 +69,11 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Result<Value, Fai
     })
 }
 
-fn each(elements: &[Node<'_>]) -> Result<Vec<Value>, Failure> {
+fn each(elements: &[Node<'_>]) -> Outcome<Vec<Value>> {
     elements.iter().map(|element| read(element, false)).collect()
 }
 
-fn array_of(class: &str, elements: &[Node<'_>]) -> Result<Value, Failure> {
+fn array_of(class: &str, elements: &[Node<'_>]) -> Outcome<Value> {
     let primitive = match class {
         "[I" => "java.lang.Integer",
         "[J" => "java.lang.Long",
@@ -105,7 +107,7 @@ pub(in crate::jackson) fn split_class<'n, 'a>(
     (class, entries.iter().enumerate().filter(move |(index, _)| Some(*index) != at).map(|(_, entry)| entry))
 }
 
-fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Result<Value, Failure> {
+fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Outcome<Value> {
     let (class, entries) = split_class(entries);
     let class = class.map_or("", |(class, _)| class);
     if is_map(class) {
@@ -116,11 +118,11 @@ fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Result<Value, Failure> {
             };
             Ok((key, read(value, false)?))
         });
-        let entries = entries.collect::<Result<_, Failure>>()?;
+        let entries = entries.collect::<Outcome<_>>()?;
         return Ok(Value::Map(Box::new(Map { class: owned(class), comparator: None, entries })));
     }
     let fields = entries.map(|(key, value)| Ok((key.text().into_owned(), read(value, false)?)));
-    let fields = fields.collect::<Result<_, Failure>>()?;
+    let fields = fields.collect::<Outcome<_>>()?;
     Ok(Value::Object(Box::new(Object { class: owned(class), fields })))
 }
 
@@ -128,8 +130,8 @@ fn wrong(node: &Node<'_>, class: &str) -> Failure {
     Failure::new(format!("expected a {class}, found {}", node.kind())).at(node.at)
 }
 
-/// What stands behind its class.
-fn of_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
+/// The value behind its class.
+fn of_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
     let wrong = || wrong(node, class);
     let value = match class {
         "java.lang.Boolean" => match node.is {
@@ -154,15 +156,17 @@ fn of_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
     value.ok_or_else(wrong)
 }
 
-fn of_other_class(class: &str, node: &Node<'_>) -> Result<Value, Failure> {
+fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
     let elements = match &node.is {
         Is::Array(elements) | Is::Bare(elements) => elements,
         _ => {
             if let Some((name, field)) = only_field(class) {
                 let value = match (field, &node.is) {
-                    (Field::Boolean, Is::Bool(value)) => Some(Value::Boolean(*value)),
-                    (Field::Int, _) => integer(node).map(Value::Integer),
-                    (Field::Date, _) => integer(node).map(|millis| Value::Date(Date::from_millis(millis))),
+                    (FieldKind::Boolean, Is::Bool(value)) => Some(Value::Boolean(*value)),
+                    (FieldKind::Int, _) => integer(node).map(Value::Integer),
+                    (FieldKind::Date, _) => {
+                        integer(node).map(|millis| Value::Date(Date::from_millis(millis)))
+                    }
                     _ => integer(node).map(Value::Long),
                 };
                 let fields = vec![(name.to_owned(), value.ok_or_else(|| wrong(node, class))?)];
@@ -258,7 +262,7 @@ pub(in crate::jackson) fn unit(text: &str) -> Option<u16> {
 pub(in crate::jackson) fn bytes<'n>(node: &'n Node<'_>) -> Option<Cow<'n, [u8]>> {
     match &node.is {
         Is::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
-        Is::Text(text) => base64::decode(text).map(Cow::Owned),
+        Is::Text(text) => MIME_NO_LINEFEEDS.decode(&**text).ok().map(Cow::Owned),
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! A [`Value`] to nodes.
 
 use super::{is_time, only_field};
-use crate::jackson::failure::Failure;
+use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::{Is, Key, MAX_BIG_BYTES, MAX_DIGITS, Node};
-use crate::jackson::writer::{CLASS, enum_set_class, refused};
+use crate::jackson::write::{CLASS, enum_set_class, refused};
 use crate::java::class::{ClassKind, known};
 use crate::java::{Array, ClassName, Constant, Object, Value};
 use crate::number::{java_float, java_text};
@@ -30,7 +30,7 @@ pub(in crate::jackson) fn key(value: &Value) -> Option<Key<'static>> {
     Some(Key::Text(text.into()))
 }
 
-fn name(constant: &Constant) -> Result<&str, Failure> {
+fn name(constant: &Constant) -> Outcome<&str> {
     match constant {
         Constant::Name(name) => Ok(name),
         _ => Err(Failure::new("a constant of an enum that has only its number cannot be written by name")),
@@ -60,7 +60,7 @@ fn bare(value: &Value) -> Option<Is<'static>> {
 }
 
 /// At the root it is the class of the value that decides whether the class is written, elsewhere `Object`.
-pub(in crate::jackson) fn write(value: Value, root: bool) -> Result<Node<'static>, Failure> {
+pub(in crate::jackson) fn write(value: Value, root: bool) -> Outcome<Node<'static>> {
     let is = match value {
         Value::Null => Is::Null,
         Value::Boolean(value) => Is::Bool(value),
@@ -90,7 +90,7 @@ pub(in crate::jackson) fn write(value: Value, root: bool) -> Result<Node<'static
             let names = set.constants.iter().map(|constant| Ok(Node::text(name(constant)?.to_owned())));
             return Ok(Node::wrapped(
                 enum_set_class(&set.element),
-                Is::Array(names.collect::<Result<_, Failure>>()?),
+                Is::Array(names.collect::<Outcome<_>>()?),
             ));
         }
         Value::Array(array) => return self::array(*array, root),
@@ -117,7 +117,7 @@ fn has_known_fields(object: &Object) -> bool {
 }
 
 /// One with a single number or boolean is that.
-fn known_fields(object: Object) -> Result<Node<'static>, Failure> {
+fn known_fields(object: Object) -> Outcome<Node<'static>> {
     match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value))) {
         (Some(_), Some(is)) => Ok(Node::wrapped(object.class, is)),
         _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", object.class))),
@@ -125,7 +125,7 @@ fn known_fields(object: Object) -> Result<Node<'static>, Failure> {
 }
 
 /// What has its class in front, unless it is the root and of a final class.
-fn scalar(value: &Value, root: bool) -> Result<Node<'static>, Failure> {
+fn scalar(value: &Value, root: bool) -> Outcome<Node<'static>> {
     let Some(is) = bare(value) else {
         return Err(Failure::new(format!("this {} has no text", value.class())));
     };
@@ -152,14 +152,14 @@ fn scalar(value: &Value, root: bool) -> Result<Node<'static>, Failure> {
     Ok(if root && last { is.into() } else { Node::wrapped(value.class().to_owned(), is) })
 }
 
-fn all(values: Vec<Value>) -> Result<Vec<Node<'static>>, Failure> {
+fn all(values: Vec<Value>) -> Outcome<Vec<Node<'static>>> {
     values.into_iter().map(|value| write(value, false)).collect()
 }
 
 fn object(
     class: ClassName,
     fields: impl Iterator<Item = (Option<Key<'static>>, Value)>,
-) -> Result<Node<'static>, Failure> {
+) -> Outcome<Node<'static>> {
     let mut entries = Vec::new();
     if !class.is_empty() {
         entries.push((Key::Text(CLASS.into()), Node::text(class)));
@@ -176,7 +176,7 @@ fn object(
     Ok(Is::Object(entries).into())
 }
 
-fn array(array: Array, root: bool) -> Result<Node<'static>, Failure> {
+fn array(array: Array, root: bool) -> Outcome<Node<'static>> {
     let Array { class, elements } = array;
     let content = class.trim_start_matches('[');
     let dimensions = class.len() - content.len();
@@ -195,7 +195,7 @@ fn array(array: Array, root: bool) -> Result<Node<'static>, Failure> {
             .map(|element| {
                 Ok(bare(element).ok_or_else(|| Failure::new(format!("no element of {class}")))?.into())
             })
-            .collect::<Result<_, Failure>>()?,
+            .collect::<Outcome<_>>()?,
         false => all(elements)?,
     };
     let last = content.len() == 1

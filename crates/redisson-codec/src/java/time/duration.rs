@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use super::{NANOS, nanos};
 use crate::java::ParseError;
-use crate::java::handover::scalar;
+use crate::java::value_slot::scalar;
 
-/// A `java.time.Duration`: seconds, also negative ones, and nanoseconds.
+/// A `java.time.Duration`: seconds, which may be negative, and nanoseconds.
 ///
 /// # Examples
 /// ```
@@ -24,7 +24,7 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// Seconds, and nanoseconds after them, which are fewer than 10^9.
+    /// Seconds, and nanoseconds after them. `None` if there are 10^9 nanoseconds or more.
     #[must_use]
     pub fn new(seconds: i64, nanos: u32) -> Option<Self> {
         (nanos < NANOS).then_some(Self { seconds, nanos })
@@ -43,7 +43,7 @@ impl Duration {
     }
 }
 
-/// Longer ones than `i64::MAX` seconds become that.
+/// Durations beyond `i64::MAX` seconds become the longest one.
 impl From<std::time::Duration> for Duration {
     fn from(duration: std::time::Duration) -> Self {
         match i64::try_from(duration.as_secs()) {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::{LocalDate, LocalDateTime, LocalTime, NANOS};
 use crate::java::ParseError;
-use crate::java::handover::scalar;
+use crate::java::value_slot::scalar;
 
 /// A `java.util.Date`: milliseconds since 1970-01-01T00:00Z, without a time zone. In other formats it is that number.
 ///
@@ -20,7 +20,7 @@ use crate::java::handover::scalar;
 pub struct Date(i64);
 
 impl Date {
-    /// The date so many milliseconds after 1970-01-01T00:00Z.
+    /// The date this many milliseconds after 1970-01-01T00:00Z.
     #[must_use]
     pub fn from_millis(millis: i64) -> Self {
         Self(millis)
@@ -63,8 +63,8 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Seconds since 1970, and nanoseconds from there. `None` unless these are fewer than 10^9 and the year is within
-    /// ±10^9, as Java has it.
+    /// Seconds since 1970, and nanoseconds after them. `None` if there are 10^9 nanoseconds or more, or if the year is
+    /// beyond ±10^9, Java's limit.
     #[must_use]
     pub fn new(seconds: i64, nanos: u32) -> Option<Self> {
         // Java's Instant.MIN and MAX.

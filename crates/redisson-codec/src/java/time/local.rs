@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{NANOS, nanos};
 use crate::java::ParseError;
-use crate::java::handover::scalar;
+use crate::java::value_slot::scalar;
 
 /// A `java.time.LocalDate`: a day without a time zone.
 ///
@@ -24,7 +24,7 @@ pub struct LocalDate {
 }
 
 impl LocalDate {
-    /// The day, if there is such a one in a year of at most 9 digits.
+    /// The day. `None` if the calendar does not have it, or if the year has more than 9 digits.
     #[must_use]
     pub fn new(year: i32, month: u8, day: u8) -> Option<Self> {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -122,7 +122,7 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// The time, if the day has it.
+    /// The time of day. `None` if there is no such time.
     #[must_use]
     pub fn new(hour: u8, minute: u8, second: u8, nano: u32) -> Option<Self> {
         (hour < 24 && minute < 60 && second < 60 && nano < NANOS).then_some(Self {

@@ -6,8 +6,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Constant, Value};
-use crate::java::handover;
-use crate::java::marker::VALUE;
+use crate::java::type_hint::VALUE;
+use crate::java::value_slot;
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
@@ -20,7 +20,7 @@ struct Inside<'a>(&'a Value);
 
 impl Serialize for Inside<'_> {
     fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-        if handover::put(|| self.0.clone()) {
+        if value_slot::store_if_requested(|| self.0.clone()) {
             return output.serialize_unit();
         }
         match self.0 {
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for Plain {
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
-        match handover::take() {
+        match value_slot::take_supplied() {
             Some(value) => Ok(value),
             None => input.deserialize_any(self),
         }

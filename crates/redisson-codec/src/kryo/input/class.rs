@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::Input;
 use super::text::ascii;
-use super::{Fault, Input, Outcome};
 use crate::java::class::{Class, known};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
 
 /// The class of a value, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,57 +17,19 @@ pub(in super::super) enum ClassRef {
     Named(usize),
 }
 
-/// The classes that Kryo registers by itself, by the byte that stands for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(in super::super) enum Numbered {
-    Integer = 2,
-    String = 3,
-    Float = 4,
-    Boolean = 5,
-    Byte = 6,
-    Character = 7,
-    Short = 8,
-    Long = 9,
-    Double = 10,
-}
-
-impl Numbered {
-    pub(in super::super) fn of(number: u32) -> Option<Self> {
-        use Numbered::*;
-        [Integer, String, Float, Boolean, Byte, Character, Short, Long, Double]
-            .into_iter()
-            .find(|class| *class as u32 == number)
-    }
-
-    pub(in super::super) fn name(self) -> &'static str {
-        match self {
-            Numbered::Integer => "java.lang.Integer",
-            Numbered::String => "java.lang.String",
-            Numbered::Float => "java.lang.Float",
-            Numbered::Boolean => "java.lang.Boolean",
-            Numbered::Byte => "java.lang.Byte",
-            Numbered::Character => "java.lang.Character",
-            Numbered::Short => "java.lang.Short",
-            Numbered::Long => "java.lang.Long",
-            Numbered::Double => "java.lang.Double",
-        }
-    }
-}
-
 /// A class name as it stands in the payload, so that comparing it costs no copy.
 #[derive(Clone)]
-pub(super) enum Name<'de> {
+pub(super) enum RawName<'de> {
     /// The last byte has its highest bit set.
     Ascii(&'de [u8]),
     Text(Cow<'de, str>),
 }
 
-impl Name<'_> {
+impl RawName<'_> {
     fn is(&self, name: &str) -> bool {
         match self {
-            Name::Text(text) => text == name,
-            Name::Ascii(bytes) => {
+            RawName::Text(text) => text == name,
+            RawName::Ascii(bytes) => {
                 let (Some((last, bytes)), Some((end, name))) =
                     (bytes.split_last(), name.as_bytes().split_last())
                 else {
@@ -78,8 +42,8 @@ impl Name<'_> {
 
     fn text(&self) -> Cow<'_, str> {
         match self {
-            Name::Text(text) => Cow::Borrowed(text),
-            Name::Ascii(bytes) => Cow::Owned(ascii(bytes)),
+            RawName::Text(text) => Cow::Borrowed(text),
+            RawName::Ascii(bytes) => Cow::Owned(ascii(bytes)),
         }
     }
 }
@@ -94,12 +58,12 @@ impl<'de> Input<'de> {
             1 => {
                 let id = self.varint()? as usize;
                 if id > self.names.len() {
-                    return Err(Fault::new(format!("a class at offset {start} that was not named before")));
+                    return Err(Failure::new(format!("a class at offset {start} that was not named before")));
                 }
                 if id == self.names.len() {
                     let name = match self.peek()? {
-                        0..0x80 => Name::Ascii(self.ascii()?),
-                        _ => Name::Text(self.some_text()?),
+                        0..0x80 => RawName::Ascii(self.ascii()?),
+                        _ => RawName::Text(self.some_text()?),
                     };
                     self.names.push(name);
                 }
@@ -107,7 +71,7 @@ impl<'de> Input<'de> {
             }
             number => match Numbered::of(number) {
                 Some(class) => Ok(Some(ClassRef::Numbered(class))),
-                None => Err(Fault::new(format!(
+                None => Err(Failure::new(format!(
                     "a class at offset {start} with the number {number}, which has none"
                 ))),
             },

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Fault, Input, Outcome};
+use super::Input;
+use crate::kryo::failure::{Failure, Outcome};
 
 /// A text whose end is marked in its last byte.
 #[inline]
@@ -42,7 +43,7 @@ impl<'de> Input<'de> {
 
     pub(in super::super) fn some_text(&mut self) -> Outcome<Cow<'de, str>> {
         let at = self.at;
-        self.text()?.ok_or_else(|| Fault::new(format!("a null at offset {at}, where a text was expected")))
+        self.text()?.ok_or_else(|| Failure::new(format!("a null at offset {at}, where a text was expected")))
     }
 
     /// Up to the byte that has its highest bit set.
@@ -90,7 +91,7 @@ impl<'de> Input<'de> {
         for _ in 0..count {
             let start = self.at;
             let unit = self.unit()?;
-            let lone = || Fault::new(format!("half of a surrogate pair before offset {start}"));
+            let lone = || Failure::new(format!("half of a surrogate pair before offset {start}"));
             match (high.take(), unit) {
                 (None, 0xd800..=0xdbff) => high = Some(unit),
                 (Some(high), 0xdc00..=0xdfff) => {
@@ -103,7 +104,7 @@ impl<'de> Input<'de> {
         }
         match high {
             None => Ok(text),
-            Some(_) => Err(Fault::new(format!("half of a surrogate pair before offset {}", self.at))),
+            Some(_) => Err(Failure::new(format!("half of a surrogate pair before offset {}", self.at))),
         }
     }
 
@@ -114,7 +115,7 @@ impl<'de> Input<'de> {
             0xc0..0xe0 => 1,
             0xe0..0xf0 => 2,
             _ => {
-                return Err(Fault::new(format!(
+                return Err(Failure::new(format!(
                     "expected a character at offset {}, found 0x{first:02x}",
                     self.at - 1
                 )));
@@ -134,7 +135,7 @@ mod tests {
 
     fn text(bytes: &[u8]) -> Result<Option<String>, String> {
         let mut input = Input::new(bytes);
-        let text = input.text().map_err(|fault| fault.to_string())?;
+        let text = input.text().map_err(|failure| failure.to_string())?;
         assert_eq!(input.left(), 0);
         Ok(text.map(Cow::into_owned))
     }

@@ -1,9 +1,9 @@
 //! The last pass: the fields are put into order, and the classes are named.
 
 use super::primitives::CHUNK;
-use super::{MAX_SPARE, Output, What};
+use super::{MAX_SPARE, MarkKind, Output};
 
-/// What the last pass needs, kept for the thread's next one.
+/// Memory of the last pass, kept for the thread's next one.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// The payload, and whatever is behind it.
@@ -27,9 +27,9 @@ impl Output {
         self.bytes.extend_from_slice(&[0; CHUNK]);
         let mut scratch = std::mem::take(&mut self.last_pass);
         scratch.numbers.of.clear();
-        scratch.numbers.of.resize(self.plan.classes.len() + self.classes.len(), None);
+        scratch.numbers.of.resize(self.planned.len() + self.classes.len(), None);
         scratch.numbers.next = 0;
-        let names: usize = self.plan.classes.iter().chain(&self.classes).map(|name| name.length).sum();
+        let names: usize = self.planned.iter().chain(&self.classes).map(|name| name.length).sum();
         let most = self.bytes.len() + names + MAX_NUMBER * self.marks.len();
         if scratch.payload.len() < most {
             scratch.payload.resize(most, 0);
@@ -58,22 +58,22 @@ impl Output {
             to = put_bytes(payload, to, bytes, start, marked.at);
             start = marked.at;
             mark += 1;
-            match marked.what {
-                What::Class(class) => to = self.put_class(payload, numbers, to, class),
-                What::Struct(number) => {
+            match marked.kind {
+                MarkKind::Class(class) => to = self.put_class(payload, numbers, to, class),
+                MarkKind::Struct(number) => {
                     let class = &self.structs[number];
                     // It may have been moved since.
                     let moved = start.wrapping_sub(class.start.at);
                     let moved_mark = mark.wrapping_sub(class.start.mark);
-                    for part in &self.parts[class.fields.clone()] {
-                        let first = (part.start as usize).wrapping_add(moved);
-                        let last = (part.end as usize).wrapping_add(moved);
-                        if part.first_mark == part.end_mark {
+                    for span in &self.spans[class.fields.clone()] {
+                        let first = (span.start as usize).wrapping_add(moved);
+                        let last = (span.end as usize).wrapping_add(moved);
+                        if span.first_mark == span.end_mark {
                             to = put_bytes(payload, to, bytes, first, last);
                             continue;
                         }
-                        let first_mark = (part.first_mark as usize).wrapping_add(moved_mark);
-                        let end_mark = (part.end_mark as usize).wrapping_add(moved_mark);
+                        let first_mark = (span.first_mark as usize).wrapping_add(moved_mark);
+                        let end_mark = (span.end_mark as usize).wrapping_add(moved_mark);
                         to = self.put(payload, numbers, to, (first, last), (first_mark, end_mark));
                     }
                     start += class.end.at - class.start.at;

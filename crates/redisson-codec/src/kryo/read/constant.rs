@@ -3,14 +3,14 @@
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, VariantAccess, Visitor};
 
-use super::super::input::{Fault, Outcome};
 use super::changed;
+use crate::kryo::failure::{Failure, Outcome};
 
 /// A constant of an enum.
-pub(super) struct Constant(pub(super) &'static str);
+pub(super) struct ConstantReader(pub(super) &'static str);
 
-impl<'de> EnumAccess<'de> for Constant {
-    type Error = Fault;
+impl<'de> EnumAccess<'de> for ConstantReader {
+    type Error = Failure;
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Outcome<(V::Value, Self)> {
@@ -18,8 +18,8 @@ impl<'de> EnumAccess<'de> for Constant {
     }
 }
 
-impl<'de> VariantAccess<'de> for Constant {
-    type Error = Fault;
+impl<'de> VariantAccess<'de> for ConstantReader {
+    type Error = Failure;
 
     fn unit_variant(self) -> Outcome<()> {
         Ok(())

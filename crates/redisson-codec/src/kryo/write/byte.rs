@@ -2,17 +2,17 @@
 
 use serde::ser::Serializer;
 
-use super::super::input::{Fault, Outcome};
 use super::super::output::Output;
 use super::{No, changed};
 use crate::java::refuse::refuse;
+use crate::kryo::failure::{Failure, Outcome};
 
 /// An element of a `byte[]`.
-pub(super) struct Byte<'w>(pub(super) &'w mut Output);
+pub(super) struct ByteWriter<'w>(pub(super) &'w mut Output);
 
-impl Serializer for Byte<'_> {
+impl Serializer for ByteWriter<'_> {
     type Ok = ();
-    type Error = Fault;
+    type Error = Failure;
     type SerializeSeq = No;
     type SerializeTuple = No;
     type SerializeTupleStruct = No;

@@ -1,24 +1,23 @@
-//! What is written at each place of a type, worked out once from its shape, so that writing a value looks nothing up.
+//! The plan of a type: what to write at each place. Made once from its shape, so that writing a value looks nothing up.
 
 use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
-use super::super::input::Numbered;
-use super::super::output::{Name, Written};
+use super::super::output::{Name, WrittenClass};
 use super::super::scalar;
 use crate::CodecError;
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::per_type::{Last, PerType};
 use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::kryo::numbered::Numbered;
 
 /// A type, as it is written.
-#[derive(Default)]
 pub(in super::super) struct Plan {
     /// The first is the type itself.
     sites: &'static [Site],
-    structs: Vec<Struct>,
-    /// The names of all classes that the type itself says.
+    structs: Vec<StructPlan>,
+    /// The names of all classes that the type itself names.
     pub(in super::super) classes: Vec<Name>,
 }
 
@@ -27,15 +26,15 @@ type SiteId = usize;
 
 /// A place in the type, and what is in front of the value there.
 pub(super) struct Site {
-    pub(super) head: Head,
+    pub(super) prefix: Prefix,
     /// The class of what is declared here.
-    pub(super) class: Written,
+    pub(super) class: WrittenClass,
     pub(super) content: Content,
 }
 
 /// What is in front of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Head {
+pub(super) enum Prefix {
     /// Its class, or null.
     Class,
     /// A byte that says whether it is null.
@@ -44,7 +43,7 @@ pub(super) enum Head {
     Null(u8),
     /// Nothing, and there is no null.
     Nothing,
-    /// Nothing; whether there was a null is told when the list ends.
+    /// Nothing. The end of the list says whether there was a null.
     Element,
 }
 
@@ -66,69 +65,70 @@ pub(super) enum Content {
     /// Any value; it hands itself over.
     Value,
     Optional(SiteId),
-    List(List),
-    Map(Map),
+    List(ListPlan),
+    Map(MapPlan),
     /// Which of [`Plan::structs`].
     Struct(usize),
-    Enum(Enum),
+    Enum(EnumPlan),
 }
 
 /// A list or array.
-pub(super) struct List {
-    pub(super) each: Each,
+pub(super) struct ListPlan {
+    pub(super) each: ElementForm,
     pub(super) element: SiteId,
     /// The byte that an element of the declared class is if it is null.
     pub(super) null: Option<u8>,
-    /// In its head is a comparator.
+    /// In its prefix is a comparator.
     pub(super) sorted: bool,
 }
 
-/// How the elements of a list are told apart.
+/// How a list says the classes of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Each {
+pub(super) enum ElementForm {
     /// Of a `byte[]`.
     Byte,
     /// Of an array.
     Array,
     /// Of an `EnumSet`, of this class.
-    Constant(Written),
+    Constant(WrittenClass),
     /// All are of the class that the field declares.
     Declared,
     /// All are of one class, which is written once.
     Same,
-    /// Each has a class; where it is the same one, this is to be written once.
+    /// ElementForm has a class; where it is the same one, this is to be written once.
     Any,
 }
 
-pub(super) struct Map {
+pub(super) struct MapPlan {
     pub(super) key: SiteId,
     pub(super) value: SiteId,
-    /// In its head is a comparator.
+    /// In its prefix is a comparator.
     pub(super) sorted: bool,
 }
 
-pub(super) struct Struct {
+pub(super) struct StructPlan {
     /// As they are declared in Rust.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<FieldPlan>,
     /// This is Java's order, too.
     pub(super) is_sorted: bool,
 }
 
-pub(super) struct Field {
+pub(super) struct FieldPlan {
     pub(super) name: &'static str,
     /// Its number in Java's order.
     pub(super) place: usize,
     pub(super) site: &'static Site,
 }
 
-pub(super) struct Enum {
+pub(super) struct EnumPlan {
     pub(super) variants: &'static [&'static str],
     /// The class of each constant, where they have bodies.
-    pub(super) bodies: Vec<Written>,
+    pub(super) bodies: Vec<WrittenClass>,
 }
 
 /// An array of bytes as a list.
-pub(super) static BYTES: List = List { each: Each::Byte, element: 0, null: None, sorted: false };
+pub(super) static BYTES: ListPlan =
+    ListPlan { each: ElementForm::Byte, element: 0, null: None, sorted: false };
 
 static PLANS: PerType<Plan> = PerType::new(&LAST);
 
@@ -137,10 +137,6 @@ thread_local! {
 }
 
 impl Plan {
-    /// Of what has no type that says something.
-    pub(in super::super) const NONE: &'static Plan =
-        &Plan { sites: &[], structs: Vec::new(), classes: Vec::new() };
-
     /// The plan of a type; made when first asked for.
     ///
     /// # Errors
@@ -154,16 +150,16 @@ impl Plan {
         let fields = shape.structs.iter().map(|_| Vec::new()).collect();
         let mut planner =
             Planner { shape, sites: Vec::new(), fields, classes: Vec::new(), known: HashMap::new() };
-        planner.site(shape.root(), Head::Class, false);
+        planner.site(shape.root(), Prefix::Class, false);
         let sites: &'static [Site] = planner.sites.leak();
         let structs = shape.structs.iter().zip(planner.fields).map(|(class, known)| {
             let place = |field| class.sorted.iter().position(|at| *at == field).unwrap_or_default();
-            let field = |(at, site): (usize, &SiteId)| Field {
+            let field = |(at, site): (usize, &SiteId)| FieldPlan {
                 name: class.fields[at].name,
                 place: place(at),
                 site: &sites[*site],
             };
-            Struct {
+            StructPlan {
                 fields: known.iter().enumerate().map(field).collect(),
                 is_sorted: class.sorted.is_sorted(),
             }
@@ -183,14 +179,8 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) fn class(&'static self, at: usize) -> &'static Struct {
+    pub(super) fn class(&'static self, at: usize) -> &'static StructPlan {
         &self.structs[at]
-    }
-}
-
-impl Default for &'static Plan {
-    fn default() -> Self {
-        Plan::NONE
     }
 }
 
@@ -201,19 +191,19 @@ struct Planner {
     fields: Vec<Vec<SiteId>>,
     classes: Vec<Name>,
     /// So that a type that holds itself comes to an end.
-    known: HashMap<(NodeId, Head, bool), SiteId>,
+    known: HashMap<(NodeId, Prefix, bool), SiteId>,
 }
 
 impl Planner {
     /// `generic` is whether Kryo knows the type arguments here, as declared by a field.
-    fn site(&mut self, node: NodeId, head: Head, generic: bool) -> SiteId {
-        if let Some(&known) = self.known.get(&(node, head, generic)) {
+    fn site(&mut self, node: NodeId, prefix: Prefix, generic: bool) -> SiteId {
+        if let Some(&known) = self.known.get(&(node, prefix, generic)) {
             return known;
         }
         let id = self.sites.len();
-        self.known.insert((node, head, generic), id);
+        self.known.insert((node, prefix, generic), id);
         let class = self.class(node);
-        self.sites.push(Site { head, class, content: Content::Value });
+        self.sites.push(Site { prefix, class, content: Content::Value });
         self.sites[id].content = self.content(node, generic);
         id
     }
@@ -234,43 +224,43 @@ impl Planner {
             Kind::Bytes => Content::Bytes,
             Kind::Scalar(_) => Content::Scalar,
             Kind::Value => Content::Value,
-            Kind::Optional(inside) => Content::Optional(self.site(inside, Head::Class, false)),
+            Kind::Optional(inside) => Content::Optional(self.site(inside, Prefix::Class, false)),
             Kind::Array(element) => {
                 let node = &shape.nodes[element];
-                let head = match &node.kind {
+                let prefix = match &node.kind {
                     // The class of an array is final, whatever its elements.
-                    Kind::Array(_) | Kind::Bytes if !node.object => Head::Null(0),
+                    Kind::Array(_) | Kind::Bytes if !node.object => Prefix::Null(0),
                     _ => self.declared(element),
                 };
-                self.list(Each::Array, element, head, false, false)
+                self.list(ElementForm::Array, element, prefix, false, false)
             }
             Kind::EnumSet(_, element) => {
                 let class = match self.constants(element) {
                     Some(constants) if constants.form == Form::Abstract => self.body(constants, 0),
                     _ => self.class(element),
                 };
-                self.list(Each::Constant(class), element, Head::Nothing, false, false)
+                self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, false)
             }
             Kind::Collection(class, element) => {
                 let node = &shape.nodes[element];
-                let (each, head) = if generic && node.is_final {
-                    (Each::Declared, Head::Element)
+                let (each, prefix) = if generic && node.is_final {
+                    (ElementForm::Declared, Prefix::Element)
                 } else if node.kind == Kind::Value || self.is_abstract(element) {
-                    (Each::Any, Head::Class)
+                    (ElementForm::Any, Prefix::Class)
                 } else {
-                    (Each::Same, Head::Element)
+                    (ElementForm::Same, Prefix::Element)
                 };
-                self.list(each, element, head, generic, is_sorted(class))
+                self.list(each, element, prefix, generic, is_sorted(class))
             }
             Kind::Map(class, key, value) => {
-                let head = |planner: &Self, node| match generic {
+                let prefix = |planner: &Self, node| match generic {
                     true => planner.reference(node),
-                    false => Head::Class,
+                    false => Prefix::Class,
                 };
-                let (key_head, value_head) = (head(self, key), head(self, value));
-                let key = self.site(key, key_head, generic);
-                let value = self.site(value, value_head, generic);
-                Content::Map(Map { key, value, sorted: is_sorted(class) })
+                let (key_prefix, value_prefix) = (prefix(self, key), prefix(self, value));
+                let key = self.site(key, key_prefix, generic);
+                let value = self.site(value, value_prefix, generic);
+                Content::Map(MapPlan { key, value, sorted: is_sorted(class) })
             }
             Kind::Struct(at) => {
                 self.fields(at);
@@ -283,14 +273,21 @@ impl Planner {
                     _ => 0..0,
                 };
                 let bodies = bodies.map(|ordinal| self.body(constants, ordinal)).collect();
-                Content::Enum(Enum { variants: constants.variants, bodies })
+                Content::Enum(EnumPlan { variants: constants.variants, bodies })
             }
         }
     }
 
-    fn list(&mut self, each: Each, element: NodeId, head: Head, generic: bool, sorted: bool) -> Content {
+    fn list(
+        &mut self,
+        each: ElementForm,
+        element: NodeId,
+        prefix: Prefix,
+        generic: bool,
+        sorted: bool,
+    ) -> Content {
         let null = null(&self.shape.nodes[element]);
-        Content::List(List { each, element: self.site(element, head, generic), null, sorted })
+        Content::List(ListPlan { each, element: self.site(element, prefix, generic), null, sorted })
     }
 
     fn fields(&mut self, at: usize) {
@@ -299,26 +296,26 @@ impl Planner {
             // A struct that holds itself comes here again before it is done.
             if number == self.fields[at].len() {
                 self.fields[at].push(0);
-                let head = self.declared(field.node);
+                let prefix = self.declared(field.node);
                 // Kryo keeps the type arguments of the fields of classes, but not of those of records.
-                let site = self.site(field.node, head, class.form != Form::Record);
+                let site = self.site(field.node, prefix, class.form != Form::Record);
                 self.fields[at][number] = site;
             }
         }
     }
 
     /// What is in front of a field, or an element of an array.
-    fn declared(&self, node: NodeId) -> Head {
-        if self.shape.nodes[node].is_primitive() { Head::Nothing } else { self.reference(node) }
+    fn declared(&self, node: NodeId) -> Prefix {
+        if self.shape.nodes[node].is_primitive() { Prefix::Nothing } else { self.reference(node) }
     }
 
     /// What is in front of an object where its class is declared.
-    fn reference(&self, node: NodeId) -> Head {
+    fn reference(&self, node: NodeId) -> Prefix {
         let node = &self.shape.nodes[node];
         match null(node) {
-            _ if !node.is_final => Head::Class,
-            Some(null) => Head::Null(null),
-            None => Head::Flag,
+            _ if !node.is_final => Prefix::Class,
+            Some(null) => Prefix::Null(null),
+            None => Prefix::Flag,
         }
     }
 
@@ -334,7 +331,7 @@ impl Planner {
     }
 
     /// The class of what is declared at a place. The constants of an enum with bodies say their own.
-    fn class(&mut self, node: NodeId) -> Written {
+    fn class(&mut self, node: NodeId) -> WrittenClass {
         let number = match &self.shape.nodes[node].kind {
             Kind::Boolean => Numbered::Boolean,
             Kind::Byte => Numbered::Byte,
@@ -347,17 +344,17 @@ impl Planner {
             Kind::String => Numbered::String,
             _ => return self.named(&self.shape.class_name(node)),
         };
-        Written::Numbered(number as u8)
+        WrittenClass::Numbered(number as u8)
     }
 
-    fn body(&mut self, constants: &EnumShape, ordinal: usize) -> Written {
+    fn body(&mut self, constants: &EnumShape, ordinal: usize) -> WrittenClass {
         self.named(&format!("{}${}", constants.class, ordinal + 1))
     }
 
-    fn named(&mut self, class: &str) -> Written {
+    fn named(&mut self, class: &str) -> WrittenClass {
         let classes = &mut self.classes;
         let known = classes.iter().position(|known| known.text() == class);
-        Written::Named(known.unwrap_or_else(|| {
+        WrittenClass::Named(known.unwrap_or_else(|| {
             classes.push(Name::new(class));
             classes.len() - 1
         }))

@@ -1,0 +1,370 @@
+//! From nodes through serde to a value, with or without the classes that Redisson's mapper writes.
+
+mod list;
+mod map;
+mod object;
+
+use std::fmt::Display;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+
+use list::{BytesReader, ListReader};
+use map::MapReader;
+use object::{FieldSet, ObjectReader};
+
+use super::failure::{Failure, Outcome};
+use super::node::{Is, Node};
+use super::value::{self, as_text};
+use super::write::enum_set_class;
+use crate::java::class::ClassKind;
+use crate::java::shape::{self, Kind, NodeId, Shape};
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
+
+pub(super) fn read<T: DeserializeOwned>(
+    node: &Node<'_>,
+    shape: &'static Shape,
+    any_class: bool,
+) -> Outcome<T> {
+    T::deserialize(ValueReader { shape, id: shape.root(), node, root: true, any_class })
+}
+
+struct ValueReader<'n, 'a> {
+    shape: &'static Shape,
+    id: NodeId,
+    node: &'n Node<'a>,
+    root: bool,
+    any_class: bool,
+}
+
+// Not derived: the node's lifetimes are no types.
+impl Clone for ValueReader<'_, '_> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl Copy for ValueReader<'_, '_> {}
+
+type Nodes<'n, 'a> = &'n [Node<'a>];
+
+/// The name of a class and its offset.
+type FoundClass<'n> = (&'n str, u32);
+
+impl<'n, 'a> ValueReader<'n, 'a> {
+    fn expected(&self) -> &'static shape::Node {
+        &self.shape.nodes[self.id]
+    }
+
+    fn inner(&self, id: NodeId, node: &'n Node<'a>) -> ValueReader<'n, 'a> {
+        ValueReader { id, node, root: false, ..*self }
+    }
+
+    #[cold]
+    fn wrong(&self, expected: impl Display) -> Failure {
+        Failure::new(format!("expected {expected}, found {}", self.node.kind())).at(self.node.at)
+    }
+
+    /// Puts the offset to what the type itself complains of.
+    fn placed<T>(&self, read: Outcome<T>) -> Outcome<T> {
+        read.map_err(|failure| failure.at(self.node.at))
+    }
+
+    fn check(&self, expected: &str, found: &str, at: u32) -> Outcome<()> {
+        if self.any_class || expected == found {
+            return Ok(());
+        }
+        Err(Failure::new(format!("expected the class `{expected}`, found `{found}`")).at(at))
+    }
+
+    /// The node behind the class, if a class is there and is the expected one.
+    fn bare(&self, class: &str) -> Outcome<&'n Node<'a>> {
+        let (Is::Array(pair) | Is::Bare(pair)) = &self.node.is else { return Ok(self.node) };
+        let [found, inside] = &pair[..] else { return Ok(self.node) };
+        let Some(name) = as_text(found) else { return Ok(self.node) };
+        self.check(class, name, found.at)?;
+        Ok(inside)
+    }
+
+    fn scalar<T>(
+        &self,
+        class: &str,
+        what: impl Display,
+        read: impl FnOnce(&'n Node<'a>) -> Option<T>,
+    ) -> Outcome<T> {
+        let node = self.bare(class)?;
+        read(node).ok_or_else(|| ValueReader { node, ..*self }.wrong(what))
+    }
+
+    fn integer<T: TryFrom<i64>>(&self, class: &str) -> Outcome<T> {
+        self.scalar(class, format_args!("a {class}"), value::integer)
+    }
+
+    /// The elements of a list, and the class in front of them.
+    fn list(&self) -> Outcome<(Option<FoundClass<'n>>, Nodes<'n, 'a>)> {
+        let (Is::Array(elements) | Is::Bare(elements)) = &self.node.is else {
+            return Err(self.wrong("a list"));
+        };
+        if let [class, Node { is: Is::Array(inside) | Is::Bare(inside), .. }] = &elements[..]
+            && let Some(name) = as_text(class)
+            && (name.starts_with('[') || name.contains('.'))
+        {
+            return Ok((Some((name, class.at)), inside));
+        }
+        Ok((None, elements))
+    }
+
+    fn elements(&self, element: NodeId) -> Outcome<Nodes<'n, 'a>> {
+        let (class, elements) = self.list()?;
+        let Some((class, at)) = class else { return Ok(elements) };
+        match &self.expected().kind {
+            Kind::Array(_) => self.check(&self.shape.array_class(self.id), class, at)?,
+            Kind::EnumSet(..) if !value::is_collection(class) => {
+                let constants = match self.shape.nodes[element].kind {
+                    Kind::Enum(at) => &self.shape.enums[at].class[..],
+                    _ => "",
+                };
+                self.check(&enum_set_class(constants), class, at)?;
+            }
+            Kind::Collection(expected, _) if !value::is_collection(class) => {
+                self.check(expected.name, class, at)?
+            }
+            _ => {}
+        }
+        Ok(elements)
+    }
+
+    fn bytes(&self) -> Outcome<Vec<u8>> {
+        self.scalar("[B", "bytes", |node| value::bytes(node).map(|bytes| bytes.into_owned()))
+    }
+
+    fn text(&self) -> Outcome<&'n str> {
+        let class = match self.expected().kind {
+            Kind::Text(class) if value::is_time(class.name) => {
+                return Err(self.wrong(format_args!("a {}", class.name)));
+            }
+            Kind::Text(class) => class.name,
+            Kind::Character => "java.lang.Character",
+            _ => "java.lang.String",
+        };
+        self.scalar(class, "text", as_text)
+    }
+
+    fn value(&self) -> Outcome<crate::java::Value> {
+        value::read(self.node, self.root)
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident $visit:ident $class:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+            let value = self.integer($class)?;
+            self.placed(visitor.$visit(value))
+        }
+    )*};
+}
+
+macro_rules! no_java {
+    ($($method:ident $what:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, _: V) -> Outcome<V::Value> {
+            Err(Failure::custom(concat!($what, " is no Java value")))
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
+    type Error = Failure;
+
+    integers! {
+        deserialize_i8 visit_i8 "java.lang.Byte";
+        deserialize_i16 visit_i16 "java.lang.Short";
+        deserialize_i32 visit_i32 "java.lang.Integer";
+        deserialize_i64 visit_i64 "java.lang.Long";
+    }
+
+    no_java! {
+        deserialize_u8 "a lone `u8`";
+        deserialize_u32 "a `u32`";
+        deserialize_u64 "a `u64`";
+        deserialize_unit "`()`";
+        deserialize_any "what cannot say what it is";
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let value = self.scalar("java.lang.Boolean", "a boolean", |node| match node.is {
+            Is::Bool(value) => Some(value),
+            _ => None,
+        })?;
+        self.placed(visitor.visit_bool(value))
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let value =
+            self.scalar("java.lang.Character", "one character", |node| value::unit(as_text(node)?))?;
+        self.placed(visitor.visit_u16(value))
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let value = self.scalar("java.lang.Character", "one character", |node| {
+            char::from_u32(value::unit(as_text(node)?)?.into())
+        })?;
+        self.placed(visitor.visit_char(value))
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let value = self.scalar("java.lang.Float", "a number", value::float)?;
+        self.placed(visitor.visit_f32(value))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let value = self.scalar("java.lang.Double", "a number", value::double)?;
+        self.placed(visitor.visit_f64(value))
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let text = self.text()?;
+        self.placed(visitor.visit_str(text))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let bytes = self.bytes()?;
+        self.placed(visitor.visit_byte_buf(bytes))
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        match self.node.is {
+            Is::Null => self.placed(visitor.visit_none()),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, _: V) -> Outcome<V::Value> {
+        Err(Failure::custom("a struct without fields is no Java value"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        match type_hint(name) {
+            Some(TypeHint::Value) => self.placed(value_slot::supply(self.value()?, visitor)),
+            Some(TypeHint::Class(class)) => match class.kind {
+                ClassKind::Scalar(kind) => {
+                    let value = self.scalar(class.name, format_args!("a {}", class.name), |node| {
+                        value::scalar_of(kind, node)
+                    })?;
+                    self.placed(value_slot::supply(value, visitor))
+                }
+                ClassKind::Optional => match self.expected().kind {
+                    Kind::Optional(id) => visitor.visit_newtype_struct(ValueReader { id, ..self }),
+                    _ => Err(self.wrong("another type")),
+                },
+                _ => visitor.visit_newtype_struct(self),
+            },
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let element = match self.expected().kind {
+            Kind::Bytes => {
+                let bytes = self.bytes()?;
+                return self.placed(visitor.visit_seq(BytesReader(bytes.into_iter())));
+            }
+            Kind::Collection(_, element) | Kind::EnumSet(_, element) | Kind::Array(element) => element,
+            _ => return Err(self.wrong("something else")),
+        };
+        // A `char[]`.
+        if self.shape.nodes[element].kind == Kind::Character
+            && let Ok(text) = self.scalar("[C", "text", as_text)
+        {
+            let characters: Vec<Node<'_>> =
+                text.chars().map(|c| Node { at: self.node.at, is: Is::Text(c.to_string().into()) }).collect();
+            let list = ListReader { reader: self.inner(element, self.node), left: characters.iter() };
+            return self.placed(visitor.visit_seq(list));
+        }
+        let elements = self.elements(element)?;
+        self.placed(
+            visitor.visit_seq(ListReader { reader: self.inner(element, self.node), left: elements.iter() }),
+        )
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Outcome<V::Value> {
+        Err(Failure::custom("a tuple is no Java value"))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(self, _: &'static str, _: usize, _: V) -> Outcome<V::Value> {
+        Err(Failure::custom("a tuple is no Java value"))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        let (Kind::Map(expected, _, id), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
+            return Err(self.wrong("a map"));
+        };
+        let (class, entries) = value::split_class(entries);
+        if let Some((class, at)) = class
+            && !value::is_map(class)
+        {
+            self.check(expected.name, class, at)?;
+        }
+        let map = MapReader { reader: self.inner(*id, self.node), left: entries, value: None };
+        self.placed(visitor.visit_map(map))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let (Kind::Struct(at), Is::Object(entries)) = (&self.expected().kind, &self.node.is) else {
+            return Err(self.wrong("an object"));
+        };
+        let shape = &self.shape.structs[*at];
+        let (class, entries) = value::split_class(entries);
+        if let Some((class, at)) = class {
+            self.check(&shape.class, class, at)?;
+        }
+        let fields = ObjectReader {
+            reader: self,
+            fields: &shape.fields,
+            sorted: &shape.sorted,
+            next: 0,
+            left: entries,
+            value: None,
+            seen: FieldSet::new(shape.fields.len()),
+            missing: 0,
+        };
+        self.placed(visitor.visit_map(fields))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let Kind::Enum(at) = self.expected().kind else { return Err(self.wrong("something else")) };
+        let name = self.scalar(&self.shape.enums[at].class, "the name of a constant", as_text)?;
+        let name: StrDeserializer<'_, Failure> = name.into_deserializer();
+        self.placed(visitor.visit_enum(name))
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_unit()
+    }
+}

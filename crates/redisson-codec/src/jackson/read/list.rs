@@ -1,0 +1,66 @@
+//! Lists, sets and arrays.
+
+use std::slice;
+
+use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
+
+use super::ValueReader;
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::node::Node;
+
+/// A list of bytes.
+pub(super) struct BytesReader(pub(super) std::vec::IntoIter<u8>);
+
+impl<'de> de::SeqAccess<'de> for BytesReader {
+    type Error = Failure;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
+        self.0.next().map(|byte| seed.deserialize(ByteReader(byte))).transpose()
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+}
+
+struct ByteReader(u8);
+
+impl<'de> Deserializer<'de> for ByteReader {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_u8(self.0)
+    }
+
+    fn deserialize_i8<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_i8(self.0 as i8)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+pub(super) struct ListReader<'n, 'a> {
+    pub(super) reader: ValueReader<'n, 'a>,
+    pub(super) left: slice::Iter<'n, Node<'a>>,
+}
+
+impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
+    type Error = Failure;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
+        let Some(node) = self.left.next() else { return Ok(None) };
+        let reader = ValueReader { node, ..self.reader };
+        reader.placed(seed.deserialize(reader)).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}

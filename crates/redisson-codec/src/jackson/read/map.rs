@@ -1,0 +1,121 @@
+//! Maps, whose keys are texts whatever they were.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+
+use super::ValueReader;
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::node::{Key, Node};
+use crate::jackson::value;
+use crate::java::class::ClassKind;
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
+
+pub(super) struct MapReader<'n, 'a, I> {
+    pub(super) reader: ValueReader<'n, 'a>,
+    pub(super) left: I,
+    pub(super) value: Option<&'n Node<'a>>,
+}
+
+impl<'de, 'n, 'a: 'n, I: Iterator<Item = &'n (Key<'a>, Node<'a>)>> de::MapAccess<'de>
+    for MapReader<'n, 'a, I>
+{
+    type Error = Failure;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        let Some((key, value)) = self.left.next() else { return Ok(None) };
+        self.value = Some(value);
+        seed.deserialize(KeyReader(key)).map(Some).map_err(|failure| failure.at(value.at))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
+        let Some(node) = self.value.take() else { return Err(Failure::new("a value without a key")) };
+        let reader = ValueReader { node, ..self.reader };
+        reader.placed(seed.deserialize(reader))
+    }
+}
+
+/// The key of a map's entry, which is text whatever it was.
+struct KeyReader<'n, 'a>(&'n Key<'a>);
+
+macro_rules! parsed {
+    ($($method:ident $visit:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+            match self.0.text().parse() {
+                Ok(key) => visitor.$visit(key),
+                Err(_) => Err(Failure::new("expected another kind of key, found one")),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for KeyReader<'_, '_> {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_str(&self.0.text())
+    }
+
+    parsed! {
+        deserialize_bool visit_bool;
+        deserialize_i8 visit_i8;
+        deserialize_i16 visit_i16;
+        deserialize_i32 visit_i32;
+        deserialize_i64 visit_i64;
+        deserialize_f32 visit_f32;
+        deserialize_f64 visit_f64;
+        deserialize_char visit_char;
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        match value::unit(&self.0.text()) {
+            Some(key) => visitor.visit_u16(key),
+            None => Err(Failure::new("expected a key of one character")),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let text = self.0.text();
+        match type_hint(name) {
+            Some(TypeHint::Value) => {
+                let key = match self.0 {
+                    Key::Text(key) => crate::java::Value::from(&key[..]),
+                    Key::Number(key) => crate::java::Value::Long(*key),
+                };
+                value_slot::supply(key, visitor)
+            }
+            Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+                let ClassKind::Scalar(kind) = class.kind else { return Err(Failure::new("no key")) };
+                match value::scalar_of(kind, &Node::text(&text[..])) {
+                    Some(key) => value_slot::supply(key, visitor),
+                    None => Err(Failure::new(format!("expected a key of the class {}", class.name))),
+                }
+            }
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Outcome<V::Value> {
+        let text = self.0.text();
+        let name: StrDeserializer<'_, Failure> = (&*text).into_deserializer();
+        visitor.visit_enum(name)
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u8 u32 u64 u128 str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier
+        ignored_any
+    }
+}

@@ -1,0 +1,357 @@
+//! From a value through serde to a payload, by its [plan](plan), with the classes that Redisson's mapper writes.
+//!
+//! The class of an object is its first property, `@class`; that of anything else is in front of it, in a list of two.
+//! Whether it is written at all depends on what the field declares: nothing is in front of what can be of one class
+//! only. `Long` is the exception, since Redisson wants to read it as one.
+
+mod list;
+mod map;
+mod object;
+mod output;
+mod plan;
+
+use std::marker::PhantomData;
+
+use serde::ser::{Impossible, Serialize, Serializer};
+
+use list::ListWriter;
+use map::MapWriter;
+use object::ObjectWriter;
+use plan::{Content, Site, SiteId};
+
+use super::failure::{Failure, Outcome};
+use super::format::Format;
+use super::node::Is;
+use super::value;
+use crate::java::class::ClassKind;
+use crate::java::shape::Kind;
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
+
+pub(super) use output::Output;
+pub(super) use plan::{CLASS, Plan, enum_set_class};
+
+/// Whether there is something: where it is null, a property or an entry of a map is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Null,
+    Value,
+}
+
+/// A place in the type, and the end of the payload so far.
+pub(super) struct ValueWriter<'w, F> {
+    output: &'w mut Output,
+    plan: &'static Plan,
+    site: &'static Site,
+    format: PhantomData<F>,
+}
+
+impl<'w, F: Format> ValueWriter<'w, F> {
+    /// The value of a whole payload.
+    pub(super) fn whole(output: &'w mut Output, plan: &'static Plan) -> Self {
+        Self { output, plan, site: plan.root(), format: PhantomData }
+    }
+
+    #[inline]
+    fn inner(&mut self, site: SiteId) -> ValueWriter<'_, F> {
+        ValueWriter { output: self.output, plan: self.plan, site: self.plan.site(site), format: PhantomData }
+    }
+
+    /// Writes a value of the declared class.
+    #[inline]
+    fn declared(self, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        let out = &mut self.output.bytes;
+        match &self.site.class {
+            None => write(out),
+            Some(class) => {
+                out.extend_from_slice(class);
+                write(out);
+                out.extend_from_slice(F::BEHIND);
+            }
+        }
+        Written::Value
+    }
+
+    /// Writes a value of a final class, which need not be the declared one.
+    #[inline]
+    fn last(self, class: &str, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        let out = &mut self.output.bytes;
+        if self.site.open {
+            F::class(out, class);
+            write(out);
+            out.extend_from_slice(F::BEHIND);
+        } else {
+            write(out);
+        }
+        Written::Value
+    }
+
+    #[inline]
+    fn plain(self, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+        write(&mut self.output.bytes);
+        Written::Value
+    }
+
+    #[inline]
+    fn integer(self, value: i64) -> Outcome<Written> {
+        match self.site.content {
+            Content::Integer => Ok(self.declared(|out| F::integer(out, value))),
+            _ => Err(self.other("an integer")),
+        }
+    }
+
+    fn character(self, value: char) -> Written {
+        self.last("java.lang.Character", |out| F::text(out, value.encode_utf8(&mut [0; 4])))
+    }
+
+    /// One that hands itself over.
+    fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
+        let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
+        let node = value::write(value, self.site.root)?;
+        node.write::<F>(&mut self.output.bytes)?;
+        Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
+    }
+
+    fn optional<T: Serialize + ?Sized>(mut self, inside: &T) -> Outcome<Written> {
+        let Content::Optional(site) = self.site.content else { return Err(self.other("an Optional")) };
+        let around = std::mem::replace(&mut self.output.optional, true);
+        let written = inside.serialize(self.inner(site))?;
+        self.output.optional = around;
+        Ok(written)
+    }
+
+    /// The type writes something other than it reads, so the plan does not apply.
+    #[cold]
+    fn other(&self, found: &str) -> Failure {
+        Failure::new(format!("the type writes {found} where it reads {}", name(self.site.kind)))
+    }
+}
+
+fn name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Struct(_) => "an object",
+        Kind::Enum(_) => "an enum",
+        Kind::Map(..) => "a map",
+        Kind::Collection(..) | Kind::Array(_) | Kind::EnumSet(..) => "a list",
+        Kind::String | Kind::Text(_) | Kind::Character => "text",
+        Kind::Bytes => "bytes",
+        Kind::Boolean => "a boolean",
+        Kind::Value | Kind::Scalar(_) | Kind::Optional(_) => "a value of `java`",
+        _ => "another number",
+    }
+}
+
+/// A character of Java, which is a unit of UTF-16.
+fn unit(unit: u16) -> Outcome<char> {
+    char::from_u32(unit.into())
+        .ok_or_else(|| Failure::new("half of a surrogate pair cannot be written as text"))
+}
+
+/// A character that is one of Java's, too.
+fn one_unit(c: char) -> Outcome<char> {
+    match u16::try_from(u32::from(c)) {
+        Ok(_) => Ok(c),
+        Err(_) => Err(Failure::new("a character beyond U+FFFF is not one `char` in Java")),
+    }
+}
+
+fn no_java(what: &str) -> Failure {
+    Failure::new(format!("{what} is no Java value"))
+}
+
+type No = Impossible<Written, Failure>;
+
+impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
+    type Ok = Written;
+    type Error = Failure;
+    type SerializeSeq = ListWriter<'w, F>;
+    type SerializeTuple = No;
+    type SerializeTupleStruct = No;
+    type SerializeTupleVariant = No;
+    type SerializeMap = MapWriter<'w, F>;
+    type SerializeStruct = ObjectWriter<'w, F>;
+    type SerializeStructVariant = No;
+
+    #[inline]
+    fn serialize_bool(self, value: bool) -> Outcome<Written> {
+        Ok(self.plain(|out| F::boolean(out, value)))
+    }
+
+    #[inline]
+    fn serialize_i8(self, value: i8) -> Outcome<Written> {
+        self.integer(value.into())
+    }
+
+    #[inline]
+    fn serialize_i16(self, value: i16) -> Outcome<Written> {
+        self.integer(value.into())
+    }
+
+    #[inline]
+    fn serialize_i32(self, value: i32) -> Outcome<Written> {
+        self.integer(value.into())
+    }
+
+    #[inline]
+    fn serialize_i64(self, value: i64) -> Outcome<Written> {
+        self.integer(value)
+    }
+
+    fn serialize_u8(self, _: u8) -> Outcome<Written> {
+        Err(self.other("a `u8`"))
+    }
+
+    fn serialize_u16(self, value: u16) -> Outcome<Written> {
+        Ok(self.character(unit(value)?))
+    }
+
+    fn serialize_u32(self, _: u32) -> Outcome<Written> {
+        Err(no_java("a `u32`"))
+    }
+
+    fn serialize_u64(self, _: u64) -> Outcome<Written> {
+        Err(no_java("a `u64`"))
+    }
+
+    fn serialize_f32(self, value: f32) -> Outcome<Written> {
+        Ok(self.last("java.lang.Float", |out| F::float(out, value)))
+    }
+
+    #[inline]
+    fn serialize_f64(self, value: f64) -> Outcome<Written> {
+        Ok(match value.is_finite() {
+            true => self.plain(|out| F::double(out, value)),
+            false => self.last("java.lang.Double", |out| F::double(out, value)),
+        })
+    }
+
+    fn serialize_char(self, value: char) -> Outcome<Written> {
+        Ok(self.character(one_unit(value)?))
+    }
+
+    #[inline]
+    fn serialize_str(self, value: &str) -> Outcome<Written> {
+        match self.site.content {
+            Content::TextOf => Ok(self.declared(|out| F::text(out, value))),
+            Content::Refused(class) => Err(refused(class)),
+            Content::Character => Err(self.other("text")),
+            _ => Ok(self.plain(|out| F::text(out, value))),
+        }
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Outcome<Written> {
+        Ok(self.last("[B", |out| F::bytes(out, value)))
+    }
+
+    #[inline]
+    fn serialize_none(self) -> Outcome<Written> {
+        F::null(&mut self.output.bytes);
+        Ok(Written::Null)
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Outcome<Written> {
+        if self.output.optional {
+            return Err(refused("java.util.Optional"));
+        }
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Outcome<Written> {
+        Err(no_java("`()`"))
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Outcome<Written> {
+        Err(no_java("a struct without fields"))
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Outcome<Written> {
+        match self.site.content {
+            Content::Enum => Ok(self.declared(|out| F::text(out, variant))),
+            _ => Err(self.other("an enum")),
+        }
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        inside: &T,
+    ) -> Outcome<Written> {
+        match type_hint(name) {
+            Some(TypeHint::Value) => self.value(inside),
+            Some(TypeHint::Class(class)) => match class.kind {
+                ClassKind::Scalar(_) => self.value(inside),
+                ClassKind::Optional => self.optional(inside),
+                _ => inside.serialize(self),
+            },
+            _ => inside.serialize(self),
+        }
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Outcome<Written> {
+        Err(no_java("an enum with data"))
+    }
+
+    #[inline]
+    fn serialize_seq(self, length: Option<usize>) -> Outcome<ListWriter<'w, F>> {
+        match self.site.content {
+            Content::List(group, element) => ListWriter::list(self, group, element, length),
+            Content::Bytes => Ok(ListWriter::bytes(self)),
+            Content::Characters => ListWriter::text(self),
+            _ => Err(self.other("a list")),
+        }
+    }
+
+    fn serialize_tuple(self, _: usize) -> Outcome<Self::SerializeTuple> {
+        Err(no_java("a tuple"))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Outcome<Self::SerializeTupleStruct> {
+        Err(no_java("a tuple"))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Outcome<Self::SerializeTupleVariant> {
+        Err(no_java("an enum with data"))
+    }
+
+    fn serialize_map(self, length: Option<usize>) -> Outcome<MapWriter<'w, F>> {
+        match self.site.content {
+            Content::Map(value) => MapWriter::new(self, value, length),
+            _ => Err(self.other("a map")),
+        }
+    }
+
+    #[inline]
+    fn serialize_struct(self, _: &'static str, _: usize) -> Outcome<ObjectWriter<'w, F>> {
+        match self.site.content {
+            Content::Struct(class) => ObjectWriter::new(self, class),
+            _ => Err(self.other("an object")),
+        }
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Outcome<Self::SerializeStructVariant> {
+        Err(no_java("an enum with data"))
+    }
+}
+
+pub(super) fn refused(class: &str) -> Failure {
+    Failure::new(format!("Redisson's Jackson codecs write no {class}"))
+}

@@ -1,0 +1,163 @@
+//! Lists, sets and arrays.
+
+use serde::ser::{self, Impossible, Serialize, Serializer};
+
+use super::plan::SiteId;
+use super::{ValueWriter, Written, one_unit, unit};
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group, OpenGroup};
+use crate::java::refuse::refuse;
+
+pub(in crate::jackson) struct ListWriter<'w, F> {
+    place: ValueWriter<'w, F>,
+    kind: ListKind,
+}
+
+enum ListKind {
+    List {
+        element: SiteId,
+        open: OpenGroup,
+        count: usize,
+    },
+    /// All in one value.
+    Bytes(Vec<u8>),
+    /// The same, of characters.
+    Text(String),
+}
+
+impl<'w, F: Format> ListWriter<'w, F> {
+    #[inline]
+    pub(super) fn list(
+        place: ValueWriter<'w, F>,
+        group: Group,
+        element: SiteId,
+        length: Option<usize>,
+    ) -> Outcome<Self> {
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        out.extend_from_slice(place.site.class.as_deref().unwrap_or_default());
+        let open = F::open(out, group, length.unwrap_or(0));
+        Ok(Self { place, kind: ListKind::List { element, open, count: 0 } })
+    }
+
+    pub(super) fn bytes(place: ValueWriter<'w, F>) -> Self {
+        Self { place, kind: ListKind::Bytes(Vec::new()) }
+    }
+
+    /// As deep as if they were written one by one.
+    pub(super) fn text(place: ValueWriter<'w, F>) -> Outcome<Self> {
+        place.output.deeper()?;
+        Ok(Self { place, kind: ListKind::Text(String::new()) })
+    }
+}
+
+impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
+    type Ok = Written;
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
+        match &mut self.kind {
+            ListKind::List { element, count, .. } => {
+                F::next(&mut self.place.output.bytes);
+                value.serialize(self.place.inner(*element))?;
+                *count += 1;
+            }
+            ListKind::Bytes(bytes) => bytes.push(value.serialize(ByteWriter)?),
+            ListKind::Text(text) => text.push(value.serialize(CharacterWriter)?),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn end(self) -> Outcome<Written> {
+        match self.kind {
+            ListKind::List { open, count, .. } => {
+                let out = &mut self.place.output.bytes;
+                F::close(out, open, count);
+                if self.place.site.class.is_some() {
+                    out.extend_from_slice(F::BEHIND);
+                }
+                self.place.output.shallower();
+                Ok(Written::Value)
+            }
+            ListKind::Bytes(bytes) => self.place.serialize_bytes(&bytes),
+            ListKind::Text(text) => {
+                self.place.output.shallower();
+                Ok(self.place.declared(|out| F::text(out, &text)))
+            }
+        }
+    }
+}
+
+/// An element of a list of bytes.
+struct ByteWriter;
+
+fn no_byte() -> Failure {
+    Failure::new("the type writes something else where it reads a byte")
+}
+
+impl Serializer for ByteWriter {
+    type Ok = u8;
+    type Error = Failure;
+    type SerializeSeq = Impossible<u8, Failure>;
+    type SerializeTuple = Impossible<u8, Failure>;
+    type SerializeTupleStruct = Impossible<u8, Failure>;
+    type SerializeTupleVariant = Impossible<u8, Failure>;
+    type SerializeMap = Impossible<u8, Failure>;
+    type SerializeStruct = Impossible<u8, Failure>;
+    type SerializeStructVariant = Impossible<u8, Failure>;
+
+    fn serialize_u8(self, value: u8) -> Outcome<u8> {
+        Ok(value)
+    }
+
+    fn serialize_i8(self, value: i8) -> Outcome<u8> {
+        Ok(value as u8)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<u8> {
+        inside.serialize(self)
+    }
+
+    refuse! {
+        no_byte() => bool i16 i32 i64 u16 u32 u64 f32 f64 char str bytes none some unit unit_struct unit_variant
+            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+    }
+}
+
+/// An element of a `char[]`.
+struct CharacterWriter;
+
+fn no_character() -> Failure {
+    Failure::new("the type writes something else where it reads a character")
+}
+
+impl Serializer for CharacterWriter {
+    type Ok = char;
+    type Error = Failure;
+    type SerializeSeq = Impossible<char, Failure>;
+    type SerializeTuple = Impossible<char, Failure>;
+    type SerializeTupleStruct = Impossible<char, Failure>;
+    type SerializeTupleVariant = Impossible<char, Failure>;
+    type SerializeMap = Impossible<char, Failure>;
+    type SerializeStruct = Impossible<char, Failure>;
+    type SerializeStructVariant = Impossible<char, Failure>;
+
+    fn serialize_u16(self, value: u16) -> Outcome<char> {
+        unit(value)
+    }
+
+    fn serialize_char(self, value: char) -> Outcome<char> {
+        one_unit(value)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, inside: &T) -> Outcome<char> {
+        inside.serialize(self)
+    }
+
+    refuse! {
+        no_character() => bool i8 i16 i32 i64 u8 u32 u64 f32 f64 str bytes none some unit unit_struct unit_variant
+            newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+    }
+}

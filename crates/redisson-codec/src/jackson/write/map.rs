@@ -1,0 +1,159 @@
+//! Maps, whose keys are texts.
+
+use std::marker::PhantomData;
+
+use serde::ser::{self, Impossible, Serialize, Serializer};
+
+use super::plan::SiteId;
+use super::{ValueWriter, Written};
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group, OpenGroup};
+use crate::jackson::value;
+use crate::java::refuse::refuse;
+use crate::java::type_hint::{TypeHint, type_hint};
+use crate::java::value_slot;
+use crate::number::{java_float, java_text};
+
+pub(in crate::jackson) struct MapWriter<'w, F> {
+    place: ValueWriter<'w, F>,
+    value: SiteId,
+    open: OpenGroup,
+    count: usize,
+    /// Where the last entry ends that is complete.
+    end: usize,
+}
+
+impl<'w, F: Format> MapWriter<'w, F> {
+    pub(super) fn new(place: ValueWriter<'w, F>, value: SiteId, length: Option<usize>) -> Outcome<Self> {
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        let class = place.site.class.as_deref().unwrap_or_default();
+        let open = F::open(out, Group::Object, length.unwrap_or(0) + 1);
+        out.extend_from_slice(class);
+        let end = out.len();
+        Ok(Self { place, value, open, count: 1, end })
+    }
+}
+
+impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
+    type Ok = Written;
+    type Error = Failure;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Outcome<()> {
+        key.serialize(KeyWriter { out: &mut self.place.output.bytes, format: PhantomData::<F> })
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Outcome<()> {
+        match value.serialize(self.place.inner(self.value))? {
+            Written::Value => {
+                self.count += 1;
+                self.end = self.place.output.bytes.len();
+            }
+            // Redisson leaves them out.
+            Written::Null => self.place.output.bytes.truncate(self.end),
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Outcome<Written> {
+        F::close(&mut self.place.output.bytes, self.open, self.count);
+        self.place.output.shallower();
+        Ok(Written::Value)
+    }
+}
+
+/// The key of a map's entry.
+struct KeyWriter<'w, F> {
+    out: &'w mut Vec<u8>,
+    format: PhantomData<F>,
+}
+
+impl<F: Format> KeyWriter<'_, F> {
+    fn key(self, key: impl ToString) -> Outcome<()> {
+        self.serialize_str(&key.to_string())
+    }
+}
+
+fn no_key() -> Failure {
+    Failure::new("a map's key is text, a number, a boolean, an enum or a UUID")
+}
+
+impl<F: Format> Serializer for KeyWriter<'_, F> {
+    type Ok = ();
+    type Error = Failure;
+    type SerializeSeq = Impossible<(), Failure>;
+    type SerializeTuple = Impossible<(), Failure>;
+    type SerializeTupleStruct = Impossible<(), Failure>;
+    type SerializeTupleVariant = Impossible<(), Failure>;
+    type SerializeMap = Impossible<(), Failure>;
+    type SerializeStruct = Impossible<(), Failure>;
+    type SerializeStructVariant = Impossible<(), Failure>;
+
+    fn serialize_bool(self, value: bool) -> Outcome<()> {
+        self.key(value)
+    }
+
+    fn serialize_i8(self, value: i8) -> Outcome<()> {
+        self.key(value)
+    }
+
+    fn serialize_i16(self, value: i16) -> Outcome<()> {
+        self.key(value)
+    }
+
+    fn serialize_i32(self, value: i32) -> Outcome<()> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i64(self, value: i64) -> Outcome<()> {
+        F::number_key(self.out, value);
+        Ok(())
+    }
+
+    fn serialize_u16(self, value: u16) -> Outcome<()> {
+        self.key(char::from_u32(value.into()).ok_or_else(no_key)?)
+    }
+
+    fn serialize_f32(self, value: f32) -> Outcome<()> {
+        self.serialize_str(&java_float(value))
+    }
+
+    fn serialize_f64(self, value: f64) -> Outcome<()> {
+        self.serialize_str(&java_text(value))
+    }
+
+    fn serialize_char(self, value: char) -> Outcome<()> {
+        self.key(value)
+    }
+
+    fn serialize_str(self, value: &str) -> Outcome<()> {
+        F::key(self.out, value);
+        Ok(())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Outcome<()> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Outcome<()> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, inside: &T) -> Outcome<()> {
+        match type_hint(name) {
+            Some(TypeHint::Value | TypeHint::Class(_)) => match value_slot::capture(inside) {
+                Some(value) => {
+                    value::key(&value).ok_or_else(no_key)?.write::<F>(self.out);
+                    Ok(())
+                }
+                None => inside.serialize(self),
+            },
+            _ => inside.serialize(self),
+        }
+    }
+
+    refuse! {
+        no_key() => u8 u32 u64 bytes none unit unit_struct newtype_variant seq tuple tuple_struct tuple_variant map
+            struct struct_variant
+    }
+}

@@ -1,0 +1,107 @@
+//! Objects: the properties of a struct, sorted, without those that are null.
+
+use std::ops::Range;
+
+use serde::ser::{self, Serialize};
+
+use super::plan::{FieldPlan, StructPlan};
+use super::{ValueWriter, Written};
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::format::{Format, Group, OpenGroup};
+
+/// Of a property that is not there.
+const ABSENT: Range<usize> = 0..0;
+
+/// The properties of an object: written in Rust's order, and put into Java's at the end.
+pub(in crate::jackson) struct ObjectWriter<'w, F> {
+    place: ValueWriter<'w, F>,
+    class: &'static StructPlan,
+    open: OpenGroup,
+    /// Where the first property is, behind the class.
+    start: usize,
+    /// In [`Output::spans`](super::Output), the first of this object's.
+    first: usize,
+    /// The field that most likely is the next one.
+    next: usize,
+    /// The properties so far are in Java's order, and the next one is from here on.
+    least: usize,
+    in_order: bool,
+}
+
+impl<'w, F: Format> ObjectWriter<'w, F> {
+    #[inline]
+    pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
+        let class = place.plan.class(class);
+        place.output.deeper()?;
+        let out = &mut place.output.bytes;
+        let name = place.site.class.as_deref();
+        let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
+        out.extend_from_slice(name.unwrap_or_default());
+        let start = out.len();
+        let spans = &mut place.output.spans;
+        let first = spans.len();
+        spans.resize(first + class.fields.len(), ABSENT);
+        Ok(Self { place, class, open, start, first, next: 0, least: 0, in_order: true })
+    }
+
+    #[inline]
+    fn find(&mut self, name: &str) -> Option<&'static FieldPlan> {
+        let fields = &self.class.fields;
+        let at = match fields.get(self.next) {
+            // Mostly it is the very same text.
+            Some(field) if std::ptr::eq(field.name, name) || field.name == name => self.next,
+            _ => fields.iter().position(|field| field.name == name)?,
+        };
+        self.next = at + 1;
+        fields.get(at)
+    }
+}
+
+impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
+    type Ok = Written;
+    type Error = Failure;
+
+    #[inline]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Outcome<()> {
+        let Some(field) = self.find(name) else {
+            return Err(Failure::new(format!("the type writes the field `{name}`, and does not read it")));
+        };
+        let start = self.place.output.bytes.len();
+        self.place.output.bytes.extend_from_slice(&field.key);
+        let written = value.serialize(self.place.inner(field.site))?;
+        let output = &mut *self.place.output;
+        let span = match written {
+            Written::Value => start..output.bytes.len(),
+            Written::Null => {
+                output.bytes.truncate(start);
+                ABSENT
+            }
+        };
+        // One that comes again, and so is not in order, takes the place of the first.
+        self.in_order &= field.place >= self.least;
+        self.least = field.place + 1;
+        output.spans[self.first + field.place] = span;
+        Ok(())
+    }
+
+    #[inline]
+    fn end(self) -> Outcome<Written> {
+        let output = self.place.output;
+        let (out, spans) = (&mut output.bytes, output.spans.drain(self.first..));
+        let mut count = usize::from(self.place.site.class.is_some());
+        let end = out.len();
+        for span in spans {
+            count += usize::from(span != ABSENT);
+            if !self.in_order {
+                out.extend_from_within(span);
+            }
+        }
+        if !self.in_order {
+            out.copy_within(end.., self.start);
+            out.truncate(self.start + (out.len() - end));
+        }
+        F::close(out, self.open, count);
+        output.shallower();
+        Ok(Written::Value)
+    }
+}

@@ -1,0 +1,57 @@
+//! A payload in the making.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::jackson::failure::{Failure, Outcome};
+use crate::jackson::node::MAX_DEPTH;
+
+#[derive(Default)]
+pub(in crate::jackson) struct Output {
+    pub(super) bytes: Vec<u8>,
+    depth: usize,
+    /// Inside of a `java.util.Optional`, which only a null one may be.
+    pub(super) optional: bool,
+    /// Of the objects that are being written, where each property is, in Java's order. Of one that is not there this is
+    /// empty.
+    pub(super) spans: Vec<Range<usize>>,
+}
+
+/// More bytes than this are not kept for the thread's next payload.
+const MAX_SPARE: usize = 1 << 16;
+
+thread_local! {
+    static SPARE: Cell<Option<Box<Output>>> = const { Cell::new(None) };
+}
+
+impl Output {
+    /// An empty one, with the memory of the thread's last one.
+    pub(in crate::jackson) fn take() -> Box<Self> {
+        SPARE.take().unwrap_or_default()
+    }
+
+    /// The payload. The memory is kept for the thread's next one.
+    pub(in crate::jackson) fn finish(mut self: Box<Self>) -> Vec<u8> {
+        if self.bytes.capacity().max(size_of::<Range<usize>>() * self.spans.capacity()) > MAX_SPARE {
+            return self.bytes;
+        }
+        let payload = self.bytes.to_vec();
+        self.bytes.clear();
+        SPARE.set(Some(self));
+        payload
+    }
+
+    #[inline]
+    pub(super) fn deeper(&mut self) -> Outcome<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep")));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn shallower(&mut self) {
+        self.depth -= 1;
+    }
+}

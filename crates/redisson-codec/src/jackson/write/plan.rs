@@ -1,0 +1,252 @@
+//! The plan of a type: what to write at each place. Made once for each format from its shape, so that writing a value
+//! looks nothing up. Class names and property names are stored as encoded bytes.
+
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use crate::CodecError;
+use crate::jackson::format::{Format, Group};
+use crate::jackson::value;
+use crate::java::per_type::{Last, PerType};
+use crate::java::shape::{Form, Kind, Node, NodeId, Shape};
+
+/// The name of the property that is an object's class.
+pub(in crate::jackson) const CLASS: &str = "@class";
+
+/// The name that Jackson has for a set of an enum.
+pub(in crate::jackson) fn enum_set_class(element: &str) -> String {
+    format!("java.util.EnumSet<{element}>")
+}
+
+/// A type, as it is written in one format.
+#[derive(Debug)]
+pub(in crate::jackson) struct Plan {
+    /// The first is the type itself.
+    sites: Vec<Site>,
+    structs: Vec<StructPlan>,
+}
+
+/// Which of [`Plan::sites`].
+pub(super) type SiteId = usize;
+
+/// A place in the type.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) content: Content,
+    /// The class of what is declared here as it is written: in front of the value or, of an object or a map, as the first
+    /// property.
+    pub(super) class: Option<Box<[u8]>>,
+    /// Here even a final class is written, since something is declared that has others below it.
+    pub(super) open: bool,
+    /// The value of the whole payload: nothing declares it, so that its own class decides.
+    pub(super) root: bool,
+    /// For messages.
+    pub(super) kind: &'static Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Of any size.
+    Integer,
+    Character,
+    /// A text of a class that is not `String`.
+    TextOf,
+    /// The same of a class that Redisson's mapper refuses.
+    Refused(&'static str),
+    Bytes,
+    Optional(SiteId),
+    List(Group, SiteId),
+    /// A `char[]`, which is one text.
+    Characters,
+    /// The site is that of the values.
+    Map(SiteId),
+    /// Which of [`Plan::structs`].
+    Struct(usize),
+    Enum,
+    /// Anything that the value itself determines completely.
+    Plain,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct StructPlan {
+    /// As they are declared in Rust.
+    pub(super) fields: Vec<FieldPlan>,
+}
+
+#[derive(Debug)]
+pub(super) struct FieldPlan {
+    pub(super) name: &'static str,
+    /// The name as it is written.
+    pub(super) key: Box<[u8]>,
+    /// Its number in Java's order.
+    pub(super) place: usize,
+    pub(super) site: SiteId,
+}
+
+/// The position of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    Root,
+    Field,
+    /// Of a list, set or map, which hold references only.
+    Element,
+    Array,
+    /// Of an `EnumSet`, whose class says that of its constants.
+    Constant,
+}
+
+/// For each pair of a format and a type.
+static PLANS: PerType<Plan> = PerType::new(&LAST);
+
+thread_local! {
+    static LAST: Last<Plan> = const { Last::new(None) };
+}
+
+impl Plan {
+    /// The plan of a type in a format; made when first asked for.
+    ///
+    /// # Errors
+    /// When there is something in the type that has no counterpart in Java, or that cannot be asked.
+    #[inline]
+    pub(in crate::jackson) fn of<F: Format, T: DeserializeOwned + 'static>()
+    -> Result<&'static Plan, CodecError> {
+        PLANS.of::<(F, T)>(|| Ok(Plan::new::<F>(Shape::of::<T>()?)))
+    }
+
+    fn new<F: Format>(shape: &'static Shape) -> Plan {
+        let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
+        let plan = Plan { sites: Vec::new(), structs };
+        let mut planner = Planner::<F> { shape, plan, format: PhantomData };
+        planner.site(shape.root(), Position::Root);
+        planner.plan
+    }
+
+    #[inline]
+    pub(super) fn root(&self) -> &Site {
+        self.site(0)
+    }
+
+    #[inline]
+    pub(super) fn site(&self, site: SiteId) -> &Site {
+        &self.sites[site]
+    }
+
+    #[inline]
+    pub(super) fn class(&self, at: usize) -> &StructPlan {
+        &self.structs[at]
+    }
+}
+
+struct Planner<F> {
+    shape: &'static Shape,
+    plan: Plan,
+    format: PhantomData<F>,
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    bytes.into()
+}
+
+impl<F: Format> Planner<F> {
+    fn site(&mut self, id: NodeId, position: Position) -> SiteId {
+        let site = self.plan.sites.len();
+        let node = &self.shape.nodes[id];
+        let root = position == Position::Root;
+        let open = node.object && !root;
+        let class = self.is_named(node, position).then(|| self.class(id));
+        self.plan.sites.push(Site { content: Content::Plain, class, open, root, kind: &node.kind });
+        self.plan.sites[site].content = self.content(node, position, open);
+        site
+    }
+
+    fn content(&mut self, node: &'static Node, position: Position, open: bool) -> Content {
+        match node.kind {
+            Kind::Byte | Kind::Short | Kind::Integer | Kind::Long => Content::Integer,
+            Kind::Character => Content::Character,
+            Kind::Text(class) if value::is_time(class.name) => Content::Refused(class.name),
+            Kind::Text(_) => Content::TextOf,
+            Kind::Bytes => Content::Bytes,
+            Kind::Optional(inside) => Content::Optional(self.site(inside, position)),
+            Kind::Collection(_, element) => Content::List(Group::List, self.site(element, Position::Element)),
+            Kind::EnumSet(_, element) => Content::List(Group::List, self.site(element, Position::Constant)),
+            Kind::Array(element) if self.is_char(element) => Content::Characters,
+            Kind::Array(element) => {
+                let group = if open || !self.is_final(element) { Group::List } else { Group::Bare };
+                Content::List(group, self.site(element, Position::Array))
+            }
+            Kind::Map(_, _, value) => Content::Map(self.site(value, Position::Element)),
+            Kind::Struct(at) => {
+                self.fields(at);
+                Content::Struct(at)
+            }
+            Kind::Enum(_) => Content::Enum,
+            Kind::Boolean | Kind::Float | Kind::Double | Kind::String | Kind::Scalar(_) | Kind::Value => {
+                Content::Plain
+            }
+        }
+    }
+
+    fn fields(&mut self, at: usize) {
+        let class = &self.shape.structs[at];
+        for (number, field) in class.fields.iter().enumerate() {
+            // A struct that holds itself comes here again before it is done.
+            if number == self.plan.structs[at].fields.len() {
+                let key = written(|out| F::key(out, field.name));
+                let place = class.sorted.iter().position(|at| *at == number).unwrap_or_default();
+                self.plan.structs[at].fields.push(FieldPlan { name: field.name, key, place, site: 0 });
+                self.plan.structs[at].fields[number].site = self.site(field.node, Position::Field);
+            }
+        }
+    }
+
+    /// Whether the class of what is declared here is written.
+    fn is_named(&self, node: &Node, position: Position) -> bool {
+        let open = node.object && position != Position::Root;
+        match node.kind {
+            Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => true,
+            Kind::Byte | Kind::Short => open,
+            // By Redisson's doing, since it is a final class.
+            Kind::Long => open || node.nullable || !matches!(position, Position::Field | Position::Array),
+            Kind::Text(class) => open || !class.is_final,
+            Kind::Array(element) => open || !self.is_final(element),
+            Kind::Struct(at) => open || self.shape.structs[at].form == Form::Plain,
+            Kind::Enum(_) if position == Position::Constant => false,
+            Kind::Enum(at) => {
+                open || self.shape.enums[at].form == Form::Abstract && position != Position::Root
+            }
+            // Whether it is depends on the value.
+            _ => false,
+        }
+    }
+
+    fn class(&self, id: NodeId) -> Box<[u8]> {
+        let name = self.shape.class_name(id);
+        written(|out| match self.shape.nodes[id].kind {
+            Kind::Struct(_) | Kind::Map(..) => {
+                F::key(out, CLASS);
+                F::text(out, &name);
+            }
+            Kind::EnumSet(_, element) => F::class(out, &enum_set_class(&self.shape.class_name(element))),
+            _ => F::class(out, &name),
+        })
+    }
+
+    fn is_char(&self, element: NodeId) -> bool {
+        let node = &self.shape.nodes[element];
+        node.kind == Kind::Character && !node.nullable && !node.object
+    }
+
+    /// Whether an array of these has no class in front.
+    fn is_final(&self, element: NodeId) -> bool {
+        let node = &self.shape.nodes[element];
+        match node.kind {
+            Kind::Array(element) => self.is_final(element),
+            // By Redisson's doing.
+            Kind::Long => !node.nullable && !node.object,
+            _ => self.shape.is_final(element),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Probes a type place by place and puts its shape together.
+
+use std::any::type_name;
+use std::collections::HashMap;
+
+use serde::de::DeserializeOwned;
+
+use super::{EnumShape, Field, Form, Kind, Node, NodeId, Shape, StructShape};
+use crate::CodecError;
+use crate::java::class::{ClassKind, class};
+use crate::java::probe::{Requested, Step, probe};
+use crate::java::type_hint::{TypeHint, type_hint};
+
+impl Shape {
+    pub(super) fn infer<T: DeserializeOwned>() -> Result<Shape, CodecError> {
+        let mut inference = Inference {
+            probe: probe::<T>,
+            path: Vec::new(),
+            shape: Shape { nodes: Vec::new(), structs: Vec::new(), enums: Vec::new() },
+            structs: HashMap::new(),
+        };
+        match inference.place() {
+            Ok(_) => {
+                let mut shape = inference.shape;
+                for node in 0..shape.nodes.len() {
+                    shape.nodes[node].is_final = shape.is_final(node);
+                }
+                Ok(shape)
+            }
+            Err(why) => {
+                let place = inference.place_name();
+                let kind = type_name::<T>();
+                Err(CodecError::new(format!("`{kind}` cannot be a Java value: at {place}, {why}")))
+            }
+        }
+    }
+}
+
+/// Longer than the path of any sensible type. A generic type that contains a larger instance of itself has no end.
+const MAX_PATH: usize = 100;
+
+struct Inference {
+    probe: fn(&[Step]) -> Result<Requested, String>,
+    path: Vec<Step>,
+    shape: Shape,
+    /// By the name of the Rust type, so that a type that holds itself comes to an end.
+    structs: HashMap<(&'static str, &'static str), usize>,
+}
+
+impl Inference {
+    fn request(&self) -> Result<Requested, String> {
+        if self.path.len() > MAX_PATH {
+            return Err("it goes on without end".to_owned());
+        }
+        (self.probe)(&self.path)
+    }
+
+    /// The node of what is at a step from here. The path is left as it is on failure, for the message.
+    fn at(&mut self, step: Step) -> Result<NodeId, String> {
+        self.path.push(step);
+        let node = self.place()?;
+        self.path.pop();
+        Ok(node)
+    }
+
+    /// The node of what is here.
+    fn place(&mut self) -> Result<NodeId, String> {
+        let id = self.shape.nodes.len();
+        self.shape.nodes.push(Node { nullable: false, object: false, kind: Kind::Value, is_final: false });
+        let depth = self.path.len();
+        let node = self.node()?;
+        self.path.truncate(depth);
+        self.shape.nodes[id] = node;
+        Ok(id)
+    }
+
+    fn node(&mut self) -> Result<Node, String> {
+        let (mut nullable, mut object, mut hint) = (false, false, None);
+        let kind = loop {
+            let requested = self.request()?;
+            match requested {
+                Requested::Option => {
+                    if nullable {
+                        return Err("an `Option` of an `Option` would be null twice".to_owned());
+                    }
+                    nullable = true;
+                    self.path.push(Step::Some);
+                }
+                Requested::Newtype(name) => {
+                    match type_hint(name) {
+                        None => {}
+                        Some(TypeHint::Value) => break Kind::Value,
+                        Some(TypeHint::Object) => object = true,
+                        Some(TypeHint::Class(class)) if matches!(class.kind, ClassKind::Scalar(_)) => {
+                            break Kind::Scalar(class);
+                        }
+                        Some(TypeHint::Class(class)) if class.kind == ClassKind::Optional => {
+                            self.path.push(Step::Newtype);
+                            break self.optional()?;
+                        }
+                        Some(other) => hint = Some(other),
+                    }
+                    self.path.push(Step::Newtype);
+                }
+                requested => break self.kind(requested, hint)?,
+            }
+        };
+        Ok(Node { nullable, object, kind, is_final: false })
+    }
+
+    /// An empty `Optional` is not a null, so the `Option` in it is its own.
+    fn optional(&mut self) -> Result<Kind, String> {
+        match self.request()? {
+            Requested::Option => Ok(Kind::Optional(self.at(Step::Some)?)),
+            _ => Err("`optional` goes with an `Option`".to_owned()),
+        }
+    }
+
+    fn kind(&mut self, requested: Requested, hint: Option<TypeHint>) -> Result<Kind, String> {
+        let kind = match (&requested, hint) {
+            (Requested::Seq, Some(TypeHint::Array)) => {
+                let element = self.at(Step::Element)?;
+                let node = &self.shape.nodes[element];
+                match node.kind {
+                    Kind::Byte if !node.nullable => Kind::Bytes,
+                    _ => Kind::Array(element),
+                }
+            }
+            (Requested::Bytes, Some(TypeHint::Array)) => Kind::Bytes,
+            (Requested::Seq, Some(TypeHint::Class(class))) => {
+                let element = self.at(Step::Element)?;
+                match class.kind {
+                    ClassKind::Collection(_) => Kind::Collection(class, element),
+                    ClassKind::EnumSet => match self.shape.nodes[element] {
+                        Node { nullable: false, object: false, kind: Kind::Enum(_), .. } => {
+                            Kind::EnumSet(class, element)
+                        }
+                        _ => return Err("the elements of an EnumSet are enums".to_owned()),
+                    },
+                    _ => return Err(format!("a list is not a {}", class.name)),
+                }
+            }
+            (Requested::Map, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Map(_)) => {
+                Kind::Map(class, self.at(Step::Key)?, self.at(Step::Value)?)
+            }
+            (Requested::Str, Some(TypeHint::Class(class))) if matches!(class.kind, ClassKind::Text(_)) => {
+                Kind::Text(class)
+            }
+            (_, Some(TypeHint::Class(class))) => return Err(format!("{requested} is not a {}", class.name)),
+            (_, Some(_)) => return Err(format!("{requested} is not an array")),
+            (Requested::Seq, None) => {
+                self.path.push(Step::Element);
+                // The only place of a `u8`.
+                if matches!(self.request(), Ok(Requested::U8)) {
+                    Kind::Bytes
+                } else {
+                    self.path.pop();
+                    Kind::Collection(class("java.util.ArrayList"), self.at(Step::Element)?)
+                }
+            }
+            (Requested::Map, None) => {
+                Kind::Map(class("java.util.HashMap"), self.at(Step::Key)?, self.at(Step::Value)?)
+            }
+            (_, None) => self.plain(requested)?,
+        };
+        Ok(kind)
+    }
+
+    fn plain(&mut self, requested: Requested) -> Result<Kind, String> {
+        Ok(match requested {
+            Requested::Bool => Kind::Boolean,
+            Requested::I8 => Kind::Byte,
+            Requested::I16 => Kind::Short,
+            Requested::U16 | Requested::Char => Kind::Character,
+            Requested::I32 => Kind::Integer,
+            Requested::I64 => Kind::Long,
+            Requested::F32 => Kind::Float,
+            Requested::F64 => Kind::Double,
+            Requested::Str => Kind::String,
+            Requested::Bytes => Kind::Bytes,
+            Requested::U8 => return Err("a lone `u8` is no Java type: a byte there is an `i8`".to_owned()),
+            Requested::Struct { name, rust, fields } => Kind::Struct(self.class(name, rust, fields)?),
+            Requested::Enum { name, variants } => Kind::Enum(self.constants(name, variants)?),
+            Requested::Unsupported(what) => return Err(what.to_owned()),
+            Requested::Option | Requested::Newtype(_) | Requested::Seq | Requested::Map | Requested::Unit => {
+                return Err(format!("{requested} is no Java value"));
+            }
+        })
+    }
+
+    fn class(
+        &mut self,
+        name: &'static str,
+        rust: &'static str,
+        fields: &'static [&'static str],
+    ) -> Result<usize, String> {
+        if let Some(&known) = self.structs.get(&(name, rust)) {
+            return Ok(known);
+        }
+        let (form, class) = Form::of(name);
+        if form == Form::Abstract {
+            return Err("`abstract` goes with an enum".to_owned());
+        }
+        let at = self.shape.structs.len();
+        self.structs.insert((name, rust), at);
+        let mut sorted: Vec<usize> = (0..fields.len()).collect();
+        // Java compares UTF-16.
+        sorted.sort_by(|&a, &b| fields[a].encode_utf16().cmp(fields[b].encode_utf16()));
+        let class = class.to_owned();
+        self.shape.structs.push(StructShape { class, form, fields: Vec::new(), sorted });
+        for name in fields {
+            let node = self.at(Step::Field(name))?;
+            self.shape.structs[at].fields.push(Field { name, node });
+        }
+        Ok(at)
+    }
+
+    fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
+        let (form, class) = Form::of(name);
+        for variant in variants {
+            self.path.push(Step::Variant(variant));
+            if !matches!(self.request()?, Requested::Unit) {
+                return Err("a Java enum has no data in its constants".to_owned());
+            }
+            self.path.pop();
+        }
+        let at = self.shape.enums.iter().position(|known| known.class == class && known.variants == variants);
+        Ok(at.unwrap_or_else(|| {
+            self.shape.enums.push(EnumShape { class: class.to_owned(), form, variants });
+            self.shape.enums.len() - 1
+        }))
+    }
+
+    /// Like `Order.lines[].price`.
+    fn place_name(&self) -> String {
+        let mut text = match (self.probe)(&[]) {
+            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).1),
+            _ => "`the value".to_owned(),
+        };
+        for step in &self.path {
+            match step {
+                Step::Field(name) | Step::Variant(name) => {
+                    text.push('.');
+                    text.push_str(name);
+                }
+                Step::Element | Step::Value => text.push_str("[]"),
+                Step::Key => text.push_str(".key"),
+                Step::Some | Step::Newtype => {}
+            }
+        }
+        text.push('`');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::java;
+
+    #[derive(Deserialize)]
+    #[serde(rename = "com.acme.Node")]
+    #[allow(dead_code)]
+    struct Tree {
+        value: i32,
+        #[serde(rename = "Next")]
+        next: Option<Box<Tree>>,
+        more: Vec<Tree>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename = "record com.acme.Page")]
+    #[allow(dead_code)]
+    struct Page<T> {
+        items: Vec<T>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename = "abstract com.acme.Level")]
+    #[allow(dead_code)]
+    enum Level {
+        Low,
+        High,
+    }
+
+    fn kind<T: DeserializeOwned + 'static>() -> Kind {
+        Shape::of::<T>().unwrap().nodes[0].kind.clone()
+    }
+
+    #[track_caller]
+    fn refused<T: DeserializeOwned + 'static>(place: &str, why: &str) {
+        let error = Shape::of::<T>().unwrap_err().to_string();
+        assert!(error.contains(&format!("at `{place}`, ")) && error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn types_that_hold_themselves() {
+        let shape = Shape::of::<Tree>().unwrap();
+        let [tree] = &shape.structs[..] else { panic!("{shape:?}") };
+        assert_eq!((&tree.class[..], tree.form), ("com.acme.Node", Form::Plain));
+        let names: Vec<_> = tree.sorted.iter().map(|&at| tree.fields[at].name).collect();
+        assert_eq!(names, ["Next", "more", "value"]);
+        let next = &shape.nodes[tree.fields[1].node];
+        assert_eq!(*next, Node { nullable: true, object: false, kind: Kind::Struct(0), is_final: false });
+        assert!(std::ptr::eq(shape, Shape::of::<Tree>().unwrap()));
+    }
+
+    #[test]
+    fn generic_types_of_one_name() {
+        #[derive(Deserialize)]
+        #[allow(dead_code)]
+        struct Both {
+            lists: Page<Vec<i64>>,
+            texts: Page<Option<String>>,
+        }
+        let shape = Shape::of::<Both>().unwrap();
+        assert_eq!(shape.structs.len(), 3);
+        assert_eq!(shape.structs[1].class, "com.acme.Page");
+        assert!(shape.nodes[shape.structs[0].fields[0].node].is_final);
+    }
+
+    #[test]
+    fn markers_and_options_in_either_order() {
+        use java::linked_list::Of;
+        let list = Kind::Collection(class("java.util.LinkedList"), 1);
+        assert_eq!(kind::<Of<Vec<i32>>>(), list);
+        assert_eq!(kind::<Of<Option<Vec<i32>>>>(), list);
+        assert_eq!(kind::<Option<Of<Vec<i32>>>>(), list);
+        assert_eq!(kind::<Vec<u8>>(), Kind::Bytes);
+        assert_eq!(kind::<java::array::Of<Vec<i8>>>(), Kind::Bytes);
+        assert_eq!(kind::<java::array::Of<Vec<i64>>>(), Kind::Array(1));
+        assert_eq!(kind::<java::optional::Of<Option<String>>>(), Kind::Optional(1));
+        assert_eq!(kind::<Option<java::Date>>(), Kind::Scalar(class("java.util.Date")));
+        assert_eq!(kind::<java::uri::Of<String>>(), Kind::Text(class("java.net.URI")));
+        assert_eq!(kind::<Level>(), Kind::Enum(0));
+        assert_eq!(kind::<Vec<java::Value>>(), Kind::Collection(class("java.util.ArrayList"), 1));
+        let shape = Shape::of::<Vec<java::object::Of<Level>>>().unwrap();
+        assert!(shape.nodes[1].object && !shape.nodes[1].is_final);
+    }
+
+    #[test]
+    fn types_that_java_has_not() {
+        #[derive(Deserialize)]
+        #[serde(rename = "com.acme.Order")]
+        #[allow(dead_code)]
+        struct Order<T> {
+            lines: Vec<Option<T>>,
+        }
+        #[derive(Deserialize)]
+        #[allow(dead_code)]
+        enum Shaped {
+            Unit,
+            Data(i32),
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        #[allow(dead_code)]
+        enum Untagged {
+            Data(i32),
+        }
+        #[derive(Deserialize)]
+        #[allow(dead_code)]
+        struct Flat {
+            #[serde(flatten)]
+            page: Page<i32>,
+        }
+        refused::<Order<u32>>("com.acme.Order.lines[]", "`u32` has no Java type: use `i32` or `i64`");
+        refused::<Order<u64>>("com.acme.Order.lines[]", "`u64` has no Java type");
+        refused::<Order<u8>>("com.acme.Order.lines[]", "a byte there is an `i8`");
+        refused::<Order<(i32, i32)>>("com.acme.Order.lines[]", "a tuple");
+        refused::<Order<Shaped>>("com.acme.Order.lines[].Data", "no data in its constants");
+        refused::<Order<Untagged>>("com.acme.Order.lines[]", "use `java::Value`");
+        refused::<Order<Flat>>("com.acme.Order.lines[].key", "`flatten` has no counterpart");
+        refused::<Option<Option<i32>>>("the value", "null twice");
+        refused::<java::tree_map::Of<Vec<i32>>>("the value", "a list is not a java.util.TreeMap");
+    }
+}

@@ -1,0 +1,198 @@
+//! Passes a [`Value`] through serde, whose data model has no dates, decimals or classes.
+//!
+//! A type of [`java`](super) serializes as a newtype with a reserved name. A codec that knows the name exchanges the value
+//! itself with the type through a thread-local slot:
+//!
+//! | | codec | type |
+//! |---|---|---|
+//! | encoding | [`capture`] requests the value | [`store_if_requested`] stores it, and serializes a unit |
+//! | decoding | [`supply`] stores the value | [`take_supplied`] takes it |
+//!
+//! Other formats never touch the slot and see the inside of the newtype. Nothing else runs between the two calls.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::Visitor;
+use serde::de::value::UnitDeserializer;
+use serde::ser::{Impossible, Serialize, Serializer};
+
+use super::Value;
+use super::refuse::refuse;
+
+enum Slot {
+    Empty,
+    /// The next value that is serialized stores itself here.
+    Requested,
+    Full(Value),
+}
+
+thread_local! {
+    static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Empty) };
+}
+
+/// The value of a type that serializes as such a newtype. For codecs, in `serialize_newtype_struct`.
+pub(crate) fn capture<T: Serialize + ?Sized>(inside: &T) -> Option<Value> {
+    SLOT.set(Slot::Requested);
+    // This fails for any other type, and then the slot is not full.
+    let _ = inside.serialize(OnlyUnit);
+    match SLOT.replace(Slot::Empty) {
+        Slot::Full(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Passes a value to the visitor of such a newtype. For codecs, in `deserialize_newtype_struct`.
+pub(crate) fn supply<'de, V: Visitor<'de>, E: serde::de::Error>(
+    value: Value,
+    visitor: V,
+) -> Result<V::Value, E> {
+    SLOT.set(Slot::Full(value));
+    let given = visitor.visit_newtype_struct(UnitDeserializer::new());
+    SLOT.set(Slot::Empty);
+    given
+}
+
+/// Stores the value if a codec requested it, and says whether it did. For the types, in `Serialize` of the inside.
+pub(super) fn store_if_requested(value: impl FnOnce() -> Value) -> bool {
+    let asked = matches!(SLOT.replace(Slot::Empty), Slot::Requested);
+    if asked {
+        SLOT.set(Slot::Full(value()));
+    }
+    asked
+}
+
+/// The value that a codec supplied, if any. For the types, in their visitor.
+pub(super) fn take_supplied() -> Option<Value> {
+    match SLOT.replace(Slot::Empty) {
+        Slot::Full(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The error for a value of another class.
+pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) -> E {
+    E::custom(format_args!("expected {expected}, found {}", found.class()))
+}
+
+/// Accepts only a unit, which a type serializes after it has stored its value.
+struct OnlyUnit;
+
+#[derive(Debug)]
+struct Refused;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a type of `redisson_codec::java`")
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl serde::ser::Error for Refused {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Refused
+    }
+}
+
+impl serde::de::Error for Refused {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Refused
+    }
+}
+
+type No = Impossible<(), Refused>;
+
+impl Serializer for OnlyUnit {
+    type Ok = ();
+    type Error = Refused;
+    type SerializeSeq = No;
+    type SerializeTuple = No;
+    type SerializeTupleStruct = No;
+    type SerializeTupleVariant = No;
+    type SerializeMap = No;
+    type SerializeStruct = No;
+    type SerializeStructVariant = No;
+
+    fn serialize_unit(self) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    refuse! {
+        Refused => bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str bytes none some unit_struct unit_variant
+            newtype_struct newtype_variant seq tuple tuple_struct tuple_variant map struct struct_variant
+    }
+}
+
+/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what the closure
+/// writes.
+macro_rules! scalar {
+    ($kind:ident $name:literal) => {
+        scalar! { $kind $name |value, output| output.collect_str(value) }
+    };
+    ($kind:ident $name:literal |$value:ident, $output:ident| $plain:expr) => {
+        impl serde::Serialize for $kind {
+            fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                struct Inside<'a>(&'a $kind);
+
+                impl serde::Serialize for Inside<'_> {
+                    fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                        if $crate::java::value_slot::store_if_requested(|| {
+                            $crate::java::Value::$kind(self.0.clone())
+                        }) {
+                            return output.serialize_unit();
+                        }
+                        let ($value, $output) = (self.0, output);
+                        $plain
+                    }
+                }
+
+                output.serialize_newtype_struct($name, &Inside(self))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $kind {
+            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                struct Visitor;
+
+                impl<'de> serde::de::Visitor<'de> for Visitor {
+                    type Value = $kind;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("a ", stringify!($kind)))
+                    }
+
+                    fn visit_newtype_struct<D: serde::Deserializer<'de>>(
+                        self,
+                        input: D,
+                    ) -> Result<$kind, D::Error> {
+                        match $crate::java::value_slot::take_supplied() {
+                            Some($crate::java::Value::$kind(value)) => Ok(value),
+                            Some(found) => Err($crate::java::value_slot::wrong_class($name, &found)),
+                            None => input.deserialize_any(self),
+                        }
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$kind, E> {
+                        text.parse().map_err(E::custom)
+                    }
+
+                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$kind, E> {
+                        self.visit_str(&number.to_string())
+                    }
+
+                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$kind, E> {
+                        self.visit_str(&number.to_string())
+                    }
+
+                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$kind, E> {
+                        self.visit_str(&number.to_string())
+                    }
+                }
+
+                input.deserialize_newtype_struct($name, Visitor)
+            }
+        }
+    };
+}
+pub(super) use scalar;

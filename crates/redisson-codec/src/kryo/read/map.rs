@@ -1,0 +1,79 @@
+//! The entries of a map.
+
+use serde::de::{DeserializeSeed, MapAccess};
+
+use super::super::value;
+use super::prefix::Prefix;
+use super::{ValueReader, changed};
+use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::shape::NodeId;
+use crate::kryo::failure::{Failure, Outcome};
+
+pub(super) struct MapReader<'r, 'a, 'de> {
+    pub(super) place: ValueReader<'r, 'a, 'de>,
+    /// How many are still to be read.
+    pub(super) left: usize,
+    key: (NodeId, Prefix),
+    value: (NodeId, Prefix),
+}
+
+impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
+    type Error = Failure;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let ((node, prefix), generic) = (self.key, self.place.generic);
+        let start = self.place.reader.input.at;
+        let key = seed.deserialize(self.place.inner(node, prefix, generic))?;
+        self.place.reader.input.element_since(start)?;
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<T::Value> {
+        let ((node, prefix), generic) = (self.value, self.place.generic);
+        seed.deserialize(self.place.inner(node, prefix, generic))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.min(self.place.reader.input.left()))
+    }
+}
+
+impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
+    /// What is in front of the entries, and then they themselves.
+    pub(super) fn entries(
+        mut self,
+        key: NodeId,
+        value: NodeId,
+        class: &'static Class,
+    ) -> Outcome<MapReader<'r, 'a, 'de>> {
+        let reader = &mut self.reader;
+        let ClassKind::Map(layout) = class.kind else { return Err(changed()) };
+        let left = match layout {
+            Layout::Empty => 0,
+            Layout::Singleton => {
+                self.generic = false;
+                1
+            }
+            Layout::Plain | Layout::Sorted | Layout::Immutable => {
+                let length = reader.input.varint()?;
+                let left = reader.input.count(length)?;
+                if layout == Layout::Sorted {
+                    value::comparator(&mut reader.input)?;
+                }
+                left
+            }
+        };
+        let generic = self.generic;
+        let prefix = |node| match reader.declared(node) {
+            _ if !generic => Prefix::Class,
+            Prefix::Nullable(found) if layout == Layout::Immutable => Prefix::Nothing(found),
+            prefix => prefix,
+        };
+        let (key, value) = ((key, prefix(key)), (value, prefix(value)));
+        Ok(MapReader { place: self, left, key, value })
+    }
+}

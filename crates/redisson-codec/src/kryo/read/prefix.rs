@@ -1,0 +1,173 @@
+//! [`Prefix`]: what is in front of a value. Its class, if the payload names it, and whether it is null.
+
+use super::super::input::{ClassRef, Input};
+use super::super::{scalar, value};
+use crate::java::class::{Class, ClassKind, TextPart};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
+
+/// What a place of a type needs to be read.
+pub(in super::super) struct ReadContext<'a, 'de> {
+    pub(in super::super) input: Input<'de>,
+    pub(in super::super) shape: &'a Shape,
+    /// Take structs and enums of other classes, too.
+    pub(in super::super) any_class: bool,
+}
+
+/// What is in front of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Prefix {
+    /// Its class, or null.
+    Class,
+    /// A null, or something else that is not one.
+    Nullable(Found),
+    /// Nothing.
+    Nothing(Found),
+    /// No value either: it is null.
+    Null,
+}
+
+/// The class of a value, as far as its layout depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    /// The declared one.
+    Declared,
+    /// A collection or map.
+    Known(&'static Class),
+    /// Any.
+    Any(ClassRef),
+}
+
+impl<'a, 'de> ReadContext<'a, 'de> {
+    #[inline]
+    pub(super) fn node(&self, node: NodeId) -> &'a Node {
+        let shape: &'a Shape = self.shape;
+        &shape.nodes[node]
+    }
+
+    /// Reads what is in front of a value; `None` is a null.
+    #[inline]
+    pub(super) fn prefix(&mut self, node: NodeId, prefix: Prefix) -> Outcome<Option<Found>> {
+        match prefix {
+            Prefix::Nothing(found) => Ok(Some(found)),
+            prefix => self.some_prefix(node, prefix),
+        }
+    }
+
+    fn some_prefix(&mut self, node: NodeId, prefix: Prefix) -> Outcome<Option<Found>> {
+        match prefix {
+            Prefix::Nothing(found) => Ok(Some(found)),
+            Prefix::Null => Ok(None),
+            Prefix::Class => match self.input.class()? {
+                None => Ok(None),
+                Some(class) => self.check(node, class).map(Some),
+            },
+            Prefix::Nullable(found) => {
+                let present = match self.null(node, found) {
+                    Some(null) => {
+                        let present = self.input.peek()? != null;
+                        if !present {
+                            self.input.byte()?;
+                        }
+                        present
+                    }
+                    None => self.input.boolean()?,
+                };
+                Ok(present.then_some(found))
+            }
+        }
+    }
+
+    /// The byte by which the value itself says that it is null, if it does.
+    fn null(&self, node: NodeId, found: Found) -> Option<u8> {
+        match (&self.node(node).kind, found) {
+            (Kind::Value, Found::Any(class)) => value::null(&self.input, class),
+            (Kind::String, _) => Some(0x80),
+            (Kind::Bytes | Kind::Array(_) | Kind::Enum(_), _) => Some(0),
+            (Kind::Scalar(class) | Kind::Text(class), _) => scalar::null(class),
+            (Kind::Collection(declared, _) | Kind::Map(declared, ..), found) => {
+                let class = if let Found::Known(class) = found { class } else { declared };
+                scalar::null(class)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a value of this class can be what is declared here.
+    pub(super) fn check(&self, node: NodeId, class: ClassRef) -> Outcome<Found> {
+        let numbered =
+            |number| if class == ClassRef::Numbered(number) { Some(Found::Declared) } else { None };
+        let named = |name: &str| self.input.is_named(class, name).then_some(Found::Declared);
+        let one_of = |declared: &'static Class, fits: fn(ClassKind) -> bool| match class {
+            ClassRef::Named(_) if self.input.is_named(class, declared.name) => Some(Found::Known(declared)),
+            ClassRef::Named(_) => self.input.known(class).filter(|known| fits(known.kind)).map(Found::Known),
+            ClassRef::Numbered(_) => None,
+        };
+        let found = match &self.node(node).kind {
+            Kind::Boolean => numbered(Numbered::Boolean),
+            Kind::Byte => numbered(Numbered::Byte),
+            Kind::Short => numbered(Numbered::Short),
+            Kind::Character => numbered(Numbered::Character),
+            Kind::Integer => numbered(Numbered::Integer),
+            Kind::Long => numbered(Numbered::Long),
+            Kind::Float => numbered(Numbered::Float),
+            Kind::Double => numbered(Numbered::Double),
+            Kind::String => numbered(Numbered::String),
+            Kind::Bytes => named("[B"),
+            // A `ZoneId` is one of two classes.
+            Kind::Text(declared) if declared.name == "java.time.ZoneRegion" => {
+                one_of(declared, |kind| kind == ClassKind::Text(&[TextPart::Offset]))
+            }
+            Kind::Scalar(declared) | Kind::Text(declared) => named(declared.name),
+            Kind::Optional(_) => named("java.util.Optional"),
+            Kind::Value => Some(Found::Any(class)),
+            Kind::Array(_) => named(&self.shape.array_class(node)),
+            Kind::Collection(declared, _) | Kind::EnumSet(declared, _) => {
+                one_of(declared, |kind| matches!(kind, ClassKind::Collection(_) | ClassKind::EnumSet))
+            }
+            Kind::Map(declared, ..) => one_of(declared, |kind| matches!(kind, ClassKind::Map(_))),
+            Kind::Struct(at) => {
+                let named = named(&self.shape.structs[*at].class);
+                let other = || self.any_class && matches!(class, ClassRef::Named(_));
+                named.or_else(|| other().then_some(Found::Declared))
+            }
+            Kind::Enum(at) => {
+                let known = self.is_enum(&self.shape.enums[*at], class) || self.any_class;
+                (known && matches!(class, ClassRef::Named(_))).then_some(Found::Declared)
+            }
+        };
+        found.ok_or_else(|| {
+            let expected = self.shape.class_name(node);
+            let (found, at) = (self.input.shown(class), self.input.at);
+            Failure::new(format!("expected the class `{expected}`, found `{found}`, before offset {at}"))
+        })
+    }
+
+    /// A constant with a body has a class of its own: `Level$1`.
+    fn is_enum(&self, declared: &EnumShape, class: ClassRef) -> bool {
+        if declared.form != Form::Abstract {
+            return self.input.is_named(class, &declared.class);
+        }
+        match self.input.class_name(class).strip_prefix(&declared.class[..]) {
+            Some("") => true,
+            Some(body) => {
+                body.strip_prefix('$').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            }
+            None => false,
+        }
+    }
+
+    #[cold]
+    pub(super) fn unexpected_null(&self, node: NodeId) -> Failure {
+        let expected = self.shape.class_name(node);
+        Failure::new(format!("expected `{expected}`, found a null before offset {}", self.input.at))
+    }
+
+    /// The prefix of a field or element with a declared class.
+    #[inline]
+    pub(super) fn declared(&self, node: NodeId) -> Prefix {
+        let declared = self.node(node);
+        if declared.is_final { Prefix::Nullable(Found::Declared) } else { Prefix::Class }
+    }
+}

@@ -1,0 +1,93 @@
+//! [`Value`](crate::java::Value): anything whose class is known, without a type that says what to expect.
+
+mod read;
+mod write;
+
+pub(super) use read::{comparator, read, read_any};
+pub(super) use write::write;
+
+use super::input::{ClassRef, Input};
+use super::scalar;
+use crate::java::class::{Class, ClassKind, known};
+use crate::kryo::numbered::Numbered;
+
+/// The comparators that have no fields. What follows the class is for an enum the number of its only constant.
+const COMPARATORS: [(&str, bool); 3] = [
+    ("java.util.Collections$ReverseComparator", false),
+    ("java.lang.String$CaseInsensitiveComparator", false),
+    ("java.util.Comparators$NaturalOrderComparator", true),
+];
+
+/// The byte that a value of the class is if it is null, as in [`scalar::null`].
+pub(super) fn null(input: &Input<'_>, class: ClassRef) -> Option<u8> {
+    match class {
+        ClassRef::Numbered(Numbered::String) => Some(0x80),
+        ClassRef::Numbered(_) => None,
+        ClassRef::Named(_) => null_of(&input.class_name(class)),
+    }
+}
+
+pub(super) fn null_of(class: &str) -> Option<u8> {
+    match class {
+        "java.lang.String" => Some(0x80),
+        _ if class.starts_with('[') => Some(0),
+        _ => known(class).and_then(scalar::null),
+    }
+}
+
+/// The names of an enum's constants, if it is one of Java's library.
+type Names = Option<&'static [&'static str]>;
+
+/// The names of the constants of this class.
+fn constants_of(class: &str) -> Names {
+    match known(class)?.kind {
+        ClassKind::Enum(constants) => Some(constants),
+        _ => None,
+    }
+}
+
+/// The elements of an array whose class is final have no class of their own.
+enum Final {
+    Numbered(Numbered),
+    Known(&'static Class),
+}
+
+fn final_element(descriptor: &str) -> Option<Final> {
+    use Numbered::*;
+    let name = descriptor.strip_prefix('L')?.strip_suffix(';')?;
+    let numbered = [Integer, String, Float, Boolean, Byte, Character, Short, Long, Double];
+    if let Some(number) = numbered.into_iter().find(|number| number.name() == name) {
+        return Some(Final::Numbered(number));
+    }
+    known(name).filter(|class| class.is_final).map(Final::Known)
+}
+
+/// Whether the elements of an array have classes of their own for sure.
+fn is_open(descriptor: &str) -> bool {
+    let Some(name) = descriptor.strip_prefix('L').and_then(|name| name.strip_suffix(';')) else {
+        return false;
+    };
+    known(name).is_some() || OPEN.contains(&name)
+}
+
+/// Classes and interfaces that fields and arrays are declared with, and that have others below them.
+const OPEN: [&str; 18] = [
+    "java.lang.Object",
+    "java.lang.Number",
+    "java.lang.Comparable",
+    "java.lang.CharSequence",
+    "java.lang.Iterable",
+    "java.io.Serializable",
+    "java.util.Collection",
+    "java.util.List",
+    "java.util.Set",
+    "java.util.SortedSet",
+    "java.util.Queue",
+    "java.util.Deque",
+    "java.util.Map",
+    "java.util.SortedMap",
+    "java.util.TimeZone",
+    "java.util.Calendar",
+    "java.nio.charset.Charset",
+    "java.time.ZoneId",
+];

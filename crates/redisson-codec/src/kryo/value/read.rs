@@ -1,0 +1,259 @@
+//! A [`Value`] from its bytes.
+
+use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
+use crate::java::class::{Class, ClassKind, Layout};
+use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Text, Value};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::input::{ClassRef, Input};
+use crate::kryo::numbered::Numbered;
+use crate::kryo::{library_object, scalar, text};
+
+/// A value with its class in front.
+pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
+    match input.class()? {
+        None => Ok(Value::Null),
+        Some(class) => read(input, class),
+    }
+}
+
+/// A value that says itself whether it is null, or has a byte in front that does.
+fn read_nullable(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let present = match null(input, class) {
+        Some(null) => {
+            let present = input.peek()? != null;
+            if !present {
+                input.byte()?;
+            }
+            present
+        }
+        None => input.boolean()?,
+    };
+    if present { read(input, class) } else { Ok(Value::Null) }
+}
+
+/// A value of this class.
+pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let number = match class {
+        ClassRef::Numbered(number) => number,
+        ClassRef::Named(_) => {
+            input.deeper()?;
+            let value = read_named(input, class)?;
+            input.shallower();
+            return Ok(value);
+        }
+    };
+    Ok(match number {
+        Numbered::Integer => Value::Integer(input.int()?),
+        Numbered::String => Value::String(input.some_text()?.into_owned()),
+        Numbered::Float => Value::Float(f32::from_le_bytes(input.array()?)),
+        Numbered::Boolean => Value::Boolean(input.boolean()?),
+        Numbered::Byte => Value::Byte(input.byte()? as i8),
+        Numbered::Character => Value::Character(u16::from_le_bytes(input.array()?)),
+        Numbered::Short => Value::Short(i16::from_le_bytes(input.array()?)),
+        Numbered::Long => Value::Long(input.long()?),
+        Numbered::Double => Value::Double(f64::from_le_bytes(input.array()?)),
+    })
+}
+
+fn read_named(input: &mut Input<'_>, class: ClassRef) -> Outcome<Value> {
+    let Some(known) = input.known(class) else {
+        let name = input.class_name(class).into_owned();
+        return match name.starts_with('[') {
+            true => read_array(input, name),
+            false => Err(unknown_fields(input, class)),
+        };
+    };
+    read_known(input, known)
+}
+
+fn unknown_fields(input: &Input<'_>, class: ClassRef) -> Failure {
+    let advice = match input.follows(b"\xac\xed\x00\x05") {
+        true => "Java's own serialization wrote them",
+        false => "read it as a struct of this name",
+    };
+    let (class, at) = (input.shown(class), input.at);
+    Failure::new(format!("the fields of the class `{class}` before offset {at} are not known: {advice}"))
+}
+
+/// A value of a library class.
+fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
+    let class = ClassName::Borrowed(known.name);
+    Ok(match known.kind {
+        ClassKind::Scalar(_) => scalar::read(input, known)?,
+        ClassKind::Text(_) => Value::Text(Box::new(Text { class, text: text::read(input, known)? })),
+        ClassKind::Fields(fields) => library_object::read(input, known.name, fields)?,
+        ClassKind::Enum(names) => {
+            let constant = constant(input, Some(names))?;
+            Value::Enum(Box::new(Enum { class, constant }))
+        }
+        ClassKind::Optional => Value::Optional(match read_any(input)? {
+            Value::Null => None,
+            value => Some(Box::new(value)),
+        }),
+        ClassKind::EnumSet => {
+            let element: ClassName = match input.class()? {
+                Some(class) => input.class_name(class).into_owned().into(),
+                None => return Err(Failure::new(format!("a set of no enum before offset {}", input.at))),
+            };
+            let count = input.varint()?;
+            let count = input.count(count.saturating_add(1))?;
+            let names = constants_of(&element);
+            let mut constants = Vec::new();
+            for _ in 0..count {
+                constants.push(constant(input, names)?);
+            }
+            Value::EnumSet(Box::new(EnumSet { class, element, constants }))
+        }
+        ClassKind::Collection(layout) => {
+            let (comparator, elements) = read_collection(input, layout)?;
+            Value::Collection(Box::new(Collection { class, comparator, elements }))
+        }
+        ClassKind::Map(layout) => {
+            let (comparator, entries) = read_map(input, layout)?;
+            Value::Map(Box::new(Map { class, comparator, entries }))
+        }
+    })
+}
+
+/// Which constant of an enum.
+fn constant(input: &mut Input<'_>, names: Names) -> Outcome<Constant> {
+    let start = input.at;
+    let Some(ordinal) = input.varint()?.checked_sub(1) else {
+        return Err(Failure::new(format!("a null at offset {start}, where none may be")));
+    };
+    let Some(names) = names else { return Ok(Constant::Ordinal(ordinal)) };
+    match names.get(ordinal as usize) {
+        Some(name) => Ok(Constant::Name((*name).to_owned())),
+        None => Err(Failure::new(format!(
+            "expected one of the {} constants of an enum at offset {start}, found another",
+            names.len()
+        ))),
+    }
+}
+
+/// So many values, each read by the same function.
+fn read_each<'de, T>(
+    input: &mut Input<'de>,
+    count: usize,
+    mut read: impl FnMut(&mut Input<'de>) -> Outcome<T>,
+) -> Outcome<Vec<T>> {
+    // A value takes more memory than the byte that is certain.
+    let mut values = Vec::with_capacity(count.min(64));
+    for _ in 0..count {
+        let start = input.at;
+        values.push(read(input)?);
+        input.element_since(start)?;
+    }
+    Ok(values)
+}
+
+fn read_collection(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, Vec<Value>)> {
+    match layout {
+        Layout::Empty => return Ok((None, Vec::new())),
+        Layout::Singleton => return Ok((None, vec![read_any(input)?])),
+        Layout::Plain | Layout::Sorted | Layout::Immutable => {}
+    }
+    let (same, length) = input.flagged()?;
+    let count = input.count(length)?;
+    let comparator = if layout == Layout::Sorted { comparator(input)? } else { None };
+    if count == 0 {
+        return Ok((comparator, Vec::new()));
+    }
+    let elements = match same {
+        false => read_each(input, count, read_any)?,
+        true => match input.class()? {
+            None => read_each(input, count, |_| Ok(Value::Null))?,
+            Some(class) if layout != Layout::Immutable && input.boolean()? => {
+                read_each(input, count, |input| read_nullable(input, class))?
+            }
+            Some(class) => read_each(input, count, |input| read(input, class))?,
+        },
+    };
+    Ok((comparator, elements))
+}
+
+type ValueEntries = Vec<(Value, Value)>;
+
+fn read_map(input: &mut Input<'_>, layout: Layout) -> Outcome<(Option<ClassName>, ValueEntries)> {
+    let entry = |input: &mut Input<'_>| Ok((read_any(input)?, read_any(input)?));
+    match layout {
+        Layout::Empty => return Ok((None, Vec::new())),
+        Layout::Singleton => return Ok((None, vec![entry(input)?])),
+        Layout::Plain | Layout::Sorted | Layout::Immutable => {}
+    }
+    let length = input.varint()?;
+    let count = input.count(length)?;
+    let comparator = if layout == Layout::Sorted { comparator(input)? } else { None };
+    Ok((comparator, read_each(input, count, entry)?))
+}
+
+/// The comparator of a sorted collection or map, if it has one.
+pub(in crate::kryo) fn comparator(input: &mut Input<'_>) -> Outcome<Option<ClassName>> {
+    let Some(class) = input.class()? else { return Ok(None) };
+    let Some((name, constant)) = COMPARATORS.into_iter().find(|(name, _)| input.is_named(class, name)) else {
+        return Err(Failure::new(format!(
+            "the fields of the comparator `{}` before offset {} are not known",
+            input.shown(class),
+            input.at
+        )));
+    };
+    if constant {
+        input.varint()?;
+    }
+    Ok(Some(name.into()))
+}
+
+fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
+    let length = input.varint()?;
+    let count = input.count(length)?;
+    let elements = match &class[1..] {
+        "B" => return Ok(Value::Bytes(input.take(count)?.to_vec())),
+        "Z" => read_each(input, count, |input| input.boolean().map(Value::Boolean))?,
+        "S" => read_each(input, count, |input| Ok(Value::Short(i16::from_le_bytes(input.array()?))))?,
+        "C" => read_each(input, count, |input| Ok(Value::Character(u16::from_le_bytes(input.array()?))))?,
+        "I" => read_each(input, count, |input| input.int().map(Value::Integer))?,
+        "J" => read_each(input, count, |input| input.long().map(Value::Long))?,
+        "F" => read_each(input, count, |input| Ok(Value::Float(f32::from_le_bytes(input.array()?))))?,
+        "D" => read_each(input, count, |input| Ok(Value::Double(f64::from_le_bytes(input.array()?))))?,
+        array if array.starts_with('[') => read_each(input, count, |input| {
+            if input.peek()? == 0 {
+                input.byte()?;
+                return Ok(Value::Null);
+            }
+            input.deeper()?;
+            let array = read_array(input, array.to_owned())?;
+            input.shallower();
+            Ok(array)
+        })?,
+        element => match final_element(element) {
+            Some(Final::Numbered(number)) => {
+                read_each(input, count, |input| read_nullable(input, ClassRef::Numbered(number)))?
+            }
+            Some(Final::Known(class)) => read_each(input, count, |input| read_final(input, class))?,
+            None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
+            None => {
+                let class: String = class.chars().take(200).collect();
+                return Err(Failure::new(format!(
+                    "the elements of the array `{}` before offset {} are not known: read it as a list with \
+                     `java::array`",
+                    class.escape_debug(),
+                    input.at
+                )));
+            }
+        },
+    };
+    Ok(Value::Array(Box::new(Array { class: class.into(), elements })))
+}
+
+/// A value of a final library class, or null.
+fn read_final(input: &mut Input<'_>, class: &'static Class) -> Outcome<Value> {
+    let present = match scalar::null(class) {
+        Some(null) if input.peek()? == null => {
+            input.byte()?;
+            false
+        }
+        Some(_) => true,
+        None => input.boolean()?,
+    };
+    if present { read_known(input, class) } else { Ok(Value::Null) }
+}

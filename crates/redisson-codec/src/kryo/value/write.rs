@@ -1,0 +1,265 @@
+//! A [`Value`] to its bytes.
+
+use super::{COMPARATORS, Final, Names, constants_of, final_element, null_of};
+use crate::java::class::{ClassKind, Layout, known};
+use crate::java::{ClassName, Collection, Constant, Map, Value};
+use crate::kryo::failure::{Failure, Outcome};
+use crate::kryo::numbered::Numbered;
+use crate::kryo::output::Output;
+use crate::kryo::{library_object, scalar, text};
+
+/// A value with its class in front.
+pub(in crate::kryo) fn write(output: &mut Output, value: &Value) -> Outcome<()> {
+    if let Value::Bare(value) = value {
+        return write(output, value);
+    }
+    if *value == Value::Null {
+        output.byte(0);
+        return Ok(());
+    }
+    write_class(output, value);
+    write_content(output, value)
+}
+
+fn write_class(output: &mut Output, value: &Value) {
+    match value {
+        Value::Boolean(_) => output.numbered(Numbered::Boolean),
+        Value::Byte(_) => output.numbered(Numbered::Byte),
+        Value::Short(_) => output.numbered(Numbered::Short),
+        Value::Character(_) => output.numbered(Numbered::Character),
+        Value::Integer(_) => output.numbered(Numbered::Integer),
+        Value::Long(_) => output.numbered(Numbered::Long),
+        Value::Float(_) => output.numbered(Numbered::Float),
+        Value::Double(_) => output.numbered(Numbered::Double),
+        Value::String(_) => output.numbered(Numbered::String),
+        value => output.class(value.class().to_owned()),
+    }
+}
+
+/// A value that is known not to be null.
+fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
+    match value {
+        Value::Null => return Err(Failure::new("a null where none may be")),
+        Value::Boolean(value) => output.byte((*value).into()),
+        Value::Byte(value) => output.byte(*value as u8),
+        Value::Short(value) => output.raw(&value.to_le_bytes()),
+        Value::Character(value) => output.raw(&value.to_le_bytes()),
+        Value::Integer(value) => output.int(*value),
+        Value::Long(value) => output.long(*value),
+        Value::Float(value) => output.raw(&value.to_le_bytes()),
+        Value::Double(value) => output.raw(&value.to_le_bytes()),
+        Value::String(value) => output.text(value),
+        Value::Text(value) => match known(&value.class) {
+            Some(class) => text::write(output, class, &value.text)?,
+            None => return Err(unknown(&value.class, "text")),
+        },
+        Value::Bytes(value) => {
+            output.varint(Output::length(value.len())?);
+            output.raw(value);
+        }
+        value => {
+            if !scalar::write(output, value)? {
+                output.deeper()?;
+                write_nested(output, value)?;
+                output.shallower();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unknown(class: &str, kind: &str) -> Failure {
+    Failure::new(format!("`{class}` is not a {kind} class whose layout is known"))
+}
+
+fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
+    match value {
+        Value::Optional(None) => output.byte(0),
+        Value::Optional(Some(value)) => write(output, value)?,
+        Value::Enum(value) => write_constant(output, constants_of(&value.class), &value.constant)?,
+        Value::EnumSet(value) => {
+            output.class(value.element.clone().into_owned());
+            // Not one more than they are.
+            output.varint(Output::length(value.constants.len())? - 1);
+            let names = constants_of(&value.element);
+            value.constants.iter().try_for_each(|constant| write_constant(output, names, constant))?;
+        }
+        Value::Collection(value) => match known(&value.class).map(|class| class.kind) {
+            Some(ClassKind::Collection(layout)) => write_collection(output, value, layout)?,
+            _ => return Err(unknown(&value.class, "collection")),
+        },
+        Value::Map(value) => match known(&value.class).map(|class| class.kind) {
+            Some(ClassKind::Map(layout)) => write_map(output, value, layout)?,
+            _ => return Err(unknown(&value.class, "map")),
+        },
+        Value::Array(value) => write_array(output, &value.class, &value.elements)?,
+        value => {
+            if let Value::Object(object) = value
+                && let Some(ClassKind::Fields(fields)) = known(&object.class).map(|class| class.kind)
+            {
+                return library_object::write(output, object, fields);
+            }
+            return Err(Failure::new(format!(
+                "the fields of the class `{}` are not known: write it as a struct of this name",
+                value.class()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn write_constant(output: &mut Output, names: Names, constant: &Constant) -> Outcome<()> {
+    let ordinal = match constant {
+        Constant::Ordinal(ordinal) => Some(*ordinal),
+        Constant::Name(name) => {
+            names.and_then(|names| names.iter().position(|known| known == name)).map(|ordinal| ordinal as u32)
+        }
+    };
+    match ordinal {
+        Some(ordinal) => output.varint(ordinal.saturating_add(1)),
+        None => return Err(Failure::new("Kryo writes the number of a constant, not its name")),
+    }
+    Ok(())
+}
+
+fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outcome<()> {
+    let Some(comparator) = comparator else {
+        output.byte(0);
+        return Ok(());
+    };
+    let Some((name, constant)) = COMPARATORS.into_iter().find(|(name, _)| name == comparator) else {
+        return Err(unknown(comparator, "comparator"));
+    };
+    output.class(name);
+    if constant {
+        output.varint(1);
+    }
+    Ok(())
+}
+
+fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
+    let elements = &collection.elements;
+    let wrong =
+        || Failure::new(format!("a `{}` does not have {} elements", collection.class, elements.len()));
+    match (layout, &elements[..]) {
+        (Layout::Empty, []) => return Ok(()),
+        (Layout::Singleton, [element]) => return write(output, element),
+        (Layout::Empty | Layout::Singleton, _) => return Err(wrong()),
+        _ => {}
+    }
+    let mut present = elements.iter().filter(|element| **element != Value::Null);
+    let first = present.next();
+    let same = first.is_none_or(|first| present.all(|element| element.class() == first.class()));
+    let nulls = elements.contains(&Value::Null);
+    output.flagged(same && !elements.is_empty(), Output::length(elements.len())?);
+    if layout == Layout::Sorted {
+        write_comparator(output, &collection.comparator)?;
+    }
+    match first {
+        _ if elements.is_empty() => Ok(()),
+        _ if !same => elements.iter().try_for_each(|element| write(output, element)),
+        None => {
+            output.byte(0);
+            Ok(())
+        }
+        Some(first) => {
+            write_class(output, first);
+            if layout != Layout::Immutable {
+                output.byte(nulls.into());
+            } else if nulls {
+                return Err(Failure::new(format!("a `{}` holds no nulls", collection.class)));
+            }
+            let null = null_of(first.class());
+            elements.iter().try_for_each(|element| write_element(output, element, null, nulls))
+        }
+    }
+}
+
+/// A value whose class was written before, with a null's mark where there are nulls.
+fn write_element(output: &mut Output, element: &Value, null: Option<u8>, nulls: bool) -> Outcome<()> {
+    if nulls {
+        if *element == Value::Null {
+            output.byte(null.unwrap_or(0));
+            return Ok(());
+        }
+        if null.is_none() {
+            output.byte(1);
+        }
+    }
+    write_content(output, element)
+}
+
+fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
+    let count = map.entries.len();
+    match layout {
+        Layout::Empty if count == 0 => return Ok(()),
+        Layout::Singleton if count == 1 => {}
+        Layout::Empty | Layout::Singleton => {
+            return Err(Failure::new(format!("a `{}` does not have {count} entries", map.class)));
+        }
+        Layout::Plain | Layout::Sorted | Layout::Immutable => {
+            output.varint(Output::length(count)?);
+            if layout == Layout::Sorted {
+                write_comparator(output, &map.comparator)?;
+            }
+        }
+    }
+    map.entries.iter().try_for_each(|(key, value)| {
+        write(output, key)?;
+        write(output, value)
+    })
+}
+
+fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<()> {
+    output.varint(Output::length(elements.len())?);
+    let descriptor = class.strip_prefix('[').ok_or_else(|| unknown(class, "array"))?;
+    for element in elements {
+        let fits = match (descriptor, element) {
+            ("Z", Value::Boolean(_))
+            | ("S", Value::Short(_))
+            | ("C", Value::Character(_))
+            | ("I", Value::Integer(_))
+            | ("J", Value::Long(_))
+            | ("F", Value::Float(_))
+            | ("D", Value::Double(_)) => {
+                write_content(output, element)?;
+                true
+            }
+            (array, Value::Null) if array.starts_with('[') => {
+                output.byte(0);
+                true
+            }
+            ("[B", Value::Bytes(_)) => {
+                write_content(output, element)?;
+                true
+            }
+            (array, Value::Array(inner)) if array.starts_with('[') => {
+                output.deeper()?;
+                write_array(output, array, &inner.elements)?;
+                output.shallower();
+                inner.class == array
+            }
+            (element_class, element) if element_class.starts_with('L') => {
+                match final_element(element_class) {
+                    None => {
+                        write(output, element)?;
+                        true
+                    }
+                    Some(class) => {
+                        let name = match class {
+                            Final::Numbered(number) => number.name(),
+                            Final::Known(class) => class.name,
+                        };
+                        write_element(output, element, null_of(name), true)?;
+                        *element == Value::Null || element.class() == name
+                    }
+                }
+            }
+            _ => false,
+        };
+        if !fits {
+            return Err(Failure::new(format!("a `{}` is no element of a `{class}`", element.class())));
+        }
+    }
+    Ok(())
+}
