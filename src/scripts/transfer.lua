@@ -113,7 +113,7 @@ end
 
 local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 if due_count > 0 then
-    -- Other clients need not call then. Without permission to publish, the transfer still succeeds.
+    -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
 return {gone - quarantined, quarantined, head or false, now, next_cursor}

@@ -3,11 +3,11 @@
 -- Uses      a search, see transfer/find.lua; payload_of of parts/entry.lua, spent of transfer/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 
--- Moves the first entries of the search, up to `most`, until `time` is up. It has to be told what to do about one that
--- was not found (`missing`): if it is
---   'absent'     from the list, it is moved like the others
---   'searched'   it is moved by itself, and an LREM removes it from the list, if it is there
---   nil          nothing is moved from there on
+-- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the
+-- search has not found:
+--   'absent'     the list does not have it: it is moved like the others
+--   'searched'   the list may have it: it is moved by itself, and an LREM removes it from the list
+--   nil          it is not moved, nor is any entry after it
 -- Returns how many entries are gone, and how many of these went to the quarantine.
 local function move(search, target, quarantine, most, time, missing)
     local due, position = search.due, search.position
@@ -15,7 +15,7 @@ local function move(search, target, quarantine, most, time, missing)
     local gone, quarantined, count = 0, 0, math.min(#due, most)
     while gone < count and (missing or position[gone + 1]) do
         local first, last, payloads, malformed = gone + 1, gone, {}, {}
-        -- An entry that an LREM has to look for is moved by itself, because that takes long.
+        -- An entry that needs an LREM is moved by itself, because that takes long.
         repeat
             last = last + 1
             local goes_on = missing == 'absent' or position[last] and position[last + 1]
