@@ -105,7 +105,7 @@ impl Polled {
         for part in self.entries.rchunks(CALL) {
             let marker = self.keys.returned();
             let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);
-            let call = scripts::RESTORE
+            let call = scripts::RESTORE_ENTRIES
                 .on(&[self.keys.timeout_set(), self.keys.ordered_list(), self.keys.channel(), &marker])
                 .number(scripts::REMEMBERED_MS)
                 .args(args)

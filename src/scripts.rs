@@ -1,8 +1,8 @@
-//! The Lua scripts, one file each, and how they are run.
+//! The Lua scripts, one file each, and how they are called.
 //!
-//! An array of three or four strings that begins with `message`, `subscribe` or the like is taken for an announcement
-//! by the client library, on every connection: it swallows the reply, and gives the next one to the wrong caller. So
-//! whatever answers with strings that others wrote puts a number in front of them.
+//! On every connection, the client library takes an array of three or four strings that begins with `message`,
+//! `subscribe` or the like for a pub/sub message: it drops that reply, and hands the next one to the wrong caller.
+//! So a script whose reply begins with strings that others wrote puts a number in front of them.
 
 use bytes::Bytes;
 use tokio::time::sleep;
@@ -10,73 +10,93 @@ use tokio::time::sleep;
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::pacing::backoff;
 
-/// How long the server remembers what a script did, for a second try after a lost reply: longer than it should be down.
+/// How long the server keeps a claim or a receipt, by which a retry after a lost reply learns what the first try did.
+/// It must be longer than an outage of the server.
 pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
 
-/// How a script's own refusals begin: of what it was given, before it has written anything.
+/// The prefix of the errors by which a script refuses its arguments. It has not written anything then.
 pub(crate) const REFUSED: &str = "REDELAY ";
 
-/// One script: its text, the digest the server knows it by, and how many keys it takes.
+/// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
 #[derive(Debug)]
 pub(crate) struct Script {
-    text: &'static str,
+    source: &'static str,
     sha1: &'static str,
     keys: usize,
 }
 
-macro_rules! script {
-    ($sha1:literal, $keys:literal, $($file:literal),+) => {
-        Script { text: concat!($(include_str!(concat!("scripts/", $file, ".lua"))),+), sha1: $sha1, keys: $keys }
+/// Each script with the number of its keys, its SHA-1 and its files: parts first, the script itself last.
+macro_rules! scripts {
+    ($($name:ident: $keys:literal, $sha1:literal, [$($file:literal),+];)+) => {
+        $(pub(crate) static $name: Script = Script {
+            source: concat!($(include_str!(concat!("scripts/", $file, ".lua"))),+),
+            sha1: $sha1,
+            keys: $keys,
+        };)+
+
+        #[cfg(test)]
+        const ALL: &[(&str, &Script, &[&str])] = &[$((stringify!($name), &$name, &[$($file),+])),+];
     };
 }
 
-pub(crate) static OFFER: Script = script!("3ee8f408fa0214e5803f4a2aac17ea82c18bdb4b", 3, "offer");
-pub(crate) static TRANSFER: Script =
-    script!("79c287fd4ffd6771d59c01aa77558a436f8e6da5", 5, "entry", "lists", "transfer");
-pub(crate) static CANCEL: Script = script!("683a89b11b4c95b639ecd0069d12089ba96f5b02", 2, "cancel");
-pub(crate) static RESCHEDULE: Script = script!("de83474d4e6c677c87d7f72e3df1b2599d69806c", 2, "reschedule");
-pub(crate) static POLL: Script = script!("4953a4f1e2e04c655db1943d5a9108607b9110be", 4, "entry", "poll");
-pub(crate) static RESTORE: Script = script!("95566423df258e2c1f5240ad27bd0d32fd49ed64", 4, "restore");
-pub(crate) static CONTAINS: Script =
-    script!("2724481a07c36cbdddff81554954c863d4de128f", 1, "entry", "lists", "contains");
-pub(crate) static CONTAINS_READY: Script =
-    script!("45f410939927b2b59c38e8ee747bf8b8206ab78f", 1, "plain", "lists", "contains");
-pub(crate) static REMOVE_READY: Script =
-    script!("9457628a90d095b78221ebe79fdc045426e9db6d", 1, "lists", "remove_ready");
-pub(crate) static RANGE: Script = script!("91a220d8b3eb682e2be8f9cd69fa13793e6d76d0", 1, "counted", "range");
-pub(crate) static REMOVE: Script =
-    script!("eba6df0ac2e145964f78263fe1503b76454e3d14", 2, "entry", "lists", "remove");
-pub(crate) static POLL_LAST_AND_OFFER_FIRST_TO: Script =
-    script!("71bf06172db5cd075f97921946cae849fb81b1f6", 4, "entry", "poll_last_and_offer_first_to");
-pub(crate) static EXPIRE: Script = script!("6f7fa641c7624fc3a2371c1b703e774f9d4d6dde", 2, "expire");
-pub(crate) static TAKE: Script = script!("3b526044698c74bd9aa895df0f5074de4fb72a09", 3, "counted", "take");
-pub(crate) static STATS: Script = script!("915703d570a420f1460a9f4f2e4fb8bde6453e82", 4, "stats");
-pub(crate) static REQUEUE_QUARANTINED: Script =
-    script!("1e165179f686490629dfa50eb43a8d15339b87c9", 4, "pairs", "requeue_quarantined");
-pub(crate) static REMOVE_QUARANTINED: Script =
-    script!("509ea0aab523f8119921af1d97381ebbd3dbc87a", 1, "pairs", "remove_quarantined");
-pub(crate) static GIVE_BACK: Script = script!("9bcd1b4620f730b9e4461b9a56f14db797abec8c", 2, "give_back");
+scripts! {
+    OFFER: 3, "3ac5d514306396a1ba1af8aa5292d3482b3c3f67", ["offer"];
+    TRANSFER: 5, "1784e3f50a80e9dbe364e9343ee8d55c7bda6cd1", [
+        "parts/entry", "parts/lists",
+        "transfer/clock", "transfer/find", "transfer/take_out", "transfer/move", "transfer"
+    ];
+    CANCEL: 2, "d6d3cfdce7e9e8e60c5ae0ad5a329cdc9a669dec", ["cancel"];
+    RESCHEDULE: 2, "9cad94fe1ab64ea8f88416ef89f02f7598b1423c", ["reschedule"];
+    POLL: 4, "9eccc5441d324e5cf85991e3dba992df7a5d0659", ["parts/entry", "poll"];
+    RESTORE_ENTRIES: 4, "5b497b1481f04f2c3edb8a84c5dbfa569aad3137", ["restore_entries"];
+    CONTAINS: 1, "61c780c34eeee7d445a3f7c55302f6c0027d3efe", ["parts/entry", "parts/lists", "contains"];
+    CONTAINS_READY: 1, "a8fa983dfe551399dd6a73bae06e003f4cd90cc8", ["parts/raw_payload", "parts/lists", "contains"];
+    REMOVE: 2, "3a54b4e58e51b3ec6a4a9221256b6256de91b663", ["parts/entry", "parts/lists", "remove"];
+    REMOVE_READY: 1, "84a9b0e81af7d3e47e002c8cc4cd50ddfec8541a", ["parts/lists", "remove_ready"];
+    RANGE: 1, "0fb43b5fab691aea6a0614ec0f72949dda5ec1d3", ["parts/with_count", "range"];
+    POLL_LAST_AND_OFFER_FIRST_TO: 4, "8f82037a993c6f96133ff3454debc7444f86aae5", [
+        "parts/entry", "poll_last_and_offer_first_to"
+    ];
+    EXPIRE: 2, "688318865c36a569b54a2163593b9a94a6ef1614", ["expire"];
+    TAKE: 3, "d1b5c0240c7a2b1aa67b3ebd79acb00df678a3d2", ["parts/with_count", "take"];
+    RETURN_TO_LIST: 2, "9b6897f74aa8bb0d3a1238e2cd370bab341b2a70", ["return_to_list"];
+    STATS: 4, "ae1f79c2c34091648d38c33793093ebdfa647779", ["stats"];
+    REQUEUE_QUARANTINED: 4, "031be4fef3b24a2deea26c244035e6ea1bbf59c7", [
+        "parts/quarantine_pairs", "requeue_quarantined"
+    ];
+    REMOVE_QUARANTINED: 1, "46ae9d7a903ef26faa547f6ff36a85dc0453fd33", [
+        "parts/quarantine_pairs", "remove_quarantined"
+    ];
+}
 
 impl Script {
-    /// Runs the script at most once, unless [`Call::idempotent`] was said.
+    /// A call, executed at most once unless it is made [`idempotent`](Call::idempotent).
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys, "number of keys");
         Call {
             script: self,
             keys: keys.iter().copied().cloned().collect(),
             args: Vec::new(),
-            repeatable: false,
+            idempotent: false,
         }
+    }
+
+    /// What is sent to the server: the source without comments, indentation and blank lines. It is needed once per
+    /// script and server, so it is not kept. A test checks that no string in the source contains `--`.
+    fn text(&self) -> String {
+        let code = |line: &'static str| line.split("--").next().unwrap_or_default().trim();
+        let lines: Vec<_> = self.source.lines().map(code).filter(|code| !code.is_empty()).collect();
+        lines.join("\n")
     }
 }
 
-/// One run of a script, in the making.
+/// One call of a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     script: &'static Script,
     keys: Vec<Bytes>,
     args: Vec<Bytes>,
-    repeatable: bool,
+    idempotent: bool,
 }
 
 impl Call {
@@ -97,15 +117,15 @@ impl Call {
         self
     }
 
-    /// Says that running it twice is as good as once, so that a lost reply is followed by another try.
+    /// Declares that executing it twice has the effect of executing it once. It is then sent again after a lost reply.
     #[must_use]
     pub(crate) fn idempotent(mut self) -> Self {
-        self.repeatable = true;
+        self.idempotent = true;
         self
     }
 
-    /// Runs a script that may be run twice, until the server has said what became of it: for as long as that takes.
-    /// Only a call that was certainly not executed fails for want of a connection.
+    /// Repeats a call that may be executed twice until the server has answered, however long that takes. It fails for
+    /// lack of a connection only if the call has certainly not been executed.
     pub(crate) async fn run_until_answered(self, conn: &Conn) -> Result<Reply, OpError> {
         let mut attempts = 0;
         loop {
@@ -119,70 +139,110 @@ impl Call {
         }
     }
 
+    /// Sends the SHA-1; and the text, if the server does not know the script.
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
         match self.send(conn, "EVALSHA", self.script.sha1).await {
-            // The server does not know the script: nothing was run, so the text may follow. It knows it from then on.
+            // Nothing was executed, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
-                self.send(conn, "EVAL", self.script.text).await
+                self.send(conn, "EVAL", self.script.text()).await
             }
             result => result,
         }
     }
 
-    async fn send(&self, conn: &Conn, name: &'static str, script: &'static str) -> Result<Reply, OpError> {
+    async fn send(
+        &self,
+        conn: &Conn,
+        name: &'static str,
+        script: impl Into<Bytes>,
+    ) -> Result<Reply, OpError> {
         let command = Command::new(name)
             .arg(script)
             .number(self.keys.len())
             .args(self.keys.iter().cloned())
             .args(self.args.iter().cloned());
-        if self.repeatable { conn.call_idempotent(command).await } else { conn.call(command).await }
+        if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
     use sha1::{Digest, Sha1};
 
     #[test]
     fn digests_and_headers_are_true() {
-        let scripts = [
-            ("offer", &OFFER),
-            ("transfer", &TRANSFER),
-            ("cancel", &CANCEL),
-            ("reschedule", &RESCHEDULE),
-            ("poll", &POLL),
-            ("restore", &RESTORE),
-            ("contains", &CONTAINS),
-            ("contains, of ready ones", &CONTAINS_READY),
-            ("remove_ready", &REMOVE_READY),
-            ("range", &RANGE),
-            ("remove", &REMOVE),
-            ("poll_last_and_offer_first_to", &POLL_LAST_AND_OFFER_FIRST_TO),
-            ("expire", &EXPIRE),
-            ("take", &TAKE),
-            ("give_back", &GIVE_BACK),
-            ("stats", &STATS),
-            ("requeue_quarantined", &REQUEUE_QUARANTINED),
-            ("remove_quarantined", &REMOVE_QUARANTINED),
-        ];
         let mut wrong = Vec::new();
-        for (name, script) in scripts {
-            let digest: String = Sha1::digest(script.text).iter().map(|byte| format!("{byte:02x}")).collect();
+        for &(name, script, _) in ALL {
+            let digest: String =
+                Sha1::digest(script.text()).iter().map(|byte| format!("{byte:02x}")).collect();
             if digest != script.sha1 {
                 wrong.push(format!("{name}: {digest}"));
             }
-            let header = script.text.rsplit("-- KEYS").next().expect("a header");
+            let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
             let keys = header.lines().next().expect("a line");
             let named = (1..=9).take_while(|number| keys.contains(&format!("   {number} "))).count();
             assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
             let used = (1..=9).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
             assert!(used.unwrap_or(0) <= script.keys, "{name} uses a key it is not given");
             assert!(
+                !parts.contains("KEYS") && !parts.contains("ARGV"),
+                "a part of {name} uses KEYS or ARGV: only the script itself does"
+            );
+            assert!(
                 header.contains("-- Reply") && header.contains("-- Cost"),
                 "the header of {name} is incomplete"
             );
         }
-        assert!(wrong.is_empty(), "digests that are not true:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
+    }
+
+    /// What [`Script::text`] relies on.
+    #[test]
+    fn strings_contain_no_comment_and_no_line_break() {
+        for &(name, script, _) in ALL {
+            assert!(!script.source.contains("[[") && !script.source.contains("[="), "{name}: a long bracket");
+            for line in script.source.lines() {
+                let code = line.split("--").next().expect("a first piece");
+                for quote in ['\'', '"'] {
+                    assert!(code.matches(quote).count() % 2 == 0, "{name}: `--` within a string: {line}");
+                }
+                assert!(!code.ends_with('\\'), "{name}: a string of two lines: {line}");
+            }
+            let text = script.text();
+            assert!(
+                !text.contains("--") && !text.contains("\n\n") && !text.contains("\n "),
+                "{name}: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_file_is_used_and_every_part_says_what_it_provides() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
+        let mut files = BTreeSet::new();
+        for within in ["", "parts/", "transfer/"] {
+            for file in std::fs::read_dir(folder.join(within)).expect("a folder") {
+                let name = file.expect("a file").file_name().into_string().expect("UTF-8");
+                files.extend(name.strip_suffix(".lua").map(|name| format!("{within}{name}")));
+            }
+        }
+        let used = ALL.iter().flat_map(|&(_, _, files)| files.iter().map(|file| (*file).to_owned()));
+        assert_eq!(used.collect::<BTreeSet<_>>(), files);
+        for part in files.iter().filter(|file| file.contains('/')) {
+            let source = std::fs::read_to_string(folder.join(part).with_extension("lua")).expect("a file");
+            let provides = source.lines().find_map(|line| line.strip_prefix("-- Provides  "));
+            for name in provides.unwrap_or_else(|| panic!("{part} has no `-- Provides`")).split(", ") {
+                let defined = source.lines().any(|line| {
+                    let names = line.strip_prefix("local function ").or_else(|| line.strip_prefix("local "));
+                    let names = names.and_then(|names| names.split(['(', '=']).next());
+                    names.is_some_and(|names| names.split(", ").any(|defined| defined.trim() == name))
+                });
+                assert!(defined, "{part} says that it provides `{name}`");
+            }
+        }
     }
 }

@@ -167,7 +167,7 @@ impl<T: 'static> DelayedQueue<T> {
         T: 'a,
     {
         let op = self.queue.op("retain_all");
-        self.remove_by(op, "others", op.encode_all(&*self.codec, values)?).await
+        self.remove_by(op, "all_except", op.encode_all(&*self.codec, values)?).await
     }
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {

@@ -265,7 +265,7 @@ impl Return {
 
     async fn put_back(&mut self) -> Result<(), OpError> {
         while let Some(part) = self.parts.last() {
-            let call = scripts::GIVE_BACK
+            let call = scripts::RETURN_TO_LIST
                 .on(&[self.keys.target(), &part.marker])
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)

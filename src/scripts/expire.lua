@@ -1,7 +1,7 @@
--- Lets both structures of a delayed queue expire together.
+-- Sets one time to live for both keys of a delayed queue.
 -- KEYS   1 timeout set   2 ordered list
 -- ARGV   1 ms from now
--- Reply  1 when there was something to expire, else 0
+-- Reply  1 if either key existed, else 0
 -- Cost   O(1)
 local set = 0
 for _, key in ipairs(KEYS) do

@@ -1,9 +1,9 @@
--- Takes the oldest offered entries out of the queue before they are due, in such a way that a lost reply loses none.
--- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 claim: remembers what this very poll took
+-- Takes the entries offered first out of the queue, before they are due. A lost reply loses none of them.
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claim: a copy of what this poll takes
 -- ARGV   1 most entries, 1..1000   2 ms for which the claim is kept
--- Reply  {how many it set aside, entry, score or '', entry, score or '', ...}; why a number is first: see script.rs
+-- Reply  {how many were quarantined, entry, score or '', entry, score or '', ...}; a number is first: see scripts.rs
 -- Cost   O(log n) per entry
--- After a lost reply the same poll is sent again, and gets what the first try took. Then the claim is deleted.
+-- After a lost reply the same poll is sent again, and returns what the first try took. After its reply the claim is deleted.
 if redis.call('EXISTS', KEYS[4]) == 1 then
     local claimed = redis.call('LRANGE', KEYS[4], 0, -1)
     table.insert(claimed, 1, 0)

@@ -1,6 +1,6 @@
--- Takes the entry offered last out of the queue, before it is due, and puts its payload at the head of a list.
--- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 destination list
--- Reply  {how many it set aside, the payload or false when nothing is pending}
+-- Takes the entry offered last out of the queue, before it is due, and pushes its payload to the head of a list.
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list
+-- Reply  {how many were quarantined, the payload or false if nothing is pending}
 -- Cost   O(log n)
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[3])

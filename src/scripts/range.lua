@@ -1,6 +1,6 @@
 -- Reads a part of a list.
--- KEYS   1 list
+-- KEYS   1 target, ordered list or quarantine
 -- ARGV   1 first index   2 last index, as in LRANGE
--- Reply  {how many, element, element, ...}; why the number: see script.rs
+-- Reply  {how many, element, element, ...}; a number is first: see scripts.rs
 -- Cost   as LRANGE
-return counted(redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[2]))
+return with_count(redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[2]))

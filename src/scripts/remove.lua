@@ -1,21 +1,21 @@
 -- Removes pending entries by their payloads.
 -- KEYS   1 timeout set   2 ordered list
 -- ARGV   1 'first': the entry offered first with this payload | 'all': every entry with one of the payloads
---          | 'others': every entry with none of them   2.. payloads
+--          | 'all_except': every entry with none of them   2.. payloads
 -- Reply  how many entries were removed
--- Cost   one pass over the list to find them, one to remove them
+-- Cost   one pass over the ordered list to find them, one to remove them
 redis.call('ZCARD', KEYS[1])
 local which, listed = ARGV[1], {}
 for i = 2, #ARGV do
     listed[ARGV[i]] = true
 end
-local only = which ~= 'others' and #ARGV == 2 and ARGV[2]
+local only = which ~= 'all_except' and #ARGV == 2 and ARGV[2]
 local found, positions, at, searching = {}, {}, 0, true
 while searching do
     local entries = redis.call('LRANGE', KEYS[2], at, at + CHUNK - 1)
     for i, entry in ipairs(entries) do
         local payload = (not only or may_have(entry, only)) and payload_of(entry)
-        if payload and (listed[payload] or false) ~= (which == 'others') then
+        if payload and (listed[payload] or false) ~= (which == 'all_except') then
             found[#found + 1] = entry
             positions[#found] = at + i - 1
             if which == 'first' then

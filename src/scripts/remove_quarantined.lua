@@ -1,8 +1,8 @@
--- Deletes an entry from the quarantine.
--- KEYS   1 quarantine list
+-- Deletes one entry from the quarantine.
+-- KEYS   1 quarantine
 -- ARGV   1 score or ''   2 entry
--- Reply  1, or 0 when it is not there
--- Cost   native scans of the quarantine up to where it is
+-- Reply  1, or 0 if it is not there
+-- Cost   native scans of the quarantine, up to the entry
 local at = find_pair(KEYS[1], ARGV[1], ARGV[2])
 if not at then
     return 0

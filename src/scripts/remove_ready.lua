@@ -1,22 +1,22 @@
 -- Removes elements of a list by their payloads.
--- KEYS   1 list
--- ARGV   1 'all': every element with one of the payloads | 'others': every element with none of them   2.. payloads
+-- KEYS   1 target
+-- ARGV   1 'all': every element with one of the payloads | 'all_except': every element with none of them   2.. payloads
 -- Reply  how many elements were removed
--- Cost   one pass over the list to find them, one to remove them
-local named, others = {}, ARGV[1] == 'others'
+-- Cost   one pass over the target to find them, one to remove them
+local listed, except = {}, ARGV[1] == 'all_except'
 for i = 2, #ARGV do
-    named[ARGV[i]] = true
+    listed[ARGV[i]] = true
 end
-local found, same, at = {}, nil, 0
+local positions, tombstone, at = {}, nil, 0
 repeat
     local elements = redis.call('LRANGE', KEYS[1], at, at + CHUNK - 1)
     for i, element in ipairs(elements) do
-        if (named[element] or false) ~= others then
-            found[#found + 1] = at + i - 1
-            same = element
+        if (listed[element] or false) ~= except then
+            positions[#positions + 1] = at + i - 1
+            tombstone = element
         end
     end
     at = at + CHUNK
 until #elements < CHUNK
-remove_at(KEYS[1], found, same)
-return #found
+remove_at(KEYS[1], positions, tombstone)
+return #positions

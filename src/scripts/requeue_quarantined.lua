@@ -1,8 +1,8 @@
--- Puts an entry from the quarantine back to where it was, with the score it had; behind those offered since.
--- KEYS   1 timeout set   2 ordered list   3 quarantine list   4 wake-up channel
--- ARGV   1 score, or '' for one that was in the list only   2 entry
--- Reply  1, or 0 when it is not in the quarantine
--- Cost   O(log n), and native scans of the quarantine up to where it is
+-- Returns one entry from the quarantine to the queue, with the score it had, behind the entries offered since.
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 channel
+-- ARGV   1 score, or '' if the entry was in the ordered list only   2 entry
+-- Reply  1, or 0 if it is not in the quarantine
+-- Cost   O(log n), and native scans of the quarantine, up to the entry
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[2])
 local score, entry = ARGV[1], ARGV[2]
@@ -10,14 +10,14 @@ local at = find_pair(KEYS[3], score, entry)
 if not at then
     return 0
 end
--- The first write: it checks the score, and whether there is memory.
+-- The first write. It fails if the score is not a number or the memory is full.
 if score == '' or redis.call('ZADD', KEYS[1], 'NX', score, entry) == 1 then
     redis.call('RPUSH', KEYS[2], entry)
 end
 remove_pair(KEYS[3], at)
 local head = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
 local due = tonumber(score)
--- Redisson throws at anything but a plain integer, and Lua's doubles lose digits beyond 10^15.
+-- Redisson throws if it receives anything but a plain integer, and Lua's doubles lose digits beyond 10^15.
 if head == entry and due and due < 1e15 then
     redis.pcall('PUBLISH', KEYS[4], string.format('%.0f', math.max(0, math.ceil(due))))
 end

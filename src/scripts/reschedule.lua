@@ -1,8 +1,8 @@
--- Gives one pending entry another due time.
--- KEYS   1 timeout set   2 wake-up channel
+-- Changes the due time of one pending entry.
+-- KEYS   1 timeout set   2 channel
 -- ARGV   1 'after': the time is a delay in ms | 'at': it is the due time, epoch ms   2 time   3 entry
--- Reply  the server's clock, epoch ms; or false when the entry is no longer pending
--- Clock  the server's (TIME), rounded up, so that nothing is ever due early
+-- Reply  the server's clock, epoch ms; or false if the entry is no longer pending
+-- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n)
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
@@ -15,7 +15,7 @@ if not redis.call('ZSCORE', KEYS[1], ARGV[3]) then
 end
 local score = string.format('%.0f', due)
 redis.call('ZADD', KEYS[1], 'XX', score, ARGV[3])
--- Redisson arms its timer with whatever is announced, later times too: so only a head is announced.
+-- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.
 if redis.call('ZRANGE', KEYS[1], 0, 0)[1] == ARGV[3] then
     redis.pcall('PUBLISH', KEYS[2], score)
 end

@@ -1,6 +1,6 @@
 -- Counts what is in the keys of a queue.
--- KEYS   1 timeout set   2 ordered list   3 target list   4 quarantine list
--- Reply  {pending, listed, ready, quarantined, overdue, score of the head or false, the server's clock in microseconds}
+-- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine
+-- Reply  {pending, in the ordered list, ready, quarantined, overdue, head or false, the server's clock in microseconds}
 -- Clock  the server's (TIME)
 -- Cost   O(log n)
 local time = redis.call('TIME')

@@ -9,10 +9,14 @@ use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, FromRedisValue};
 use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
 
-/// As it is used.
+/// As `src/scripts.rs` puts it together, with its comments.
 const SCRIPT: &str = concat!(
-    include_str!("../../src/scripts/entry.lua"),
-    include_str!("../../src/scripts/lists.lua"),
+    include_str!("../../src/scripts/parts/entry.lua"),
+    include_str!("../../src/scripts/parts/lists.lua"),
+    include_str!("../../src/scripts/transfer/clock.lua"),
+    include_str!("../../src/scripts/transfer/find.lua"),
+    include_str!("../../src/scripts/transfer/take_out.lua"),
+    include_str!("../../src/scripts/transfer/move.lua"),
     include_str!("../../src/scripts/transfer.lua")
 );
 
@@ -23,8 +27,9 @@ fn script() -> String {
     let constants = [
         ("CHUNK = 1000", "CHUNK = 5"),
         ("SLICE = 100", "SLICE = 3"),
+        ("SAMPLE = 100", "SAMPLE = 3"),
         ("FEW = 32", "FEW = 2"),
-        ("PART, WIDE, LONG = 50", "PART, WIDE, LONG = 3"),
+        ("PASS_PART, PASS_WIDTH, PASS_TIME = 50", "PASS_PART, PASS_WIDTH, PASS_TIME = 3"),
     ];
     constants.iter().fold(SCRIPT.to_owned(), |text, (constant, small)| {
         assert!(text.contains(constant), "{constant}");

@@ -1,7 +1,7 @@
--- Puts polled entries back to the head of the ordered list, with the due times they had.
--- KEYS   1 timeout set   2 ordered list   3 wake-up channel   4 marker of this return
--- ARGV   1 ms for which the marker remembers   2.. score or '', entry, score or '', entry, ... in the order of the poll
--- Reply  how many were put back; a second try, after a lost reply, puts none back twice
+-- Returns polled entries that nobody received to the front of the ordered list, with the due times they had.
+-- KEYS   1 timeout set   2 ordered list   3 channel   4 receipt: says that this return was done
+-- ARGV   1 ms for which the receipt is kept   2.. score or '', entry, score or '', entry, ... in the order of the poll
+-- Reply  how many were returned; 0 if an earlier try did it and its reply was lost
 -- Cost   O(log n) per entry
 redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[2])
@@ -18,7 +18,7 @@ for i = #ARGV - 1, 2, -2 do
     end
 end
 local head = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
--- Redisson throws at anything but an integer.
+-- Redisson throws if it receives anything but an integer.
 if head and restored[head] and string.match(restored[head], '^%d+$') then
     redis.pcall('PUBLISH', KEYS[3], restored[head])
 end

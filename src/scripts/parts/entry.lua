@@ -1,5 +1,7 @@
--- The packed entry, as in entry.rs: in front of every script that looks into one.
--- Returns the payload, or nil when the entry is malformed.
+-- Reads packed entries; the formats are in wire/entry.rs. A part of every script that looks into an entry.
+-- Provides  payload_of, may_have
+
+-- Returns the payload, or nil if the entry is malformed.
 local function payload_of(entry)
     local size, id_length = #entry, string.byte(entry, 1)
     local with_trailing
@@ -18,12 +20,13 @@ local function payload_of(entry)
 end
 
 local find, byte = string.find, string.byte
--- Whether the entry may have this payload, which its lengths and its end mostly tell, without a string for every payload.
+-- Returns false if the entry cannot have this payload. Its lengths and its last bytes usually show that, and no string is
+-- created for each payload.
 local function may_have(entry, payload)
     local before, to_payload = #entry - #payload, 9 + (byte(entry, 1) or 0)
     if before <= to_payload then
         return find(entry, payload, before + 1, true)
     end
-    -- There may be bytes behind the payload; or the entry is of the older format.
+    -- There may be bytes behind the payload, or the entry has the legacy format.
     return struct.unpack('<L', entry, to_payload - 7) == #payload or before == 16
 end

@@ -1,0 +1,26 @@
+-- Finds and removes pairs in the quarantine, which holds score, entry, score, entry, ...
+-- Provides  find_pair, remove_pair
+
+-- Returns the position of the first such pair's score, counted from 0, or nil if there is none.
+local function find_pair(list, score, entry)
+    -- The first equal entry nearly always has this score. If not, all equal entries are checked.
+    for count = 1, 0, -1 do
+        for _, at in ipairs(redis.call('LPOS', list, entry, 'COUNT', count)) do
+            -- A score may have the bytes of an entry, but only entries are at odd positions.
+            if at % 2 == 1 and redis.call('LINDEX', list, at - 1) == score then
+                return at - 1
+            end
+        end
+    end
+end
+
+local function remove_pair(list, at)
+    -- The tombstone is unlike everything before the pair, so LREM removes exactly the pair.
+    local tombstone = 'gone'
+    while redis.call('LPOS', list, tombstone, 'MAXLEN', at + 2) do
+        tombstone = tombstone .. '.'
+    end
+    redis.call('LSET', list, at, tombstone)
+    redis.call('LSET', list, at + 1, tombstone)
+    redis.call('LREM', list, 2, tombstone)
+end

@@ -1,0 +1,114 @@
+-- Finds due entries in the ordered list. A part of transfer.lua.
+-- Provides  FEW, new_search, read_due, search_front, search_on
+-- Uses      CHUNK of parts/lists.lua, spent of transfer/clock.lua
+-- A search is a table:
+--   timeout_set, list   the two keys
+--   length              the length of the list before the call
+--   due_count           how many entries are due
+--   due                 the entries that are looked for: the first ones of the timeout set, in its order
+--   index               entry -> its index in `due`
+--   entry_size          mean length of these entries in bytes, judged by the first SAMPLE of them
+--   chunk_size          elements of that length to read by one LRANGE
+--   position            index -> position in the list, counted from 0; only of those that were found
+--   found               the indexes of those that were found, in the order of the list
+--   not_due             every other element that was read, in the order of the list: those that are not due, and the few that
+--                       are due but not looked for, or are there twice. nil where the search does not keep them
+local FEW = 32 -- up to this many entries are cheaper to remove by one LREM each than by a pass over the list
+local DENSE = 4 -- the list's front is rewritten only if it has no more than this many other elements for each due entry
+local SAMPLE = 100 -- entries whose lengths are measured
+local READ_BYTES = 2 ^ 20 -- of the list, read at a time, about
+local DUE_BYTES = 2.5 * 2 ^ 20 -- of the entries that are looked for, about
+
+local function new_search(timeout_set, list, length, due_count)
+    return {timeout_set = timeout_set, list = list, length = length, due_count = due_count, due = {}, index = {}}
+end
+
+-- Reads what to look for: this many due entries, unless there are fewer or they are too long. A second call reads more of
+-- them.
+local function read_due(search, count)
+    local due, index = search.due, search.index
+    local function read(to)
+        for _, entry in ipairs(redis.call('ZRANGE', search.timeout_set, #due, to - 1)) do
+            due[#due + 1] = entry
+            index[entry] = #due
+        end
+    end
+    count = math.min(count, search.due_count)
+    if not search.entry_size then
+        read(math.min(count, SAMPLE))
+        local size = 0
+        for _, entry in ipairs(due) do
+            size = size + #entry / #due
+        end
+        search.entry_size = size
+        search.chunk_size = math.max(1, math.min(CHUNK, math.floor(READ_BYTES / size)))
+    end
+    count = math.min(count, math.floor(DUE_BYTES / search.entry_size))
+    if #due < count then
+        read(count)
+    end
+end
+
+-- Searches the next elements. Returns the position behind them, or nil at the end of the list.
+local function search_chunk(search, at, count)
+    local index, position, found, not_due = search.index, search.position, search.found, search.not_due
+    local chunk = redis.call('LRANGE', search.list, at, at + count - 1)
+    for i = 1, #chunk do
+        local n = index[chunk[i]]
+        if n and not position[n] then
+            position[n] = at + i - 1
+            found[#found + 1] = n
+        elseif not_due then
+            not_due[#not_due + 1] = chunk[i]
+        end
+    end
+    return #chunk > 0 and at + #chunk or nil
+end
+
+-- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
+-- taking out what was found. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the
+-- 'end' of the list; too 'sparse'; or out of 'time'.
+local function search_front(search, time)
+    search.position, search.found, search.not_due = {}, {}, {}
+    local due, found, not_due, chunk_size = search.due, search.found, search.not_due, search.chunk_size
+    local at = 0
+    while true do
+        -- Entries offered in the order of their due times are the first of the list: then no more is read than is looked for.
+        local in_order = #not_due == 0
+        local behind = search_chunk(search, at, in_order and math.min(chunk_size, #due - #found) or chunk_size)
+        at = behind or at
+        local is_sparse = #not_due > #found * DENSE + CHUNK
+        if #found == #due then
+            return at, 'all'
+        elseif not behind then
+            return at, 'end'
+        elseif (in_order and #not_due > 0 or is_sparse) and #due - #found <= FEW then
+            return at, 'few'
+        elseif is_sparse then
+            return at, 'sparse'
+        elseif spent() + #not_due / 2 >= time then
+            return at, 'time'
+        end
+    end
+end
+
+-- Searches the list from a position on, for no more than `time`, which includes taking out what was found. Returns the
+-- position where it ended, and why: 'all', 'end' or 'time'.
+local function search_on(search, at, time)
+    search.position, search.found, search.not_due = {}, {}, nil
+    local due, found = search.due, search.found
+    while true do
+        local behind = search_chunk(search, at, search.chunk_size)
+        at = behind or at
+        -- To set an element, and to remove equal ones, the server walks from the nearer end, 8 KB at a step.
+        local distance = math.min(at, search.length - at)
+        local to_take_out = #found * (2 + distance * math.min(1, search.entry_size / 8192) / 200) + distance / 50
+        if #found == #due then
+            return at, 'all'
+        elseif not behind then
+            return at, 'end'
+        elseif spent() + to_take_out >= time * 0.8 then
+            return at, 'time'
+        end
+    end
+end

@@ -1,0 +1,48 @@
+-- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
+-- Provides  SLICE, move
+-- Uses      a search, see transfer/find.lua; payload_of of parts/entry.lua, spent of transfer/clock.lua
+local SLICE = 100 -- entries that are moved before the clock is read again
+
+-- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the
+-- search has not found:
+--   'absent'     the list does not have it: it is moved like the others
+--   'searched'   the list may have it: it is moved by itself, and an LREM removes it from the list
+--   nil          it is not moved, nor is any entry after it
+-- Returns how many entries are gone, and how many of these went to the quarantine.
+local function move(search, target, quarantine, most, time, missing)
+    local due, position = search.due, search.position
+    local slice = math.min(SLICE, search.chunk_size)
+    local gone, quarantined, count = 0, 0, math.min(#due, most)
+    while gone < count and (missing or position[gone + 1]) do
+        local first, last, payloads, malformed = gone + 1, gone, {}, {}
+        -- An entry that needs an LREM is moved by itself, because that takes long.
+        repeat
+            last = last + 1
+            local goes_on = missing == 'absent' or position[last] and position[last + 1]
+        until last == count or last == first + slice - 1 or not goes_on
+        for n = first, last do
+            local payload = payload_of(due[n])
+            if payload then
+                payloads[#payloads + 1] = payload
+            else
+                malformed[#malformed + 1] = redis.call('ZSCORE', search.timeout_set, due[n])
+                malformed[#malformed + 1] = due[n]
+            end
+        end
+        if #payloads > 0 then
+            redis.call('RPUSH', target, unpack(payloads))
+        end
+        if #malformed > 0 then
+            redis.call('RPUSH', quarantine, unpack(malformed))
+        end
+        redis.call('ZREMRANGEBYRANK', search.timeout_set, 0, last - first)
+        if missing == 'searched' and not position[first] then
+            redis.call('LREM', search.list, 1, due[first])
+        end
+        gone, quarantined = last, quarantined + #malformed / 2
+        if spent() >= time then
+            break
+        end
+    end
+    return gone, quarantined
+end

@@ -1,0 +1,54 @@
+-- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
+-- transfer.lua.
+-- Provides  take_out, bring_to_front
+-- Uses      a search, see transfer/find.lua; CHUNK of parts/lists.lua
+
+-- Pushes each element to the head of the list: the last one becomes the first.
+local function push_to_front(list, elements)
+    for i = 1, #elements, CHUNK do
+        redis.call('LPUSH', list, unpack(elements, i, math.min(i + CHUNK - 1, #elements)))
+    end
+end
+
+-- Takes out everything that was found. The search ended at the position `at`.
+local function take_out(search, at)
+    local list, position, found, not_due = search.list, search.position, search.found, search.not_due
+    if #found == 0 then
+        return
+    end
+    local tombstone, first, last = search.due[found[1]], position[found[1]], position[found[#found]]
+    -- This changes nothing, but fails if the memory is full. The commands that take out would not fail then, and what
+    -- they have taken out could not be pushed.
+    redis.call('LSET', list, first, tombstone)
+    if not_due then
+        -- The front was read as a whole: it is cut off, and what does not leave is pushed again.
+        local reversed = {}
+        for i = #not_due, 1, -1 do
+            reversed[#reversed + 1] = not_due[i]
+        end
+        redis.call('LTRIM', list, at, -1)
+        push_to_front(list, reversed)
+    else
+        -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all.
+        for k = 2, #found do
+            redis.call('LSET', list, position[found[k]], tombstone)
+        end
+        redis.call('LREM', list, last < search.length - first and #found or -#found, tombstone)
+    end
+end
+
+-- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
+-- `ttl` is the list's time to live before the call.
+local function bring_to_front(search, gone, ttl)
+    local left = {}
+    for n = #search.due, gone + 1, -1 do
+        if search.position[n] then
+            left[#left + 1] = search.due[n]
+        end
+    end
+    push_to_front(search.list, left)
+    if ttl > 0 then
+        -- A list that was empty in between has lost it.
+        redis.call('PEXPIRE', search.list, ttl)
+    end
+end
