@@ -72,8 +72,8 @@ async fn work(ready: BlockingQueue<Job>, delayed: DelayedQueue<Job>) -> redelay:
             Err(error) => return Err(error),
         };
         sleep(Duration::from_millis(200)).await; // The work. `stop_taking` does not interrupt it.
-        if job.id % 3 == 0 && job.attempt == 1 {
-            // This works after `stop_taking`. After `shutdown` it would fail, and the job would be lost.
+        if job.id % 4 == 1 && job.attempt == 1 {
+            // Job 13 gets here after `stop_taking`. After `shutdown` this offer would fail, and the job would be lost.
             delayed.offer(&Job { id: job.id, attempt: 2 }, Duration::from_secs(60)).await?;
             println!("job {} failed; the next attempt is in a minute", job.id);
         } else {
