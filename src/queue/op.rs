@@ -77,7 +77,7 @@ impl Op<'_> {
     pub(crate) fn check_count(self, payloads: usize) -> Result<()> {
         if payloads > MOST {
             return Err(self.invalid(format!(
-                "one call takes at most {MOST} payloads, not {payloads}: split them into several calls"
+                "{payloads} payloads are more than the {MOST} that one call takes: split them into several calls"
             )));
         }
         Ok(())
