@@ -1,8 +1,8 @@
-//! A codec of one's own, and what becomes of a payload that does not decode.
+//! A custom codec, and how to handle a payload that does not decode.
 //!
 //!     cargo run --example custom_codec
 //!
-//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Codec<Reading> for ReadingCodec {
         Ok([&reading.sensor.to_be_bytes()[..], &reading.celsius.to_be_bytes()].concat())
     }
 
-    // Whatever anybody wrote comes in here: it must be refused with a reason, never with a panic.
+    // Other programs may write any bytes: return an error with a reason, never panic.
     fn decode(&self, payload: &[u8]) -> Result<Reading, CodecError> {
         let [a, b, c, d, e, f] = payload.try_into().map_err(|_| CodecError::new("a reading has 6 bytes"))?;
         Ok(Reading { sensor: u16::from_be_bytes([a, b]), celsius: f32::from_be_bytes([c, d, e, f]) })
@@ -40,16 +40,16 @@ async fn main() -> redelay::Result<()> {
         .offer(&Reading { sensor: 7, celsius: 21.5 }, Duration::from_secs(1))
         .await?;
 
-    // Another handle on the same list, with another codec: somebody who writes what is no reading.
+    // Another handle on the same list, with another codec. It writes a payload that is not a reading.
     let raw = client.blocking_queue::<Vec<u8>>("example:readings", codec::Bytes);
     raw.put(&b"21.5 degrees".to_vec()).await?;
 
     for _ in 0..2 {
         match readings.take().await {
             Ok(reading) => println!("{reading:?}"),
-            // It is off the list: its bytes are in the error, and the error's text ends with the codec's own words.
+            // The payload is no longer in the list. The error has its bytes, and its text ends with the codec's reason.
             Err(error) if error.kind() == ErrorKind::Decode => {
-                println!("set aside {:?}: {error}", error.payload())
+                println!("does not decode: {:?}: {error}", error.payload())
             }
             Err(error) => return Err(error),
         }

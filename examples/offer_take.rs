@@ -2,7 +2,7 @@
 //!
 //!     cargo run --example offer_take
 //!
-//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
 
 use std::time::{Duration, Instant};
 
@@ -13,23 +13,23 @@ async fn main() -> redelay::Result<()> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
     let client = Client::connect(&url).await?;
 
-    // What is due arrives in `ready`; what is pending waits in `delayed`. Both live on the server, under these names.
+    // `delayed` holds what is pending, `ready` holds what is due. Both are on the server.
     let ready = client.blocking_queue::<String>("example:reminders", codec::String);
     let delayed = client.delayed_queue(&ready);
 
     let begun = Instant::now();
     let seconds = Duration::from_secs;
-    delayed.offer(&"stretch".to_owned(), seconds(2)).await?;
-    delayed.offer(&"drink some water".to_owned(), seconds(1)).await?;
+    delayed.offer("stretch", seconds(2)).await?;
+    delayed.offer("drink some water", seconds(1)).await?;
 
-    // An offer returns a ticket. It finds the payload again, here or in another process.
-    let lunch = delayed.offer(&"lunch".to_owned(), seconds(3600)).await?;
-    let meeting = delayed.offer(&"meeting".to_owned(), seconds(3600)).await?;
-    println!("lunch now rather than in an hour: {}", delayed.reschedule(&lunch, seconds(3)).await?);
+    // An offer returns a ticket, which cancels or reschedules the payload, from this process or another one.
+    let lunch = delayed.offer("lunch", seconds(3600)).await?;
+    let meeting = delayed.offer("meeting", seconds(3600)).await?;
+    println!("lunch in 3 seconds instead of an hour: {}", delayed.reschedule(&lunch, seconds(3)).await?);
     println!("meeting cancelled: {}", delayed.cancel(&meeting).await?);
 
     println!(
-        "{} are pending, in the order of the offers: {:?}",
+        "{} reminders are pending, in the order of the offers: {:?}",
         delayed.len().await?,
         delayed.read_all().await?
     );
@@ -38,7 +38,7 @@ async fn main() -> redelay::Result<()> {
         println!("after {:.3} s: {reminder}", begun.elapsed().as_secs_f64());
     }
 
-    println!("one more within 200 ms? {:?}", ready.poll_timeout(Duration::from_millis(200)).await?);
+    println!("another one within 200 ms: {:?}", ready.poll_timeout(Duration::from_millis(200)).await?);
     client.shutdown().await;
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! One queue, two languages. Run both sides against one server: whoever is free takes the next order.
+//! One queue, two languages. Run both programs with one server: each order goes to the program that asks first.
 //!
 //!     cargo run --example shared_with_java
 //!
-//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost. Alone it takes what it has offered, and ends.
-//! The other side, with Redisson on the class path:
+//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost. Without the Java program, it takes its own orders.
+//! Both programs end when no order has come for a while. The Java program, with Redisson on the class path:
 //!
 //!     public class Orders {
 //!         public static class Order {
@@ -15,7 +15,8 @@
 //!             Config config = new Config();
 //!             config.useSingleServer().setAddress("redis://localhost:6379");
 //!             RedissonClient redisson = Redisson.create(config);
-//!             RBlockingQueue<Order> ready = redisson.getBlockingQueue("orders", new TypedJsonJacksonCodec(Order.class));
+//!             RBlockingQueue<Order> ready =
+//!                 redisson.getBlockingQueue("example:orders", new TypedJsonJacksonCodec(Order.class));
 //!             RDelayedQueue<Order> delayed = redisson.getDelayedQueue(ready);
 //!             Order order = new Order();
 //!             order.orderId = 100;
@@ -33,7 +34,7 @@ use std::time::Duration;
 use redelay::{Client, codec};
 use serde::{Deserialize, Serialize};
 
-/// The same names as in Java: Jackson's are those of the fields.
+/// The JSON names are those of the Java class, whose fields Jackson writes under their own names.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Order {
@@ -45,7 +46,7 @@ struct Order {
 async fn main() -> redelay::Result<()> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
     let client = Client::connect(&url).await?;
-    let ready = client.blocking_queue::<Order>("orders", codec::Json);
+    let ready = client.blocking_queue::<Order>("example:orders", codec::Json);
     let delayed = client.delayed_queue(&ready);
     for order_id in 1..=5 {
         let order = Order { order_id, item: "coffee, from Rust".into() };

@@ -1,56 +1,84 @@
-//! Ending a service: its workers finish what they have in hand, and nothing that was not taken is lost.
+//! Ending a service in two phases: `stop_taking`, wait for the workers, `shutdown`. No job and no retry is lost.
 //!
-//!     cargo run --example shutdown        (it ends by itself after 2 seconds, or by Ctrl-C)
+//!     cargo run --example shutdown
 //!
-//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+//! It ends after 2 seconds, or on Ctrl-C. It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
 
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, codec};
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
+
+const JOBS: i64 = 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Job {
+    id: i64,
+    attempt: u32,
+}
 
 #[tokio::main]
 async fn main() -> redelay::Result<()> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
     let client = Client::connect(&url).await?;
-    let ready = client.blocking_queue::<i64>("example:jobs", codec::Long);
+    let ready = client.blocking_queue::<Job>("example:shutdown", codec::Json);
     let delayed = client.delayed_queue(&ready);
-    let jobs: Vec<i64> = (1..=20).collect();
-    delayed.offer_all(jobs.iter().map(|job| (job, Duration::from_millis(*job as u64 * 150)))).await?;
+    // A run that was killed may have left some jobs.
+    delayed.clear().await?;
+    ready.clear().await?;
 
-    let workers = ["first", "second"].map(|name| tokio::spawn(work(name, ready.clone())));
+    let jobs: Vec<Job> = (1..=JOBS).map(|id| Job { id, attempt: 1 }).collect();
+    delayed.offer_all(jobs.iter().map(|job| (job, Duration::from_millis(job.id as u64 * 150)))).await?;
+    let workers = [(), ()].map(|()| tokio::spawn(work(ready.clone(), delayed.clone())));
+
     tokio::select! {
         _ = tokio::signal::ctrl_c() => println!("Ctrl-C"),
-        () = sleep(Duration::from_secs(2)) => println!("2 seconds are over"),
+        () = sleep(Duration::from_secs(2)) => println!("2 seconds have passed"),
     }
 
-    // Waiting takers are told, popped payloads that nobody read go back, the connections close.
-    client.shutdown().await;
+    // Phase 1: no worker gets another job. Jobs in progress go on, and can still use the client.
+    client.stop_taking().await;
     let mut done = 0;
     for worker in workers {
         done += worker.await.expect("a worker does not panic")?;
     }
+    // Phase 2: popped payloads that nobody read return to their lists, and the connections close.
+    client.shutdown().await;
 
-    // Somebody else finds the rest: on the list what was due meanwhile, in the delayed queue what was not.
-    let next = Client::connect(&url).await?;
-    let ready = next.blocking_queue::<i64>("example:jobs", codec::Long);
+    // The other jobs are still on the server, for the next process. This client does not transfer, so that none moves
+    // from one queue to the other between the two counts.
+    let next = Client::builder().url(&url).transfer(false).connect().await?;
+    let ready = next.blocking_queue::<Job>("example:shutdown", codec::Json);
     let delayed = next.delayed_queue(&ready);
-    let mut left = ready.drain(usize::MAX).await?.len();
-    left += delayed.poll_many(usize::MAX).await?.len();
-    println!("{done} jobs done, {left} left, {} in all", done + left);
+    let (is_ready, is_pending) = (ready.len().await?, delayed.len().await?);
+    println!(
+        "{done} jobs done, {is_ready} ready, {is_pending} pending: {} of {JOBS}",
+        done + is_ready + is_pending
+    );
+    delayed.clear().await?;
+    ready.clear().await?;
     next.shutdown().await;
     Ok(())
 }
 
-/// Works until the client is shut down; returns how many jobs it did.
-async fn work(name: &str, ready: BlockingQueue<i64>) -> redelay::Result<usize> {
-    for done in 0.. {
-        match ready.take().await {
-            Ok(job) => println!("the {name} worker does job {job}"),
+/// Works until `take` returns `Closed`, after `stop_taking`. Returns the number of jobs that succeeded.
+async fn work(ready: BlockingQueue<Job>, delayed: DelayedQueue<Job>) -> redelay::Result<usize> {
+    let mut done = 0;
+    loop {
+        let job = match ready.take().await {
+            Ok(job) => job,
             Err(error) if error.is_closed() => return Ok(done),
             Err(error) => return Err(error),
+        };
+        sleep(Duration::from_millis(200)).await; // The work. `stop_taking` does not interrupt it.
+        if job.id % 4 == 1 && job.attempt == 1 {
+            // Job 13 gets here after `stop_taking`. After `shutdown` this offer would fail, and the job would be lost.
+            delayed.offer(&Job { id: job.id, attempt: 2 }, Duration::from_secs(60)).await?;
+            println!("job {} failed; the next attempt is in a minute", job.id);
+        } else {
+            println!("job {} is done", job.id);
+            done += 1;
         }
-        sleep(Duration::from_millis(200)).await; // The work. A shutdown does not interrupt it.
     }
-    unreachable!("nobody counts that far")
 }

@@ -1,8 +1,8 @@
-//! A queue as a `Stream`, with the adapters of the `futures` crate: four payloads are worked on at a time.
+//! A queue as a `Stream`, with the adapters of the `futures` crate: four payloads are handled at a time.
 //!
 //!     cargo run --example stream
 //!
-//! Needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
+//! It needs a Redis or Valkey at REDIS_URL, or at redis://localhost.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ async fn main() -> redelay::Result<()> {
     let ready = client.blocking_queue("example:stream", codec::Long);
     let delayed = client.delayed_queue(&ready);
 
-    // Many offers in one call: all are stored, or none. They become ready in the order of their due times.
+    // Many offers in one call: all of them are stored, or none. They become ready in the order of their due times.
     let numbers: Vec<i64> = (1..=12).collect();
     let offers = numbers.iter().map(|number| (number, Duration::from_millis(1300 - *number as u64 * 100)));
     delayed.offer_all(offers).await?;
 
-    // `take` is the adapter here. Without it, the stream goes on until the client is shut down.
+    // Here, `take` is the adapter of streams. Without it, the stream goes on until the client is shut down.
     ready
         .into_stream()
         .take(numbers.len())
@@ -33,8 +33,8 @@ async fn main() -> redelay::Result<()> {
                     sleep(Duration::from_millis(250)).await;
                     println!("  {number:>2} is done");
                 }
-                // The stream goes on: it is one payload that does not decode.
-                Err(error) => eprintln!("set aside: {error}"),
+                // One payload does not decode. The stream continues.
+                Err(error) => eprintln!("does not decode: {error}"),
             }
         })
         .await;

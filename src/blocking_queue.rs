@@ -1,7 +1,7 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
-//! This file puts. `take`, `take_any` and `take_and_move` take, `stream` does so as a stream, `inspect` reads, and `remove`
-//! removes payloads unread.
+//! This file has the methods that put. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
+//! `inspect` reads, and `remove` removes payloads without reading them.
 
 mod inspect;
 mod remove;
@@ -30,20 +30,24 @@ use crate::wire::keys::Keys;
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`.
 /// [`Client::blocking_queue`](crate::Client::blocking_queue) makes one. Cloning is cheap.
 ///
-/// From its first `take` until its last clone is dropped, a handle also transfers due entries into this queue. (In
-/// Redisson nothing moves until some process creates an `RDelayedQueue`.)
+/// No method blocks the thread: the ones that wait are `async`. From its first `take` until its last clone is dropped,
+/// a handle also transfers due entries into this queue. (In Redisson nothing moves until some process creates an
+/// `RDelayedQueue`.)
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
 ///
 /// # Delivery is at-most-once
 /// A taken payload exists only in the process that took it. If that process dies, the payload is lost. This includes
-/// payloads that were popped for a taker that has not read them yet.
+/// payloads that were popped for a taker that has not read them yet. `docs/recipes.md` shows how to get at-least-once
+/// with the calls that exist.
 ///
+/// # What a lost connection can cost
 /// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the server
-/// answers it at the moment in which the connection dies, that payload is lost: `BLPOP` works that way for every client.
-/// Payloads that are popped without blocking (polls, and batches for several takers) are remembered by the server until
-/// the reply has arrived, for at most an hour, and survive a lost connection as long as this process lives.
+/// replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works that way for every client.
+///
+/// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking (polls, and
+/// batches for several takers), the server keeps a copy until the reply has arrived, for at most an hour.
 #[doc(alias = "RBlockingQueue")]
 #[doc(alias = "RQueue")]
 #[doc(alias = "RBlockingDeque")]
@@ -99,6 +103,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[must_use]
+    #[doc(alias = "getName")]
     pub fn name(&self) -> &str {
         &self.queue.name
     }
@@ -118,14 +123,14 @@ impl<T: 'static> BlockingQueue<T> {
         QueueKeys::new(&self.queue.keys)
     }
 
-    /// Appends a payload. Takers can have it at once.
+    /// Appends a payload, which is ready at once.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
-    /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
-    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type, a missing permission, no memory): the
-    /// payload was not appended. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: the payload may
-    /// have been appended, and a retry may append it again.
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit) before
+    /// anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a
+    /// key of another type, a missing permission, no memory): the payload was not appended.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: the payload may have been
+    /// appended, and a retry may append it again.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
@@ -141,12 +146,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "add")]
+    #[doc(alias = "putLast")]
+    #[doc(alias = "addLast")]
+    #[doc(alias = "offerLast")]
     pub async fn put(&self, value: impl AsValue<T>) -> Result<()> {
         let op = self.queue.op("put");
         self.push(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// The same as [`BlockingQueue::put`]: a list on the server is never full.
+    /// Appends a payload: the same as [`BlockingQueue::put`], since a list on the server is never full.
     ///
     /// # Errors
     /// As [`BlockingQueue::put`].
@@ -159,20 +167,22 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // In Java it returns true, always.
+    /// // In Java, `offer` always returns true.
     /// orders.offer(&7).await?;
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "add")]
     pub async fn offer(&self, value: impl AsValue<T>) -> Result<()> {
         let op = self.queue.op("offer");
         self.push(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Appends several payloads, up to 500,000, with one command, next to each other. Redisson's `addAll`.
+    /// Appends several payloads, up to 500,000, with one command. They are next to each other in the list. Redisson's
+    /// `addAll`.
     ///
     /// # Errors
-    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000; all are
+    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. All payloads are
     /// encoded and counted before anything is sent.
     ///
     /// # Cancel safety
@@ -183,7 +193,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.offer_all(&[7, 8, 9]).await?; // No other payload gets between them.
+    /// orders.offer_all(&[7, 8, 9]).await?; // No other payload comes between them.
     /// # Ok(())
     /// # }
     /// ```

@@ -16,16 +16,29 @@ use crate::queue::Queue;
 use crate::telemetry::ClientStats;
 pub use builder::Builder;
 
-/// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
+/// A client of one Redis server, from which the handles of its queues are made. Cloning is cheap. All clones share the
+/// connections.
 ///
-/// It holds one connection for commands, one for announcements as soon as a queue is watched, and one for blocking
-/// pops as soon as somebody waits (another when takers wait on more than 64 lists, one while somebody waits at the tail
-/// of a list, and one for each pair of lists between which somebody waits to move). It reconnects by itself, for ever.
+/// # Connections
+/// | connection | open |
+/// |---|---|
+/// | commands | always |
+/// | announcements | from the first queue that this client transfers |
+/// | blocking pops | from the first taker that waits |
+/// | another for blocking pops | when takers wait on more than 64 lists |
+/// | pops from the tail | while a taker waits at the tail of a list |
+/// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
+///
+/// The client restores lost connections by itself, however long that takes.
 ///
 /// # Shutting down
-/// [`Client::shutdown`] ends everything in order and waits for it. Dropping the last clone, and all queues made from
-/// it, starts the same and does not wait: payloads that were popped but not read are then given back only as long as
-/// the Tokio runtime runs.
+/// A service ends in two phases. [`Client::stop_taking`] ends the takers; handlers that are still running can use the
+/// client. [`Client::shutdown`] ends everything else, and waits until that is done.
+///
+/// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped payloads
+/// that nobody read then return to their lists only as long as the Tokio runtime runs.
+#[doc(alias = "RedissonClient")]
+#[doc(alias = "Redisson")]
 #[derive(Clone)]
 pub struct Client {
     engine: Arc<Engine>,
@@ -37,13 +50,13 @@ impl Client {
     /// Connects with the default options.
     ///
     /// `url` is `redis://[user:password@]host[:port][/database]`, `rediss://…` (TLS, feature `tls`) or
-    /// `redis+unix://[user:password@]/path/to/socket[?db=N]`; user and password percent-encoded.
+    /// `redis+unix://[user:password@]/path/to/socket[?db=N]`. User and password are percent-encoded.
     ///
     /// # Errors
     /// As [`Builder::connect`].
     ///
     /// # Cancel safety
-    /// Cancel safe: a connection half made is closed.
+    /// Cancel safe: an unfinished connection is closed.
     ///
     /// # Examples
     /// ```no_run
@@ -52,11 +65,12 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "create")]
     pub async fn connect(url: &str) -> Result<Self> {
         Self::builder().url(url).connect().await
     }
 
-    /// Starts from the default options.
+    /// Returns a builder with the default options.
     ///
     /// # Examples
     /// ```no_run
@@ -66,14 +80,15 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "Config")]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The same client with another command timeout, for a part of the program that must answer sooner or may wait
-    /// longer. Queues made from it inherit the timeout. Connections, background tasks and stats are shared.
+    /// Returns the same client with another command timeout, for a part of the program that must answer sooner or may
+    /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
-    /// The timeout bounds commands. It does not bound a `take`, which waits as long as it takes.
+    /// The timeout bounds commands. It does not bound `take`, which waits without limit.
     ///
     /// # Examples
     /// ```no_run
@@ -91,9 +106,10 @@ impl Client {
         Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
     }
 
-    /// The list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
+    /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
     ///
-    /// Any name works on a single server, as it does in Redisson.
+    /// Every name works on a single server, as in Redisson. The codec decides the type of the values. All clients of
+    /// a queue have to use the same codec; this is not checked.
     ///
     /// # Examples
     /// ```no_run
@@ -105,14 +121,18 @@ impl Client {
     /// # }
     /// ```
     #[must_use]
+    #[doc(alias = "getBlockingQueue")]
+    #[doc(alias = "getBlockingDeque")]
+    #[doc(alias = "getQueue")]
     pub fn blocking_queue<T: 'static>(&self, name: &str, codec: impl Codec<T>) -> BlockingQueue<T> {
         BlockingQueue::new(Queue::blocking(self.engine.clone(), self.conn.clone(), name), Arc::new(codec))
     }
 
-    /// The delayed queue in front of a blocking queue: Redisson's `getDelayedQueue(destinationQueue)`.
+    /// Returns a handle for the delayed queue in front of a blocking queue: Redisson's
+    /// `getDelayedQueue(destinationQueue)`. No command is sent.
     ///
-    /// From now on, for as long as the handle or a clone lives, this client moves what becomes due (unless it was
-    /// built with [`Builder::transfer`]`(false)`). It belongs to the client that `target` was made with.
+    /// While the handle or a clone exists, this client transfers what becomes due, unless it was built with
+    /// [`Builder::transfer`]`(false)`. The handle belongs to the client that `target` was made with.
     ///
     /// # Examples
     /// ```no_run
@@ -121,16 +141,17 @@ impl Client {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let ready = client.blocking_queue::<String>("orders", codec::String);
     /// let delayed = client.delayed_queue(&ready);
-    /// delayed.offer(&"order 1".to_owned(), Duration::from_secs(30)).await?;
+    /// delayed.offer("order 1", Duration::from_secs(30)).await?;
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
+    #[doc(alias = "getDelayedQueue")]
     pub fn delayed_queue<T: 'static>(&self, target: &BlockingQueue<T>) -> DelayedQueue<T> {
         DelayedQueue::new(target.queue(), target.codec().clone())
     }
 
-    /// What this client has done so far, and how it is now. Cheap: nothing is asked of the server.
+    /// Returns counters and gauges of this client. Cheap: it sends nothing to the server.
     ///
     /// # Examples
     /// ```no_run
@@ -145,26 +166,33 @@ impl Client {
         self.conn.counters().stats(self.conn.is_connected())
     }
 
-    /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are
-    /// waited for, popped payloads that nobody read go back to their lists, the connections close. A taker whose future
-    /// is polled only after that gets `Closed`, too. Bounded by about twice the command timeout. Calling it again waits
-    /// for the same end.
+    /// Shuts the client down, and waits until that is done, for about twice the command timeout at most.
+    ///
+    /// 1. Waiting takers end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
+    ///    returns `Closed`, including a `take` whose future is polled later.
+    /// 2. Transfers in flight finish.
+    /// 3. Popped payloads that nobody read return to their lists.
+    /// 4. The connections close.
+    ///
+    /// Call [`Client::stop_taking`] first if handlers are still running: after `shutdown`, they cannot offer a retry. A
+    /// second call of `shutdown` waits for the end of the first.
     ///
     /// # Cancel safety
-    /// Cancel safe: the end goes on in the background.
+    /// Cancel safe: the shutdown continues in the background.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
-    /// let taker = tokio::spawn(async move {
+    /// let worker = tokio::spawn(async move {
     ///     while let Ok(order) = orders.take().await {
-    ///         println!("{order}"); // Runs to its end; then `take` answers that the client is closed.
+    ///         println!("{order}"); // Not interrupted. Then `take` returns `Closed`.
     ///     }
     /// });
+    /// client.stop_taking().await;
+    /// worker.await.expect("the worker does not panic");
     /// client.shutdown().await;
-    /// taker.await.expect("a taker that does not panic");
     /// # Ok(())
     /// # }
     /// ```

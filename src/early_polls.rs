@@ -1,8 +1,8 @@
-//! Taking entries out of delayed queues before they are due.
+//! Polls of delayed queues, which take entries before they are due.
 //!
-//! What if the caller's future is dropped? The script's reply would be lost with it, so each poll is an task: a task
-//! of its own, whose result lies on a [`Outbox`] and is put back unless it is read. What if the reply is lost? The same
-//! poll is sent again, and gets what the first try took.
+//! Each poll runs in a task of its own, so that dropping the caller's future does not lose the reply of the script. The
+//! result is held in an [`Outbox`]. If nobody reads it, its entries return to the queue. After a lost reply the same
+//! poll is sent again, and gets what the first one took.
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
@@ -16,7 +16,7 @@ use crate::telemetry::events;
 use crate::wire::entry;
 use crate::wire::keys::Keys;
 
-/// Entries that one call polls, or puts back, at most.
+/// The most entries that one call polls or returns.
 const CALL: usize = 1000;
 
 /// Entries that were polled.
@@ -27,7 +27,7 @@ pub(crate) struct Polled {
 
 struct Entry {
     bytes: Bytes,
-    /// Empty for an entry that was in the list only.
+    /// Empty for an entry that was only in the ordered list.
     score: Bytes,
 }
 
@@ -56,13 +56,13 @@ impl EarlyPolls {
         let (conn, outbox, keys) = (self.conn.clone(), self.outbox.clone(), keys.clone());
         let task = async move { Ok(outbox.hold(Polled::poll(&conn, keys, n).await?)) };
         let task = self.tasks.spawn_on(task, self.conn.runtime());
-        // From a server that has fallen silent the answer may not come; the task goes on, and puts back what it gets.
+        // A silent server may not reply. The task goes on, and returns the entries that it still gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
         let answer = timeout(self.conn.command_timeout() * 2, task).await.map_err(|_| silent())?;
         answer.unwrap_or(Err(OpError::Closed))
     }
 
-    /// Puts back what has not been read, and waits for that, no longer than the command timeout.
+    /// Returns what has not been read, and waits for that, up to the command timeout.
     pub(crate) async fn finish(&self) {
         self.outbox.close();
         self.tasks.close();
@@ -73,13 +73,13 @@ impl EarlyPolls {
 impl Polled {
     async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<Self, OpError> {
         let mut entries: Vec<Entry> = Vec::new();
-        // The caller does not wait for ever, and what came too late would have to go back.
+        // The caller stops waiting at some point. What comes later than that would have to be returned.
         let deadline = Instant::now() + conn.command_timeout();
         while entries.len() < n && (entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - entries.len());
             let more = match call(conn, &keys, most).await {
                 Ok(more) => more,
-                // What came before the error is here, and must not go with it.
+                // Entries that came before the error must not be lost with it.
                 Err(_) if !entries.is_empty() => break,
                 Err(error) => return Err(error),
             };
@@ -94,13 +94,14 @@ impl Polled {
 
     /// The payloads, in the order of the queue.
     pub(crate) fn into_payloads(self) -> impl Iterator<Item = Bytes> {
-        // The script lets only entries through that have a payload.
+        // The script returns only entries that have a payload.
         self.entries.into_iter().map(|Entry { bytes, .. }| {
             entry::payload(&bytes).map_or_else(Bytes::new, |payload| bytes.slice_ref(payload))
         })
     }
 
-    /// Does not rest before it is done: nobody else has them. The last ones go first, each to the head of the list.
+    /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in
+    /// front of the list.
     async fn put_back(self, conn: Conn) {
         for part in self.entries.rchunks(CALL) {
             let marker = self.keys.returned();
@@ -144,7 +145,7 @@ async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<Entry>, OpErr
     Ok(items.chunks_exact(2).map(entry).collect())
 }
 
-/// Lets the server forget what was done, now that the reply has arrived. If this is lost, it forgets by itself.
+/// Deletes a side key that is not needed any more, because the reply has arrived. If this fails, the key expires.
 async fn forget(conn: &Conn, key: Bytes) {
     let _ = conn.call(Command::new("DEL").arg(key)).await;
 }

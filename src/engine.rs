@@ -1,4 +1,4 @@
-//! What runs behind a client and its queues: the connections and the background tasks, and the order in which they end.
+//! `Engine`: the connections and background tasks behind a client and its queues, and the order in which they end.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::pops::Pops;
 use crate::transfer::{self, Transfer, Watch};
 use crate::wire::keys::Keys;
 
-/// Maps a queue's name to the name that is used on the server.
+/// Maps the name of a queue to its name on the server.
 pub(crate) type NameMapper = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What an engine needs to know beyond its connection.
+/// The options of an engine, without those of its connection.
 pub(crate) struct Settings {
-    /// `None`: somebody else moves what is due.
+    /// `None`: this client does not transfer.
     pub(crate) transfer: Option<transfer::Settings>,
     pub(crate) map_name: NameMapper,
-    /// Bytes.
+    /// In bytes.
     pub(crate) max_payload: usize,
 }
 
-/// Shared by a client and all queues made from it. The last one to go stops the tasks.
+/// Shared by a client and all handles made from it. Dropping the last of them stops the tasks.
 pub(crate) struct Engine {
     pub(crate) conn: Conn,
     pub(crate) pops: Pops,
@@ -55,7 +55,7 @@ impl Engine {
             async move {
                 stop.cancelled().await;
                 let transferring = async { transferring?.await.ok() };
-                // What finds a place for payloads needs the command connection, so that one closes last.
+                // Returning payloads needs the command connection, so that connection closes last.
                 let _ = tokio::join!(transferring, popping, early_polls.finish());
                 conn.close().await;
             }
@@ -74,13 +74,13 @@ impl Engine {
         })
     }
 
-    /// Stops everything, and waits until it has stopped.
+    /// Stops all tasks and closes the connections, and waits until that is done.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         self.stopped.wait().await;
     }
 
-    /// An error after a shutdown.
+    /// Returns an error after a shutdown.
     pub(crate) fn check_open(&self) -> Result<(), OpError> {
         if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
     }
@@ -89,12 +89,12 @@ impl Engine {
         Keys::new(&(self.map_name)(name))
     }
 
-    /// The key of a list under the caller's name for it.
+    /// The key of the list that the caller names.
     pub(crate) fn target(&self, name: &str) -> Bytes {
         self.keys(name).target().clone()
     }
 
-    /// Keeps a queue moving while the guard lives, unless this client does not transfer.
+    /// Transfers a queue while the guard exists. `None` if this client does not transfer.
     pub(crate) fn watch(&self, keys: &Keys) -> Option<Watch> {
         self.transfer.as_ref().map(|transfer| transfer.watch(keys))
     }

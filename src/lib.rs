@@ -1,5 +1,7 @@
-//! Delayed queues on Redis, wire-compatible with Java Redisson's `RDelayedQueue` and `RBlockingQueue`: Rust services
-//! share live queues with Java services, and neither side notices.
+//! A delayed queue on Redis: offer a payload now, and a worker takes it when it is due. The wire format is that of Java
+//! Redisson's `RDelayedQueue` and `RBlockingQueue`, so Rust and Java services can share one live queue.
+//!
+//! Delivery is at-most-once: once `take` returns, the payload exists only in your process, and a crash loses it.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -10,7 +12,7 @@
 //! let ready = client.blocking_queue::<String>("orders", codec::String); // RBlockingQueue
 //! let delayed = client.delayed_queue(&ready); // RDelayedQueue
 //!
-//! delayed.offer(&"order 1".to_owned(), Duration::from_secs(30)).await?;
+//! delayed.offer("order 1", Duration::from_secs(30)).await?;
 //! let order = ready.take().await?; // 30 seconds later
 //! # Ok(())
 //! # }
@@ -18,38 +20,78 @@
 //!
 //! # Where to read on
 //!
-//! * Taking, cancellation and what a lost connection can cost: [`BlockingQueue`]; offering, tickets: [`DelayedQueue`].
-//! * The end of a service: [`Client::shutdown`]. What to do about an error: [`ErrorKind`].
-//! * Payloads, and codecs of one's own: [`codec`]; Java classes as structs: `docs/codecs.md` in the repository.
-//! * Method by method against Redisson, and the rights that a user needs on the server: `docs/from-redisson.md` in the
-//!   repository; programs to run are in `examples`.
+//! | about | read |
+//! |---|---|
+//! | taking, lost connections | [`BlockingQueue`] |
+//! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`], [`Ticket`] |
+//! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
+//! | each kind of error, and what to do about it | [`ErrorKind`] |
+//! | codecs, and how to write one | [`codec`] |
+//!
+//! The guides are Markdown files in the folder `docs` of the package and of the repository:
+//!
+//! | file | about |
+//! |---|---|
+//! | `docs/guarantees.md` | storing, delivery, cancel safety, lost connections, crashes |
+//! | `docs/recipes.md` | workers and SIGTERM, retries, at-least-once, idempotent handlers, cancel unless paid |
+//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, sizing |
+//! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
+//! | `docs/migrating.md` | moving a service from Java and back |
+//! | `docs/codecs.md` | which Redisson codec is which here; Java classes as structs |
+//! | `docs/keys.md` | every key, channel and byte layout |
+//! | `docs/observability.md` | stats, events and spans |
+//! | `docs/troubleshooting.md` | symptoms, causes and fixes |
+//!
+//! Programs to run are in the folder `examples`. The head of each says how it is run.
 //!
 //! # The way of one message
 //!
-//! | step | who runs it | room | on the server |
-//! |---|---|---|---|
-//! | offer | the caller, with others | `delayed_queue/offer.rs` | `scripts/offer.lua` |
-//! | transfer | one task per client | `transfer.rs` | `scripts/transfer.lua` |
-//! | take | the task that owns every pop | `pops.rs` | `BLPOP`, `LPOP` |
+//! | step | who runs it | on the server |
+//! |---|---|---|
+//! | offer | the caller; concurrent offers share a call | a script adds the entry to the timeout set and the ordered list, and announces it if it is the new head |
+//! | transfer | one background task per client, when the head is due | a script removes what is due from both, and appends the payloads to the target |
+//! | take | one background task per client, on behalf of all its takers | `BLPOP` while takers wait; a script with `LPOP` for what is ready already |
 //!
-//! An *entry* is a *payload* (an encoded value) packed with an id; while it is pending it is in the *timeout set*,
-//! under its *due* time, and in the *ordered list*. The earliest due time is the *head*. A *transfer* moves what is due
-//! to the *target*, the list that takers read.
+//! Every client that holds a [`DelayedQueue`] or takes from a [`BlockingQueue`] transfers, unless
+//! [`Builder::transfer`]`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
+//! to call the script moves what is due. The others find nothing.
 //!
-//! # Watching
+//! | word | means |
+//! |---|---|
+//! | payload | the bytes of a value, as the codec writes them |
+//! | entry | a payload packed with an id, while it is pending |
+//! | due | the time at which a payload becomes ready, in epoch milliseconds by the server's clock |
+//! | timeout set | the sorted set of pending entries by due time |
+//! | ordered list | the list of pending entries in the order of the offers |
+//! | head | the earliest due time of a queue |
+//! | announcement | the pub/sub message that names a new head |
+//! | transfer | moving what is due to the target |
+//! | target | the list of ready payloads, which takers read |
 //!
-//! [`Client::stats`] and [`DelayedQueue::stats`] tell in numbers how a client and a queue are. The names of events and
-//! spans are in `docs/observability.md`, and what to do when something is wrong in `docs/troubleshooting.md`.
+//! # Observability
+//!
+//! [`Client::stats`] and [`DelayedQueue::stats`] return counters and gauges for a client and for a queue. With the
+//! feature `tracing`, a client emits events and spans with stable names. `docs/observability.md` lists them.
+//! `docs/troubleshooting.md` says what to do when something is wrong.
 //!
 //! # Features
 //!
-//! | feature | default | gives |
+//! | feature | default | enables |
 //! |---|---|---|
 //! | `json` | yes | `codec::Json` |
-//! | `kryo` | yes | `codec::Kryo5` and `codec::java` |
-//! | `msgpack` | yes | `codec::MsgPack` |
 //! | `tracing` | yes | events and spans for the `tracing` crate, target `redelay` |
-//! | `tls` | no | `rediss://`, through rustls with the system's root certificates |
+//! | `msgpack` | no | `codec::MsgPack` |
+//! | `kryo` | no | `codec::Kryo5`, `codec::java` |
+//! | `json-jackson` | no | `codec::JsonJackson`, `codec::java` |
+//! | `cbor-jackson` | no | `codec::CborJackson`, `codec::java` |
+//! | `msgpack-jackson` | no | `codec::MsgPackJackson`, `codec::java` |
+//! | `lz4` | no | `codec::Lz4V2` |
+//! | `snappy` | no | `codec::SnappyV2` |
+//! | `zstd` | no | `codec::ZStd` |
+//! | `tls` | no | `rediss://` through rustls, by default with the system's root certificates |
+//! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
+//! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
+//! | `full` | no | all of the above |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// The examples of the documents, compiled with those of the API.

@@ -1,4 +1,5 @@
-//! One queue of one client: what both handles share. Encoding, calls and error texts are in [`Op`].
+//! `Queue`: one queue of one client, shared by both kinds of handle. [`Op`] encodes, calls the server and builds the
+//! errors.
 
 mod keys;
 mod op;
@@ -18,7 +19,7 @@ use crate::scripts;
 use crate::telemetry::{OnServer, QueueCounters, QueueStats};
 use crate::wire::keys::Keys;
 
-/// One queue, as one kind of handle sees it.
+/// One queue, for one kind of handle.
 pub(crate) struct Queue {
     pub(crate) engine: Arc<Engine>,
     /// Its command timeout may differ from the client's.
@@ -49,7 +50,7 @@ impl Queue {
         Arc::new(Self { engine, conn, name: name.into(), keys, counters, role: Role::Blocking })
     }
 
-    /// The same queue behind a delayed queue's handle.
+    /// The same queue, for the handle of a delayed queue.
     pub(crate) fn delayed(&self) -> Arc<Self> {
         Arc::new(Self {
             engine: self.engine.clone(),
@@ -66,7 +67,7 @@ impl Queue {
         Op { queue: self, verb }
     }
 
-    /// Counters and gauges, of the server and of this client.
+    /// The stats of the queue: from the server, and from the counters of this client.
     pub(crate) async fn stats(&self) -> Result<QueueStats> {
         let op = self.op("stats");
         let keys = &self.keys;

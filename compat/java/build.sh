@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the compatibility peer: compat/java/target/<version>/classes, and what it needs in compat/java/target/<version>/lib.
+# Builds the compatibility peer: compat/java/target/<version>/classes, and its dependencies in compat/java/target/<version>/lib.
 #
-#   build.sh [version...]        default: 4.7.0 3.50.0 3.21.0 (the versions pom.xml knows)
+#   build.sh [version...]        default: 4.7.0 3.50.0 3.21.0 (the profiles of pom.xml)
 #
-# Says nothing unless it fails, and does nothing when target/<version> is newer than the sources. Needs a JDK 17 and Maven.
-# Several builds at once (tests in parallel) wait for each other where flock exists.
+# Prints nothing unless it fails, and does nothing if target/<version> is newer than the sources. Needs a JDK 17 and Maven.
+# Parallel builds (of parallel tests) wait for each other where flock exists.
 #
-# Start from the repository's root; the flags are for a quick start, nothing depends on them:
+# Run the peer from the root of the repository. The flags only make it start faster:
 #   java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto \
 #        -cp 'compat/java/target/4.7.0/classes:compat/java/target/4.7.0/lib/*' Peer redis://127.0.0.1:6379 string
 set -eu
@@ -27,7 +27,7 @@ for version in "$@"; do
         continue
     fi
 
-    # From nothing: a jar or class left over from an older pom or source would still be on the class path.
+    # A clean build: a jar or class of an older pom or source would still be on the class path.
     rm -rf "target/$version"
     log=target/$version.log
     if ! mvn -q -B -Dredisson.version="$version" process-classes >"$log" 2>&1; then

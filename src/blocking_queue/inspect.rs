@@ -1,4 +1,4 @@
-//! Looking at what is ready; nothing changes.
+//! Reading what is ready. Nothing changes.
 
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
@@ -8,12 +8,12 @@ use crate::scripts;
 use crate::telemetry::QueueStats;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// How many payloads are ready. Redisson's `size`.
+    /// Returns the number of ready payloads. Redisson's `size`. O(1).
     ///
     /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused): a key of another type, or missing rights.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no answer came; to ask again is harmless.
+    /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
+    /// reply came: a retry is harmless.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -24,7 +24,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
     /// let delayed = client.delayed_queue(&orders);
-    /// println!("{} to be taken, {} not due yet", orders.len().await?, delayed.len().await?);
+    /// println!("{} ready, {} not due yet", orders.len().await?, delayed.len().await?);
     /// # Ok(())
     /// # }
     /// ```
@@ -34,7 +34,7 @@ impl<T: 'static> BlockingQueue<T> {
         op.len(op.query(Command::new("LLEN").arg(self.target())).await?)
     }
 
-    /// Whether nothing is ready.
+    /// Returns whether nothing is ready.
     ///
     /// # Errors
     /// As [`BlockingQueue::len`].
@@ -48,19 +48,20 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// # let delayed = client.delayed_queue(&orders);
-    /// // What is not due yet is in the delayed queue, and does not count here.
+    /// // Orders that are not due yet are in the delayed queue, and do not count here.
     /// let all_done = delayed.is_empty().await? && orders.is_empty().await?;
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "isEmpty")]
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.len().await? == 0)
     }
 
-    /// Everything that is ready, in order. It all stays where it is.
+    /// Returns all ready payloads, in order. They stay in the list.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or as
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
     /// [`BlockingQueue::len`].
     ///
     /// # Cancel safety
@@ -71,12 +72,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// for (place, order) in orders.read_all().await?.iter().enumerate() {
-    ///     println!("{place}: {order}"); // Somebody may be taking it just now.
+    /// for (position, order) in orders.read_all().await?.iter().enumerate() {
+    ///     println!("{position}: {order}"); // Another process may have taken it by now.
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "readAll")]
+    #[doc(alias = "toArray")]
+    #[doc(alias = "iterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).idempotent();
         let op = self.queue.op("read_all");
@@ -84,10 +88,10 @@ impl<T: 'static> BlockingQueue<T> {
         payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
-    /// The first payload, which stays where it is.
+    /// Returns the first payload, which is taken next. It stays in the list.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode), or as [`BlockingQueue::len`].
+    /// [`Decode`](crate::ErrorKind::Decode), and those of [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -98,16 +102,19 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
     /// if let Some(order) = orders.peek().await? {
-    ///     println!("the next one is {order}, unless somebody takes it first");
+    ///     println!("the next order is {order}, unless another process takes it first");
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "element")]
+    #[doc(alias = "peekFirst")]
+    #[doc(alias = "getFirst")]
     pub async fn peek(&self) -> Result<Option<T>> {
         self.element(self.queue.op("peek"), 0).await
     }
 
-    /// The last payload, which stays where it is: Redisson's `RBlockingDeque.peekLast`.
+    /// Returns the last payload, the newest one. It stays in the list. Redisson's `RBlockingDeque.peekLast`.
     ///
     /// # Errors
     /// As [`BlockingQueue::peek`].
@@ -121,17 +128,19 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.offer_all(&[7, 8, 9]).await?;
-    /// assert_eq!(orders.peek_last().await?, Some(9)); // The newest, as long as nobody else puts.
+    /// assert_eq!(orders.peek_last().await?, Some(9)); // Unless another process puts one.
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "peekLast")]
+    #[doc(alias = "getLast")]
     pub async fn peek_last(&self) -> Result<Option<T>> {
         self.element(self.queue.op("peek_last"), -1).await
     }
 
-    /// How the queue is: what is pending, ready, overdue and quarantined on the server at this moment, and what
-    /// this client has done with it. The same as
-    /// [`DelayedQueue::stats`](crate::DelayedQueue::stats). O(log n) on the server.
+    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
+    /// what this client has done for the queue. The same as [`DelayedQueue::stats`](crate::DelayedQueue::stats).
+    /// O(log n) on the server.
     ///
     /// # Errors
     /// As [`DelayedQueue::stats`](crate::DelayedQueue::stats).
@@ -145,7 +154,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// let stats = orders.stats().await?;
-    /// println!("{} are ready, {} wait for one", stats.ready, stats.takers);
+    /// println!("{} orders are ready, {} takers wait", stats.ready, stats.takers);
     /// # Ok(())
     /// # }
     /// ```
@@ -158,11 +167,14 @@ impl<T: 'static> BlockingQueue<T> {
         op.optional_bytes(reply)?.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
-    /// Whether a payload with the same bytes is ready.
+    /// Returns whether a payload with the same bytes is ready. O(n): the server reads through the list.
+    ///
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
+    /// values: see `docs/codecs.md`.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
-    /// or as [`BlockingQueue::len`].
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit), and those
+    /// of [`BlockingQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -172,8 +184,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::String);
-    /// if !orders.contains(&"order 7".to_owned()).await? {
-    ///     println!("not ready: pending, taken, or written with other bytes");
+    /// if !orders.contains("order 7").await? {
+    ///     println!("not ready: pending, taken, or written with different bytes");
     /// }
     /// # Ok(())
     /// # }
@@ -184,8 +196,8 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(op.query(Command::new("LPOS").arg(self.target()).arg(payload)).await? != Reply::Nil)
     }
 
-    /// Whether for each of these, up to 500,000, a payload with the same bytes is ready. Reads through the
-    /// list on the server once.
+    /// Returns whether all of these payloads, up to 500,000, are ready. The server reads through the list once, and
+    /// compares bytes as in [`BlockingQueue::contains`].
     ///
     /// # Errors
     /// As [`BlockingQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
@@ -199,11 +211,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.offer_all(&[7, 8]).await?;
-    /// assert!(orders.contains_all(&[8, 7, 7]).await?); // How often does not count.
+    /// assert!(orders.contains_all(&[8, 7, 7]).await?); // Repetitions do not count.
     /// assert!(!orders.contains_all(&[7, 9]).await?);
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "containsAll")]
     pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,

@@ -1,4 +1,4 @@
-//! Removing what is ready, unread.
+//! Removing ready payloads without reading them.
 
 use std::time::Duration;
 
@@ -12,17 +12,21 @@ use crate::scripts;
 use crate::wire::time;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Removes the first payload with the same bytes; whether there was one.
+    /// Removes the first payload with the same bytes. Returns whether there was one. O(n): the server reads through the
+    /// list.
+    ///
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
+    /// values: see `docs/codecs.md`.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
     /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
     /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be removed,
-    /// and a repetition may remove a second one.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been removed,
+    /// and a retry may remove a second one.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -31,25 +35,27 @@ impl<T: 'static> BlockingQueue<T> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.offer_all(&[7, 8, 7]).await?;
     /// assert!(orders.remove(&7).await?);
-    /// assert_eq!(orders.read_all().await?, [8, 7]); // The first one only.
+    /// assert_eq!(orders.read_all().await?, [8, 7]); // Only the first 7 is removed.
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "removeFirstOccurrence")]
     pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.op("remove");
         let payload = op.encode(&*self.codec, value)?;
         op.any(op.call(Command::new("LREM").arg(self.target()).number(1).arg(payload)).await?)
     }
 
-    /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed
-    /// (Redisson says so only when it was there exactly once).
+    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
+    /// (Redisson returns true only if a value was in the list exactly once.) Bytes are compared as in
+    /// [`BlockingQueue::remove`].
     ///
     /// # Errors
     /// As [`BlockingQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it is harmless, but may answer false.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, they may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -57,11 +63,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.offer_all(&[7, 8, 7]).await?;
-    /// assert!(orders.remove_all(&[7, 9]).await?); // Something was removed, though no 9.
+    /// assert!(orders.remove_all(&[7, 9]).await?); // True, although there was no 9.
     /// assert_eq!(orders.read_all().await?, [8]);
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "removeAll")]
     pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -70,14 +77,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
-    /// Removes every payload that has the same bytes as none of these, up to 500,000; whether any was
-    /// removed.
+    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
+    /// whether any was removed. Bytes are compared as in [`BlockingQueue::remove`].
     ///
     /// # Errors
     /// As [`BlockingQueue::remove_all`].
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, the others may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the other payloads may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -86,11 +93,12 @@ impl<T: 'static> BlockingQueue<T> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// let paid = [7, 9];
     /// if orders.retain_all(&paid).await? {
-    ///     println!("whoever takes now gets paid orders only");
+    ///     println!("from now on, only paid orders are taken");
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "retainAll")]
     pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -104,15 +112,15 @@ impl<T: 'static> BlockingQueue<T> {
         op.any(op.run(call).await?)
     }
 
-    /// Drops everything that is ready; whether there was anything. The delayed queue stays as it is.
+    /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not affected.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
-    /// rights): nothing was dropped. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was
-    /// lost: to repeat it is harmless, but may answer false.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
+    /// nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry may
+    /// return false, and also deletes what was put or became ready in the meantime.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
     ///
     /// # Examples
     /// ```no_run
@@ -120,7 +128,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
     /// let delayed = client.delayed_queue(&orders);
-    /// delayed.clear().await?; // First: what is pending may become ready at any time.
+    /// delayed.clear().await?; // First, because pending orders may become ready at any time.
     /// orders.clear().await?;
     /// # Ok(())
     /// # }
@@ -129,13 +137,13 @@ impl<T: 'static> BlockingQueue<T> {
         self.remove_key(self.queue.op("clear")).await
     }
 
-    /// The same as [`BlockingQueue::clear`]: an empty list does not exist.
+    /// Deletes all ready payloads, irrevocably: the same as [`BlockingQueue::clear`], since an empty list has no key.
     ///
     /// # Errors
     /// As [`BlockingQueue::clear`].
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
     ///
     /// # Examples
     /// ```no_run
@@ -144,8 +152,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.put(&7).await?;
     /// assert!(orders.delete().await?);
-    /// assert!(!orders.delete().await?); // There is no list any more.
-    /// orders.put(&8).await?; // It is made again.
+    /// assert!(!orders.delete().await?); // The list does not exist any more.
+    /// orders.put(&8).await?; // Creates it again.
     /// # Ok(())
     /// # }
     /// ```
@@ -157,16 +165,18 @@ impl<T: 'static> BlockingQueue<T> {
         op.any(op.call(Command::new("DEL").arg(self.target())).await?)
     }
 
-    /// Lets everything that is ready vanish after this time, ms-exact; whether there was anything.
+    /// Deletes everything that is ready after this time, to the millisecond. Returns whether anything was ready.
+    /// Payloads that are put or become ready in the meantime are deleted, too, unless the list has been empty in
+    /// between.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
-    /// rights): it is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: to
-    /// repeat it is harmless, and counts the time from then.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
+    /// the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: a retry is
+    /// harmless, and the time counts from the retry.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be set.
+    /// Not cancel safe: if the future is dropped, the time may or may not be set.
     ///
     /// # Examples
     /// ```no_run
@@ -175,7 +185,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let prices = client.blocking_queue("prices", codec::Double);
     /// prices.put(&9.99).await?;
-    /// // What is put later vanishes with it, unless the list has been empty in between.
+    /// // Prices that are put within this minute are deleted with it.
     /// assert!(prices.expire(Duration::from_secs(60)).await?);
     /// # Ok(())
     /// # }

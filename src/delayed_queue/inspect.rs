@@ -1,4 +1,4 @@
-//! Looking at what is pending; nothing changes.
+//! Reading what is pending. Nothing changes.
 
 use bytes::Bytes;
 
@@ -11,12 +11,12 @@ use crate::telemetry::QueueStats;
 use crate::wire::entry;
 
 impl<T: 'static> DelayedQueue<T> {
-    /// How many payloads are pending.
+    /// Returns the number of pending payloads. O(1).
     ///
     /// # Errors
-    /// [`Refused`](crate::ErrorKind::Refused): a key of another type, or missing rights.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no answer came; to ask again is harmless.
+    /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
+    /// reply came: a retry is harmless.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -28,7 +28,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&1, Duration::from_secs(60)).await?;
-    /// assert_eq!(jobs.len().await?, 1); // A minute later it is ready, and counts there.
+    /// assert_eq!(jobs.len().await?, 1); // A minute later it counts in the blocking queue.
     /// # Ok(())
     /// # }
     /// ```
@@ -38,7 +38,7 @@ impl<T: 'static> DelayedQueue<T> {
         op.len(op.query(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone())).await?)
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether nothing is pending.
     ///
     /// # Errors
     /// As [`DelayedQueue::len`].
@@ -52,20 +52,21 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// if !jobs.is_empty().await? {
-    ///     println!("the old queue still has something to come: keep its takers");
+    ///     println!("the old queue still has pending jobs: keep its workers");
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "isEmpty")]
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.len().await? == 0)
     }
 
-    /// All pending payloads, in the order in which they were offered, which is Redisson's order too. Entries
-    /// that nobody can read are left out.
+    /// Returns all pending payloads in the order in which they were offered, as in Redisson. Malformed entries are left
+    /// out. Nothing changes.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, or as
+    /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
     /// [`DelayedQueue::len`].
     ///
     /// # Cancel safety
@@ -83,16 +84,20 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "readAll")]
+    #[doc(alias = "toArray")]
+    #[doc(alias = "iterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let op = self.queue.op("read_all");
         let entries = self.range(op, 0, -1).await?;
         entries.iter().filter_map(payload).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
-    /// The payload offered first of those that are pending. It stays.
+    /// Returns the pending payload that was offered first, which may not be the one that is due first. It stays in the
+    /// queue.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode), or as [`DelayedQueue::len`].
+    /// [`Decode`](crate::ErrorKind::Decode), and those of [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -109,9 +114,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "element")]
     pub async fn peek(&self) -> Result<Option<T>> {
         let op = self.queue.op("peek");
-        // Malformed entries are skipped. They are rare.
+        // Skips malformed entries, which are rare.
         for at in 0.. {
             let entries = self.range(op, at, at).await?;
             let Some(entry) = entries.first() else { break };
@@ -122,13 +128,13 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(None)
     }
 
-    /// How the queue is: what is pending, ready, overdue and quarantined on the server at this moment, and what
-    /// this client has done with it. O(log n) on the server.
+    /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
+    /// what this client has done for the queue. O(log n) on the server.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
-    /// command timeout; [`Refused`](crate::ErrorKind::Refused) for a key of another type, or missing rights.
-    /// Then [`Client::stats`](crate::Client::stats) still answers.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
+    /// timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission. In these
+    /// cases [`Client::stats`](crate::Client::stats) still works: it asks no server.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -141,7 +147,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// let stats = jobs.stats().await?;
     /// if stats.overdue_for > Some(Duration::from_secs(5)) {
-    ///     eprintln!("nobody moves {}: {stats:?}", jobs.name());
+    ///     eprintln!("no process transfers {}: {stats:?}", jobs.name());
     /// }
     /// # Ok(())
     /// # }
@@ -156,11 +162,14 @@ impl<T: 'static> DelayedQueue<T> {
         op.counted_bytes(op.run(call).await?)
     }
 
-    /// Whether a payload with the same bytes is pending. Reads through the list on the server.
+    /// Returns whether a payload with the same bytes is pending. O(n): the server reads through the ordered list.
+    ///
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
+    /// values: see `docs/codecs.md`.
     ///
     /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit),
-    /// or as [`DelayedQueue::len`].
+    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit), and those
+    /// of [`DelayedQueue::len`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -172,7 +181,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// if !jobs.contains(&7).await? {
-    ///     // Two processes that ask at the same time both get here.
+    ///     // Two processes may get here at the same time.
     ///     jobs.offer(&7, Duration::from_secs(60)).await?;
     /// }
     /// # Ok(())
@@ -183,8 +192,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.contains_each(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Whether for each of these, up to 500,000, a payload with the same bytes is pending. Reads through the
-    /// list on the server once.
+    /// Returns whether all of these payloads, up to 500,000, are pending. The server reads through the ordered list
+    /// once, and compares bytes as in [`DelayedQueue::contains`].
     ///
     /// # Errors
     /// As [`DelayedQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
@@ -198,10 +207,11 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// let planned = [1, 2, 3];
-    /// let untouched = jobs.contains_all(&planned).await?; // None of them is ready, taken or cancelled.
+    /// let all_pending = jobs.contains_all(&planned).await?; // None of them is ready, taken or cancelled.
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "containsAll")]
     pub async fn contains_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,

@@ -1,4 +1,4 @@
-//! Taking entries out before they are due: always out of both structures.
+//! Removing entries before they are due, always from both structures.
 
 use std::time::Duration;
 
@@ -13,24 +13,31 @@ use crate::telemetry::events;
 use crate::wire::time;
 
 impl<T: 'static> DelayedQueue<T> {
-    /// Takes the payload offered first out of the queue, due or not.
+    /// Takes the payload that was offered first, although it is not due yet. `None` if nothing is pending.
+    ///
+    /// This is Redisson's `poll()`. An entry that is due but not transferred yet can be taken, too. To take what is
+    /// ready, use [`BlockingQueue::poll`](crate::BlockingQueue::poll) or
+    /// [`BlockingQueue::take`](crate::BlockingQueue::take).
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode): the payload is out of the queue, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): a key of another
-    /// type, or missing rights. [`Closed`](crate::ErrorKind::Closed).
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when the server does not
-    /// answer; what it may have polled then goes back. A lost reply is asked for again, and costs nothing.
+    /// * [`Decode`](crate::ErrorKind::Decode): the payload is no longer in the queue. Its bytes are in
+    ///   [`Error::payload`](crate::Error::payload).
+    /// * [`Refused`](crate::ErrorKind::Refused): a key of another type, or a missing permission.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection, or the server does not reply. If it polled
+    ///   a payload all the same, the payload returns to the queue.
+    /// * [`Closed`](crate::ErrorKind::Closed): the client was shut down.
+    ///
+    /// A lost reply is no error and loses nothing: the client asks for it again.
     ///
     /// # Cancel safety
-    /// Cancel safe: what a dropped future had polled goes back to where it was, with its due time.
+    /// Cancel safe: if the future is dropped, a payload that it had polled returns to its place, with its due time.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
-    /// // The service is given up: what is left is done now, before it is due.
+    /// // The service is retired: the remaining jobs run now, before they are due.
     /// while let Some(job) = jobs.poll().await? {
     ///     println!("{job}");
     /// }
@@ -42,9 +49,12 @@ impl<T: 'static> DelayedQueue<T> {
         polled.pop().transpose()
     }
 
-    /// Takes up to `n` payloads out of the queue, due or not, in the order in which they were offered:
-    /// Redisson's `poll(int)`; fewer if they do not come within the command timeout. Each is decoded by
-    /// itself, so that one that does not decode costs no other.
+    /// Takes up to `n` payloads, although they are not due yet, in the order in which they were offered. This is
+    /// Redisson's `poll(int)`.
+    ///
+    /// Each payload has a result of its own, so one that does not decode does not affect the others. The client polls
+    /// in parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts came within the
+    /// command timeout.
     ///
     /// # Errors
     /// As [`DelayedQueue::poll`].
@@ -60,7 +70,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// for job in jobs.poll_many(100).await? {
     ///     match job {
     ///         Ok(job) => println!("{job}"),
-    ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // The others are not lost with it.
+    ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // Only this one.
     ///     }
     /// }
     /// # Ok(())
@@ -82,18 +92,21 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())
     }
 
-    /// Removes the first offered payload with the same bytes; whether there was one. Reads through the list
-    /// on the server: with a [`Ticket`](crate::Ticket), [`DelayedQueue::cancel`] is the cheaper way.
+    /// Removes the payload that was offered first among those with the same bytes. Returns whether there was one. O(n):
+    /// the server reads through the ordered list. [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
+    ///
+    /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
+    /// values: see `docs/codecs.md`.
     ///
     /// # Errors
     /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit)
     /// before anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or
     /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was removed.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: then it may be removed,
-    /// and a repetition may remove a second one.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a payload may have been removed,
+    /// and a retry may remove a second one.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -103,7 +116,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&7, Duration::from_secs(60)).await?;
     /// jobs.offer(&7, Duration::from_secs(5)).await?;
-    /// jobs.remove(&7).await?; // The one of a minute, which was offered first. The other comes in 5 s.
+    /// jobs.remove(&7).await?; // The one that was offered first, with 60 s. The other is due in 5 s.
     /// # Ok(())
     /// # }
     /// ```
@@ -112,14 +125,15 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by(op, "first", vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Removes every payload that has the same bytes as one of these, up to 500,000; whether any was removed.
+    /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
+    /// Bytes are compared as in [`DelayedQueue::remove`].
     ///
     /// # Errors
     /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), to repeat it is harmless, but may answer false.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, they may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -128,11 +142,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// let paid = [7, 8, 9];
     /// if !jobs.remove_all(&paid).await? {
-    ///     println!("none of them was pending; what is ready already is not looked at");
+    ///     println!("none of them was pending; ready ones are in the blocking queue");
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "removeAll")]
     pub async fn remove_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -141,14 +156,15 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
-    /// Removes every payload that has the same bytes as none of these, up to 500,000, so that it is never
-    /// delivered (Redisson's `retainAll` delivers it all the same); whether any was removed.
+    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
+    /// whether any was removed. What is removed is never delivered. (Redisson's `retainAll` still delivers it.) Bytes
+    /// are compared as in [`DelayedQueue::remove`].
     ///
     /// # Errors
     /// As [`DelayedQueue::remove_all`].
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, the others may or may not be removed.
+    /// Not cancel safe: if the future is dropped, the other payloads may or may not be removed.
     ///
     /// # Examples
     /// ```no_run
@@ -162,6 +178,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "retainAll")]
     pub async fn retain_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<bool>
     where
         T: 'a,
@@ -176,18 +193,19 @@ impl<T: 'static> DelayedQueue<T> {
         op.any(op.run(call).await?)
     }
 
-    /// Takes the payload offered last out of the queue, due or not, and puts it at the head of another list;
-    /// `None` when nothing is pending. It is in one of the two at any time.
+    /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and returns
+    /// it. `None` if nothing is pending. At any time the payload is in exactly one of the two.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode): the payload is moved all the same, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Unavailable`](crate::ErrorKind::Unavailable) or
-    /// [`Refused`](crate::ErrorKind::Refused) (a key of another type): nothing was moved.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: one payload may be
-    /// moved, and a second try may move another.
+    /// * [`Decode`](crate::ErrorKind::Decode): the payload was moved. Its bytes are in
+    ///   [`Error::payload`](crate::Error::payload).
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable), [`Refused`](crate::ErrorKind::Refused) (a key of another
+    ///   type): nothing was moved.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost. One payload may have been moved, and
+    ///   a retry may move another.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
+    /// Not cancel safe: if the future is dropped, the payload may or may not be moved.
     ///
     /// # Examples
     /// ```no_run
@@ -196,13 +214,14 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&7, Duration::from_secs(60)).await?;
-    /// // Ready at once, and the next to be taken from `urgent`.
+    /// // It is ready at once, and is taken next from `urgent`.
     /// jobs.poll_last_and_offer_first_to("urgent").await?;
     /// let urgent = client.blocking_queue("urgent", codec::Long);
     /// assert_eq!(urgent.take().await?, 7);
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLastAndOfferFirstTo")]
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         let op = self.queue.op("poll_last_and_offer_first_to");
         let keys = &self.queue.keys;
@@ -222,16 +241,16 @@ impl<T: 'static> DelayedQueue<T> {
         payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
-    /// Drops everything that is pending; whether there was anything. What is ready stays, and so does what is
-    /// quarantined.
+    /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are
+    /// not affected.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
-    /// rights): nothing was dropped. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was
-    /// lost: to repeat it is harmless, but may answer false.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
+    /// nothing was deleted. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: a retry may
+    /// return false, and also deletes what was offered in the meantime.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
     ///
     /// # Examples
     /// ```no_run
@@ -240,7 +259,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// let ready = client.blocking_queue("jobs", codec::Long);
     /// let jobs = client.delayed_queue(&ready);
     /// jobs.clear().await?;
-    /// println!("{} were ready before, and can still be taken", ready.len().await?);
+    /// println!("{} jobs were ready before, and can still be taken", ready.len().await?);
     /// # Ok(())
     /// # }
     /// ```
@@ -248,13 +267,14 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_keys(self.queue.op("clear")).await
     }
 
-    /// The same as [`DelayedQueue::clear`]: an empty queue does not exist.
+    /// Deletes all pending payloads, irrevocably: the same as [`DelayedQueue::clear`], since an empty queue has no
+    /// keys.
     ///
     /// # Errors
     /// As [`DelayedQueue::clear`].
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be done.
+    /// Not cancel safe: if the future is dropped, the payloads may or may not be deleted.
     ///
     /// # Examples
     /// ```no_run
@@ -263,7 +283,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.delete().await?;
-    /// jobs.offer(&7, Duration::from_secs(60)).await?; // The handle is as good as before.
+    /// jobs.offer(&7, Duration::from_secs(60)).await?; // The handle is still usable.
     /// # Ok(())
     /// # }
     /// ```
@@ -277,16 +297,17 @@ impl<T: 'static> DelayedQueue<T> {
         op.any(op.call(command).await?)
     }
 
-    /// Lets everything that is pending vanish after this time, ms-exact; whether there was anything.
+    /// Deletes everything that is pending after this time, to the millisecond, including what is offered in the
+    /// meantime. Returns whether anything was pending. Ready payloads and the quarantine are not affected.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (missing
-    /// rights): it is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: to
-    /// repeat it is harmless, and counts the time from then.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
+    /// the time is not set. [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no reply came: a retry is
+    /// harmless, and the time counts from the retry.
     ///
     /// # Cancel safety
-    /// Not cancel safe: when the future is dropped, it may or may not be set.
+    /// Not cancel safe: if the future is dropped, the time may or may not be set.
     ///
     /// # Examples
     /// ```no_run
@@ -295,7 +316,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&7, Duration::from_secs(60)).await?;
-    /// // Gone before it is due: nobody gets it. What is offered meanwhile goes with it.
+    /// // Deleted before it is due: nobody gets it. What is offered in the meantime is deleted, too.
     /// assert!(jobs.expire(Duration::from_secs(30)).await?);
     /// # Ok(())
     /// # }

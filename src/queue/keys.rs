@@ -1,13 +1,13 @@
-//! The names of a queue's keys, for operators.
+//! `QueueKeys`: the names of a queue's keys, for operators.
 
 use bytes::Bytes;
 
 use crate::wire::keys::Keys;
 
-/// The names of a queue's keys on the server, after any mapping of names: what an operator types into `redis-cli`.
+/// The names of a queue's keys on the server, after any mapping of names, for use in `redis-cli`.
 ///
-/// `docs/keys.md` in the repository describes the content of each. [`BlockingQueue::keys`](crate::BlockingQueue::keys)
-/// and [`DelayedQueue::keys`](crate::DelayedQueue::keys) return them.
+/// [`BlockingQueue::keys`](crate::BlockingQueue::keys) and [`DelayedQueue::keys`](crate::DelayedQueue::keys) return
+/// them. `docs/keys.md` describes the content of each key.
 ///
 /// # Examples
 /// ```no_run
@@ -23,13 +23,13 @@ use crate::wire::keys::Keys;
 pub struct QueueKeys {
     /// The list that takers read.
     pub target: String,
-    /// The sorted set of pending entries by due time.
+    /// The sorted set of pending entries, by due time.
     pub timeout_set: String,
-    /// The list of pending entries in the order in which they were offered.
+    /// The list of pending entries, in the order of the offers.
     pub ordered_list: String,
     /// The pub/sub channel of announcements.
     pub channel: String,
-    /// The list of malformed entries.
+    /// The list of malformed entries, each behind its score.
     pub quarantine: String,
 }
 

@@ -1,5 +1,5 @@
-//! What one call of a public method does: encode, run a command or script, read the reply, decode. It knows the queue and
-//! the verb, so that every error says what was attempted and where.
+//! `Op`: one call of a public method. It encodes, runs a command or script, reads the reply and decodes. It knows the
+//! queue and the verb, so that every error says which call failed on which queue.
 
 use bytes::Bytes;
 
@@ -9,8 +9,8 @@ use crate::conn::{Command, OpError, Reply};
 use crate::error::{Error, Result};
 use crate::scripts::Call;
 
-/// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments,
-/// and an entry is two.
+/// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments.
+/// An entry takes two arguments.
 const MOST: usize = 500_000;
 
 /// A verb on a queue.
@@ -25,7 +25,7 @@ impl Op<'_> {
         self.verb
     }
 
-    /// What an error says was attempted.
+    /// The attempt that an error names.
     fn attempt(self) -> String {
         let role = match self.queue.role {
             Role::Blocking => "blocking queue",
@@ -34,7 +34,7 @@ impl Op<'_> {
         format!("`{}` on the {role} `{}`", self.verb, self.queue.name)
     }
 
-    /// The error for an argument that is refused.
+    /// The error for a refused argument.
     pub(crate) fn invalid(self, reason: impl Into<String>) -> Error {
         Error::invalid(self.attempt(), reason)
     }
@@ -44,7 +44,7 @@ impl Op<'_> {
         Error::operation(self.attempt(), error.into())
     }
 
-    /// An error after a shutdown.
+    /// Returns an error after a shutdown.
     pub(crate) fn ensure_open(self) -> Result<()> {
         self.queue.engine.check_open().map_err(|error| self.failed(error))
     }
@@ -55,7 +55,9 @@ impl Op<'_> {
         let most = self.queue.engine.max_payload;
         if payload.len() > most {
             let size = payload.len();
-            return Err(self.invalid(format!("the payload has {size} bytes; max_payload allows {most}")));
+            return Err(self.invalid(format!(
+                "the payload has {size} bytes, more than the {most} that max_payload allows"
+            )));
         }
         Ok(payload.into())
     }
@@ -71,12 +73,12 @@ impl Op<'_> {
         Ok(payloads)
     }
 
-    /// Refuses more payloads than one call takes.
+    /// Returns an error for more payloads than one call takes.
     pub(crate) fn check_count(self, payloads: usize) -> Result<()> {
         if payloads > MOST {
-            return Err(
-                self.invalid(format!("one call takes up to {MOST} payloads, not {payloads}; split them"))
-            );
+            return Err(self.invalid(format!(
+                "{payloads} payloads are more than the {MOST} that one call takes: split them into several calls"
+            )));
         }
         Ok(())
     }
@@ -91,7 +93,7 @@ impl Op<'_> {
         self.queue.conn.call(command).await.map_err(|error| self.failed(error))
     }
 
-    /// Runs a command that may run twice without harm.
+    /// Runs an idempotent command, which may run twice.
     pub(crate) async fn query(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;
         self.queue.conn.call_idempotent(command).await.map_err(|error| self.failed(error))
@@ -103,12 +105,12 @@ impl Op<'_> {
         call.run(&self.queue.conn).await.map_err(|error| self.failed(error))
     }
 
-    /// A reply that is a length.
+    /// Reads a reply that is a length.
     pub(crate) fn len(self, reply: Reply) -> Result<usize> {
         Ok(self.int(reply)?.max(0) as usize)
     }
 
-    /// A reply that counts what was done.
+    /// Reads a reply that is a count. Returns whether it is more than zero.
     pub(crate) fn any(self, reply: Reply) -> Result<bool> {
         Ok(self.int(reply)? > 0)
     }

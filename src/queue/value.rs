@@ -1,8 +1,8 @@
-//! What a method that stores or compares a value accepts.
+//! `AsValue`: the arguments that methods accept as a value.
 
-/// A value of a queue of `T`: a `&T`, or a `&str` for a queue of `String`s.
+/// A value for a queue of `T`: a `&T`, or a `&str` if `T` is `String`.
 ///
-/// No other type implements it. A smart pointer is dereferenced by the caller: `offer(&*order, …)`.
+/// No other type can implement this trait. Dereference a smart pointer at the call: `offer(&*order, …)`.
 ///
 /// # Examples
 /// ```no_run

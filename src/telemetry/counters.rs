@@ -1,4 +1,5 @@
-//! Counting: atomics that every module increments. Hot paths count without a lock; only an error is stored under one.
+//! Counters: atomics that every module increments. Hot paths count without a lock. Only an error is stored under a
+//! lock.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::stats::{ClientStats, LastError, QueueStats};
 use crate::wire::keys::Keys;
 
-/// What the server has of a queue.
+/// The state of a queue on the server.
 pub(crate) struct OnServer {
     pub(crate) pending: u64,
     pub(crate) list_len: u64,
@@ -22,7 +23,7 @@ pub(crate) struct OnServer {
     pub(crate) clock: i64,
 }
 
-/// The counters of a client, and of its queues. Cheap to clone.
+/// The counters of a client and of its queues. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientCounters(Arc<OfClient>);
 
@@ -34,15 +35,15 @@ struct OfClient {
     queues: Mutex<Queues>,
 }
 
-/// The counters of queues that somebody still holds.
+/// The counters of the queues that still have a handle.
 #[derive(Debug, Default)]
 struct Queues {
     known: HashMap<Keys, Weak<QueueCounters>>,
-    /// How many there may be before those that nobody holds any more are looked for.
+    /// At this number of queues, those without a handle are removed from the map.
     most: usize,
 }
 
-/// The counters of one queue of a client. What they count is counted for the client, too.
+/// The counters of one queue of a client. Each event is also counted for the client.
 #[derive(Debug)]
 pub(crate) struct QueueCounters {
     client: ClientCounters,
@@ -60,7 +61,7 @@ struct Counts {
     transferred: AtomicU64,
     empty_transfers: AtomicU64,
     quarantined: AtomicU64,
-    /// µs after `since`; zero is never.
+    /// µs after `since`; zero means never.
     last_transfer: AtomicU64,
     last_error: Mutex<Option<(String, Instant)>>,
 }
@@ -113,7 +114,7 @@ impl ClientCounters {
         }))
     }
 
-    /// The counters of a queue: the same ones for as long as anybody holds them.
+    /// The counters of a queue. All callers share them while at least one holds them.
     pub(crate) fn queue(&self, keys: &Keys) -> Arc<QueueCounters> {
         let mut queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = queues.known.get(keys).and_then(Weak::upgrade) {
@@ -159,7 +160,7 @@ impl ClientCounters {
 }
 
 impl QueueCounters {
-    /// The server has answered a transfer.
+    /// Counts a transfer call that the server answered.
     pub(crate) fn transferred(&self, transferred: i64, quarantined: i64) {
         let (transferred, quarantined) = (transferred.max(0) as u64, quarantined.max(0) as u64);
         self.counts.transferred(transferred, quarantined);
@@ -174,7 +175,7 @@ impl QueueCounters {
         }
     }
 
-    /// Entries were set aside. Returns whether it is the first time that this queue has any.
+    /// Counts entries that were moved to the quarantine. Returns whether they are the first of this queue.
     pub(crate) fn quarantined(&self, entries: i64) -> bool {
         if entries <= 0 {
             return false;
@@ -218,7 +219,7 @@ impl QueueCounters {
     }
 }
 
-/// One who waits, counted for as long as this lives: once for the client, and once for each queue.
+/// A waiting taker. While this value exists, the taker counts once for the client and once for each of its queues.
 #[derive(Debug)]
 pub(crate) struct Taker(Vec<Arc<QueueCounters>>);
 

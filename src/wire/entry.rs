@@ -1,21 +1,23 @@
-//! The packed entry: what the timeout set and the ordered list hold for one pending payload. Pure and total.
+//! The packed entry: one pending payload in the timeout set and in the ordered list. Pure: decoding accepts any bytes.
 //!
 //! ```text
 //! current (Redisson ≥ 3.21.1)    n: 1 byte | id: n bytes   | length: 8 bytes LE | payload
 //! legacy  (Redisson ≤ 3.21.0)               id: 8 bytes    | length: 8 bytes LE | payload
 //! ```
 //!
-//! The id makes equal payloads distinct. Its bytes order entries of the same due time, so redelay writes
-//! time-ordered ones (UUID v7) and keeps the order of offers; Redisson's are random. The legacy id is a float64 to
-//! Redisson and eight bytes to us.
+//! The id makes equal payloads distinct. Its bytes order entries with the same due time. redelay writes time-ordered
+//! ids (UUID v7), which keeps the order of the offers. Redisson writes random ids. The legacy id is a float64 to
+//! Redisson and eight bytes here.
 //!
-//! The exact length tells the formats apart. A current entry with bytes behind its payload is read as Redisson reads
-//! it: they are ignored. Whatever is none of these is malformed, and [`payload`] has no answer for it.
+//! The exact length tells the formats apart. Bytes behind the payload of a current entry are ignored, as in Redisson.
+//! All other bytes are malformed: [`payload`] returns `None`.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
-/// The layout in which entries are written. Both are always read.
+/// The layout in which a handle writes entries. Both layouts are always read.
+///
+/// [`DelayedQueue::with_entry_format`](crate::DelayedQueue::with_entry_format) sets it.
 ///
 /// # Examples
 /// ```no_run
@@ -23,7 +25,7 @@ use uuid::Uuid;
 /// # use redelay::{Client, EntryFormat, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let ready = client.blocking_queue("jobs", codec::Long);
-/// // A Redisson 3.21.0 still moves what is due in this queue.
+/// // A Redisson 3.21.0 still transfers this queue.
 /// let jobs = client.delayed_queue(&ready).with_entry_format(EntryFormat::Legacy);
 /// jobs.offer(&7, Duration::from_secs(60)).await?;
 /// # Ok(())
@@ -35,15 +37,15 @@ pub enum EntryFormat {
     /// The layout since Redisson 3.21.1 (2023-05).
     #[default]
     Current,
-    /// The layout up to Redisson 3.21.0, for a fleet that still reads it. Entries with the same due time then come
-    /// out in random order, as they do between such Redissons.
+    /// The layout up to Redisson 3.21.0, for a fleet that still runs such a version. Entries with the same due time
+    /// then become ready in random order, as they do with such a Redisson.
     Legacy,
 }
 
-/// The bytes in front of a payload, at most.
+/// The most bytes in front of a payload.
 pub(crate) const HEADER: usize = 1 + 16 + 8;
 
-/// Packs a payload under a fresh id.
+/// Packs a payload with a new id.
 pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
     match format {
         EntryFormat::Current => {
@@ -57,11 +59,12 @@ pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
         }
         EntryFormat::Legacy => loop {
             let mut entry = BytesMut::with_capacity(16 + payload.len());
-            // The random half of a UUID: a time-ordered one would leave too few bits to tell equal payloads apart.
+            // The random half of a UUID. A time-ordered id of eight bytes has too few random bits to make equal
+            // payloads distinct.
             entry.put_slice(&Uuid::now_v7().as_bytes()[8..]);
             entry.put_u64_le(payload.len() as u64);
             entry.put_slice(payload);
-            // By chance the bytes may read as a current entry with another payload.
+            // By chance, the bytes may be valid as a current entry with another payload. Then another id is tried.
             if self::payload(&entry) == Some(payload) {
                 return entry.freeze();
             }
@@ -69,7 +72,7 @@ pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
     }
 }
 
-/// The payload inside an entry of either format, or `None` when the entry is malformed.
+/// The payload of an entry of either format, or `None` if the entry is malformed.
 pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
     let current = split(entry, 1 + usize::from(*entry.first()?));
     if let Some((payload, [])) = current {
@@ -81,7 +84,7 @@ pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
     current.map(|(payload, _trailing)| payload)
 }
 
-/// Reads length and payload at an offset: the payload, and what is behind it.
+/// Reads length and payload at an offset. Returns the payload and the bytes behind it.
 fn split(entry: &[u8], offset: usize) -> Option<(&[u8], &[u8])> {
     let (length, rest) = entry.get(offset..)?.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

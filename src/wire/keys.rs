@@ -1,17 +1,17 @@
-//! The keys of one queue, exactly as Redisson names them, and redelay's own side keys beside them.
+//! The keys of one queue: Redisson's, byte for byte, and the side keys of redelay.
 //!
-//! | what | key |
+//! | content | key |
 //! |---|---|
 //! | target: the list that takers read | the name itself |
 //! | timeout set: entry → due, epoch ms | `redisson_delay_queue_timeout:` + tag |
-//! | ordered list: entries in order of insertion | `redisson_delay_queue:` + tag |
-//! | wake-up channel | `redisson_delay_queue_channel:` + tag |
-//! | what other clients are told of each transfer | channel `redelay:moved:` + tag |
-//! | quarantine: entries nobody can read | `redelay:quarantine:` + tag |
-//! | claim: what one pop took, until its reply has arrived | `redelay:popped:` + tag + `:` + token |
-//! | marker of payloads that were given back | `redelay:returned:` + tag + `:` + token |
+//! | ordered list: entries in the order of the offers | `redisson_delay_queue:` + tag |
+//! | announcements | channel `redisson_delay_queue_channel:` + tag |
+//! | transfers, for other clients | channel `redelay:moved:` + tag |
+//! | quarantine: malformed entries | `redelay:quarantine:` + tag |
+//! | receipt: what one pop took, until its reply has arrived | `redelay:popped:` + tag + `:` + token |
+//! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + token |
 //!
-//! All carry the same hash tag, so they share a cluster slot whenever the name allows it.
+//! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// How the channels begin that tell of transfers.
+/// The prefix of the channels on which transfers are published.
 pub(crate) const MOVED: &str = "redelay:moved:";
 
-/// The names of everything that belongs to one queue. Cheap to clone; equal when the target is, which names the rest.
+/// The names of the keys and channels of one queue. Cheap to clone. Two are equal if their targets are equal, because
+/// all other names derive from the target.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys(Arc<Names>);
 
@@ -40,7 +41,7 @@ impl Hash for Keys {
     }
 }
 
-/// All are parts of one buffer: there may be ten thousand queues.
+/// All names are slices of one buffer, because there may be ten thousand queues.
 #[derive(Debug)]
 struct Names {
     target: Bytes,
@@ -53,9 +54,9 @@ struct Names {
 }
 
 impl Keys {
-    /// `name` is the name after mapping: Redisson maps first and looks for the brace in the result.
+    /// `name` is the name after mapping. Redisson maps first, and looks for the brace in the result.
     pub(crate) fn new(name: &str) -> Self {
-        // Any '{' counts, even one that makes no valid hash tag: "a{b" stays bare.
+        // Any '{' counts, even one that makes no valid hash tag: "a{b" gets no braces.
         let [open, close] = if name.contains('{') { ["", ""] } else { ["{", "}"] };
         let prefixes = [
             "redisson_delay_queue_timeout:",
@@ -93,22 +94,22 @@ impl Keys {
         &self.0.quarantine
     }
 
-    /// Where new heads are announced.
+    /// The channel of announcements.
     pub(crate) fn channel(&self) -> &Bytes {
         &self.0.channel
     }
 
-    /// Where transfers are told of; Redisson does not listen there.
+    /// The channel on which transfers are published. Redisson does not subscribe to it.
     pub(crate) fn moved(&self) -> &Bytes {
         &self.0.moved
     }
 
-    /// A fresh key that remembers what one pop took.
+    /// A new key for the copy of what one pop took.
     pub(crate) fn popped(&self) -> Bytes {
         self.side("popped")
     }
 
-    /// A fresh key that remembers that payloads have been given back.
+    /// A new key that records that payloads were returned.
     pub(crate) fn returned(&self) -> Bytes {
         self.side("returned")
     }
@@ -123,7 +124,7 @@ impl Keys {
 mod tests {
     use super::*;
 
-    /// Rows measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
+    /// Measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
     const MEASURED: &[(&str, &str)] = &[
         ("q", "redisson_delay_queue:{q}"),
         ("{tag}q", "redisson_delay_queue:{tag}q"),

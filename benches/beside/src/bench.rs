@@ -1,4 +1,4 @@
-//! What every measurement has: the server, a worker of each system that has run for a while, and taking turns.
+//! Shared by all measurements: the server, a warm worker of each system, and taking turns.
 
 use std::slice::from_mut;
 use std::thread::available_parallelism;
@@ -13,14 +13,14 @@ use crate::server::Server;
 use crate::tuning::{Settings, Tuning, tune};
 use crate::worker::{Sides, System, Worker};
 
-/// What a measurement gives.
+/// The result of a measurement.
 pub(crate) type Measured = (Vec<Table>, Vec<Plot>);
 
 pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
     pub(crate) tuning: Tuning,
-    /// One process of each system, from the first measurement to the last. Those that want fresh ones start their own.
+    /// One process of each system, from the first measurement to the last. Some measurements start fresh ones.
     workers: Sides<Worker>,
     pub(crate) progress: ProgressBar,
     begun: Instant,
@@ -53,7 +53,7 @@ impl Bench {
         Worker::start_many(system, &self.server.url(system), self.tuning.best.with_takers(takers), number)
     }
 
-    /// One that is not tuned, warm.
+    /// A warm worker with default settings.
     pub(crate) fn start_untuned(&self, system: System) -> Worker {
         let settings = Settings::defaults().with_takers(1);
         let mut worker = Worker::start(system, &self.server.url(system), settings);
@@ -65,8 +65,8 @@ impl Bench {
         self.worker(system).ask(job)
     }
 
-    /// Lets both measure in turns, as often as that; who goes first changes from round to round. The server is empty
-    /// each time.
+    /// Measures both systems in turns, for this number of rounds. The system that goes first changes from round to
+    /// round. The server is empty at the start of each turn.
     pub(crate) fn alternate<T>(
         &mut self,
         what: &str,
@@ -102,9 +102,9 @@ impl Bench {
     }
 }
 
-/// Offers and takes for so long, ms, in all of them at once, as the measurements do: a virtual machine compiles what it
-/// runs, and is slow until then. On fewer cores than processes that takes longer, and gets longer. A native program only
-/// has to make its connections.
+/// Offers and takes for this time, ms, in all workers at once, as the measurements do. A virtual machine is slow until
+/// it has compiled the code that it runs. With more processes than cores this takes longer, so the time is extended. A
+/// native program only has to make its connections.
 pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) {
     let Some(system) = workers.first().map(Worker::system) else { return };
     let cores = available_parallelism().map_or(1, usize::from);
@@ -124,13 +124,14 @@ pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) {
     ask_all(workers, &Job::Close);
 }
 
-/// The same of all, at the same time.
+/// Gives the same job to all workers at the same time, and returns their replies.
 pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Vec<Reply> {
     workers.iter_mut().for_each(|worker| worker.begin(job));
     workers.iter_mut().map(Worker::end).collect()
 }
 
-/// Until so much is collected, or for so long without any more; how much it is.
+/// Waits until this number of payloads is collected, or until none has come for as long as `patience`. Returns the
+/// number collected.
 pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> u64 {
     let (mut last, mut since) = (0, Instant::now());
     loop {

@@ -1,4 +1,4 @@
-//! Nanoseconds for each encode and decode.
+//! Nanoseconds per encode and decode.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::order::Order;
 use crate::results::{Better, Goal, Row, Table};
 use crate::worker::System;
 
-/// Here and there, and a plain library to compare with: the one under ours, or serde_json.
+/// The codecs of both systems, each with a plain library to compare with: the one it is built on, or serde_json.
 const CODECS: [(&str, Option<&str>); 5] = [
     ("kryo5", Some("serde_json")),
     ("json-jackson", Some("serde_json")),
@@ -30,7 +30,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
                 let reply = bench.ask(system, &Job::Codec { codec: codec.into(), encode, millis });
                 1e9 / reply.per_second()
             };
-            // A virtual machine compiles it during the first one.
+            // The first run is not counted: a virtual machine compiles the code during it.
             nanos(bench, System::Redisson, name);
             let measured = bench
                 .alternate(&format!("codecs: {what}"), rounds, |bench, system| nanos(bench, system, name));
@@ -46,11 +46,11 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         }
     }
     let about = "An order with two lines, and a string of 100 letters, on one thread. Kryo5 is Redisson's default codec. \
-                 MessagePack is Jackson's, in Redisson's codec for typed JSON.";
+                 Redisson's MessagePack is Jackson's, in its codec for typed JSON.";
     (vec![Table { name: "codecs".into(), about: about.into(), rows }], Vec::new())
 }
 
-/// One codec in one direction, in the worker.
+/// Runs one codec in one direction, in the worker.
 pub(crate) fn run(name: &str, encode: bool, time: Duration) -> Reply {
     let order = Order::example();
     let text = "x".repeat(100);

@@ -1,4 +1,4 @@
-//! Moving what is due already: how fast, and for how long one call holds the server.
+//! Moving entries that are already due: how fast, and for how long one call blocks the server.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -9,20 +9,20 @@ use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
 use crate::server::Entry;
 use crate::worker::{Sides, System};
 
-/// How the list, which is in the order of the offers, is to the due times.
+/// The order of the due times in the list, which is in the order of the offers.
 const ORDERS: [&str; 3] = ["in order", "random", "reverse"];
-/// Where the queue is made, to be copied for each turn.
+/// The queue that is built and then copied for each turn.
 const TEMPLATE: &str = "template";
-/// The first queue that a worker opens of "drain".
+/// The first queue that a worker opens for the name "drain".
 const QUEUE: &str = "drain-0";
-/// How often it is looked how many are left, by how long it may take.
+/// The interval between two looks at how many entries are left, by how long the drain may take.
 fn look(pending: u64) -> Duration {
     Duration::from_micros(if pending <= 10_000 { 200 } else { 5_000 })
 }
 
 /// One turn of one system.
 struct Turn {
-    /// When how many were moved: seconds, entries.
+    /// The number of entries moved by a time: seconds, entries.
     progress: Vec<(f64, u64)>,
     longest: f64,
 }
@@ -58,9 +58,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             points,
         }));
     }
-    let about = "Everything is due when the queue is opened; the time ends when nothing is pending. A drain that takes too \
-                 long is cut off. The rates are then those of as many entries as the slower one has moved, for both, so that \
-                 they are compared over the same entries. The longest call is from `SLOWLOG`, of scripts only.";
+    let about = "Everything is due when the queue is opened. The time ends when nothing is pending. A drain that takes too \
+                 long is cut off. Then both rates are those of the number of entries that the slower system has moved, so \
+                 that both are compared over the same entries. The longest call is the longest script in `SLOWLOG`.";
     let table = Table { name: "drain".into(), about: about.into(), rows };
     let plot = Plot {
         file: "drain.svg".into(),
@@ -100,10 +100,10 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
     })
 }
 
-/// The same ones each time, as the list has them.
+/// The entries in the order of the list, the same ones each time.
 fn entries(order: &str, number: u64) -> Vec<Entry> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    // A millisecond apart, and all of them due.
+    // One millisecond apart. All of them are due.
     let mut dues: Vec<u64> = (0..number).map(|n| now - 1_000 - number + n).collect();
     match order {
         "random" => fastrand::Rng::with_seed(6).shuffle(&mut dues),

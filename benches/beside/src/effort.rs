@@ -1,28 +1,29 @@
-//! How much is measured.
+//! How much a run measures.
 
 /// The sizes of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     pub(crate) name: &'static str,
-    /// Turns of each system for each line of a table.
+    /// Turns of each system for each row of a table.
     pub(crate) rounds: usize,
     /// For measurements that start new processes in every turn, which takes most of the time.
     pub(crate) rounds_afresh: usize,
-    /// For what is run for a time, ms.
+    /// The length of a measurement that runs for a time, ms.
     pub(crate) millis: u64,
-    /// Before anything is counted, ms: a Java virtual machine has to compile what it runs.
+    /// The time before anything is counted, ms: a Java virtual machine has to compile the code that it runs.
     pub(crate) warm_up: u64,
     /// Sizes of Redisson's pool to try, in addition to its default.
     pub(crate) pools: &'static [usize],
     /// Offers in flight.
     pub(crate) concurrency: &'static [usize],
-    /// Bytes.
+    /// Bytes of a payload.
     pub(crate) sizes: &'static [usize],
-    /// How many processes share a queue whose lateness is measured, and whether there are other offers beside it.
+    /// The number of processes that share a queue whose lateness is measured, and whether there are other offers at the
+    /// same time.
     pub(crate) late_cases: &'static [(usize, bool)],
     /// Entries of a round of lateness.
     pub(crate) late_entries: u64,
-    /// Their delays, from, to; ms.
+    /// The range of their delays, ms.
     pub(crate) late_delays: (u64, u64),
     /// Rounds of lateness: Redisson draws the tick of its timer once for each client.
     pub(crate) late_rounds: usize,
@@ -43,7 +44,7 @@ pub(crate) struct Effort {
 pub(crate) struct Drain {
     pub(crate) pending: u64,
     pub(crate) rounds: usize,
-    /// When a drain is cut off, seconds.
+    /// The time after which a drain is cut off, seconds.
     pub(crate) limit: f64,
 }
 
@@ -102,7 +103,7 @@ pub(crate) const QUICK: Effort = Effort {
     processes: &[4],
 };
 
-/// Seconds: whether it works at all, for the tests.
+/// Seconds. For the tests: it shows whether the harness works at all.
 pub(crate) const TINY: Effort = Effort {
     name: "tiny",
     rounds: 1,

@@ -1,4 +1,5 @@
-//! Offer, move and take, for a while: how many a second, and what a thousand of them cost on client and server.
+//! Offer, transfer and take, for some time: messages per second, and the cost of a thousand of them on client and
+//! server.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
 
 const DELAYS: (u64, u64) = (0, 100);
-/// Of all processes together.
+/// Takers of all processes together.
 pub(crate) const TAKERS: usize = 16;
 const QUEUE: &str = "messages";
 
@@ -41,8 +42,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         rows.extend(cost_rows(&name, &costs));
     }
     let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: at a rate that is the same for \
-                 both, and with 64 offers in flight at any time. Commands of the server are counted with those that scripts \
-                 run; so are the offers here.";
+                 both, and with 64 offers in flight at any time. The commands include those that scripts run, and those of \
+                 the offers.";
     (vec![Table { name: "end to end".into(), about: about.into(), rows }], Vec::new())
 }
 

@@ -1,4 +1,4 @@
-//! What queues cost in which nothing happens.
+//! The cost of queues in which nothing happens.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,14 +13,15 @@ use crate::worker::{Sides, System, Worker};
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let (millis, settings) = (bench.effort.idle_millis, bench.tuning.best);
     bench.progress.set_message(format!("idle: {} s of waiting", millis as f64 / 1_000.0));
-    // All at once, each with its own server: idle processes do not disturb each other, and the wait is the same minute for all.
+    // All at once, each with its own server: idle processes do not disturb each other, and the wait is the same minute
+    // for all.
     let cases: Vec<_> = bench
         .effort
         .idle_queues
         .iter()
         .map(|queues| (*queues, Sides::of(|system| Idle::open(system, *queues, settings))))
         .collect();
-    // Whatever opening has left to do.
+    // Work that opening has left to do in the background.
     sleep(Duration::from_millis(millis / 10));
     let before: Vec<_> = cases
         .into_iter()
@@ -47,9 +48,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         rows.push(row("client's memory", "MB", state(|look| look.client_memory / 1e6)));
         rows.push(row("server's memory", "MB", state(|look| look.server_memory / 1e6)));
     }
-    let about = "One process with so many delayed queues open, in which nothing is pending, on a server of its own; memory is what \
-                 is resident. A virtual machine and a program differ in it from the start: look at the difference between few \
-                 queues and many as well.";
+    let about = "One process with this number of delayed queues open, in which nothing is pending, on a server of its own. Memory \
+                 is the resident memory. A virtual machine and a native program differ from the start, so compare the difference \
+                 between few queues and many as well.";
     (vec![Table { name: "idle".into(), about: about.into(), rows }], Vec::new())
 }
 
@@ -67,7 +68,7 @@ struct Look {
 }
 
 impl Look {
-    /// What was used since then; the memory is that of now.
+    /// The use since then. The memory is the current one.
     fn since(&self, before: &Self) -> Self {
         let counters = self.counters.since(before.counters);
         Self { counters, client_cpu: self.client_cpu - before.client_cpu, ..*self }

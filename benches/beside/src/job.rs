@@ -5,27 +5,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A delay that does not end while anything is measured, ms.
+/// A delay that does not end during a measurement, ms.
 pub(crate) const NOT_SOON: u64 = 3_600_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
 pub(crate) enum Job {
-    /// Opens delayed queues `{queue}-0`, `{queue}-1`…, which from then on are moved.
+    /// Opens delayed queues `{queue}-0`, `{queue}-1`…, and transfers them from then on.
     Open { queue: String, number: usize },
     /// Closes all delayed queues.
     Close,
-    /// Answers when every offer is acknowledged.
+    /// Offers. Replies when every offer is acknowledged.
     Offer(Offer),
-    /// So many takers, until so much is taken. Answers then.
+    /// Takes with this number of takers. Replies when `count` payloads are taken.
     Take { queue: String, takers: usize, count: u64 },
-    /// Opens the delayed queue and starts takers. Answers at once.
+    /// Opens the delayed queue and starts takers. Replies at once.
     Collect { queue: String, takers: usize },
-    /// How many payloads are collected by now.
+    /// Replies with the number of payloads collected so far.
     Collected,
-    /// Ends the takers. Answers how late each payload was.
+    /// Ends the takers. Replies with the lateness of each payload.
     Stop,
-    /// One codec, in one direction, on one thread, for so long.
+    /// Runs one codec in one direction, on one thread, for this time.
     Codec { codec: String, encode: bool, millis: u64 },
 }
 
@@ -36,20 +36,20 @@ pub(crate) struct Offer {
     pub(crate) size: usize,
     /// Payloads that are acknowledged together.
     pub(crate) batch: usize,
-    /// From, to; ms.
+    /// The range of delays, ms.
     pub(crate) delay: (u64, u64),
     /// Calls in flight at any time, unless there is a rate.
     pub(crate) concurrency: usize,
-    /// Zero: as many as it can.
+    /// The rate. Zero: as many as possible.
     pub(crate) per_second: f64,
     /// At most this number of payloads,
     pub(crate) count: u64,
-    /// for at most so long.
+    /// for at most this time.
     pub(crate) millis: u64,
 }
 
 impl Offer {
-    /// One after the other, none of which gets due.
+    /// Offers one after the other. None becomes due.
     pub(crate) fn new(queue: impl Into<String>) -> Self {
         Self {
             queue: queue.into(),
@@ -73,7 +73,7 @@ impl Offer {
 pub(crate) struct Reply {
     pub(crate) count: u64,
     pub(crate) seconds: f64,
-    /// µs after the time that the caller had asked for.
+    /// µs after the time that the caller asked for.
     pub(crate) late: Vec<i64>,
     pub(crate) error: Option<String>,
 }
@@ -84,12 +84,12 @@ impl Reply {
     }
 }
 
-/// The wall clock, which the processes of a machine share; epoch µs.
+/// The wall clock, epoch µs. All processes of a machine share it.
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
 }
 
-/// The due time that the caller asked for, and an x for each byte that is missing to the size.
+/// The due time that the caller asked for, filled up with `x` to the size.
 pub(crate) fn payload(due: i64, size: usize) -> String {
     let mut payload = String::with_capacity(size);
     payload.push_str(&due.to_string());

@@ -1,4 +1,4 @@
-//! How late a payload is in the hands of its taker, after the time that its caller had asked for.
+//! Lateness: the time from the due time that the caller asked for until a taker has the payload.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::job::{Job, Offer};
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
 use crate::worker::{Sides, System, Worker};
 
-/// Offers a second beside it, on a queue of their own.
+/// Other offers per second at the same time, on a queue of their own.
 const BESIDE: f64 = 5_000.0;
-/// At which they are offered, of all processes together.
+/// Measured offers per second, of all processes together.
 const RATE: f64 = 1_000.0;
-/// Points of a line of the plot.
+/// Points of a line in the plot.
 const POINTS: usize = 400;
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ impl Case {
 /// One turn of one system.
 #[derive(Clone, Default)]
 struct Turn {
-    /// ms, sorted.
+    /// Lateness in ms, sorted.
     late: Vec<f64>,
     missing: u64,
     scripts: f64,
@@ -50,15 +50,15 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             lines.extend(System::BOTH.map(|system| line(system, case, &turns)));
         }
     }
-    let about = "From the time that the caller had asked for (its clock when it offers, and the delay) to when a `take` has \
-                 returned; so redelay's rounding up to whole milliseconds counts. Delays are random, of 50 to 3,000 ms in a full run. \
+    let about = "From the time that the caller asked for (its clock when it offers, plus the delay) until a `take` has \
+                 returned, so redelay's rounding up to whole milliseconds counts. Delays are random, 50 to 3,000 ms in a full run. \
                  Each round has fresh processes, since Redisson draws the tick of its timer once for each client. The \
-                 offers beside it come from a process of their own, of the same system, to another queue. Scripts are those \
-                 that move and take, without the offers' own.";
+                 offers beside it come from another process of the same system and go to another queue. Scripts are those \
+                 that transfer and take, without those of the offers.";
     let table = Table { name: "lateness".into(), about: about.into(), rows };
     let plot = Plot {
         file: "lateness.svg".into(),
-        title: "Lateness: how many of all are in the taker's hands by then".into(),
+        title: "Lateness: share of messages that a taker has by then".into(),
         x: Axis { name: "ms after the due time".into(), log: true },
         y: Axis { name: "% of the messages".into(), log: false },
         lines,
@@ -75,7 +75,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
     warm_up(&mut beside, bench.effort.warm_up / 2);
     rehearse(&mut workers);
     for beside in &mut beside {
-        // For as long as the entries are offered, wait and are taken.
+        // As long as the entries are offered, wait and are taken.
         let seconds = delay.1 as f64 / 1_000.0 + 1.5;
         let job = Offer { per_second: BESIDE, count: (BESIDE * seconds) as u64, ..Offer::new("beside") };
         beside.begin(&job.job());
@@ -87,7 +87,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
     let offered: u64 = offered.iter().map(|reply| reply.count).sum();
     let collected = wait_for(&mut workers, offered, Duration::from_millis(delay.1 + 3_000));
     let scripts = bench.server.counters().since(before).scripts - offered as f64;
-    // Those that are beside it are scripts, too; nobody can tell how many of them have been by now.
+    // The offers beside it are scripts, too, and their number so far is not known.
     let scripts = if case.busy { f64::NAN } else { scripts / offered as f64 };
     let late = ask_all(&mut workers, &Job::Stop).into_iter().flat_map(|reply| reply.late);
     let mut late: Vec<f64> = late.map(|micros| micros as f64 / 1_000.0).collect();
@@ -95,7 +95,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
     Turn { late, missing: offered - collected.min(offered), scripts }
 }
 
-/// The same once, of which nothing is counted.
+/// Offers and takes once without counting anything.
 fn rehearse(workers: &mut [Worker]) {
     ask_all(workers, &Job::Collect { queue: "rehearsal".into(), takers: 1 });
     let (count, per_second) = (RATE as u64 / workers.len() as u64, RATE / workers.len() as f64);
@@ -136,12 +136,12 @@ fn case_rows(case: Case, turns: &[Sides<Turn>]) -> Vec<Row> {
     rows
 }
 
-/// Of all rounds together.
+/// A line of the plot, of all rounds together.
 fn line(system: System, case: Case, turns: &[Sides<Turn>]) -> Line {
     let mut late: Vec<f64> = turns.iter().flat_map(|round| round.get(system).late.clone()).collect();
     late.sort_unstable_by(f64::total_cmp);
     let parts = (1..=POINTS).map(|n| n as f64 / POINTS as f64);
-    // What Redisson's truncation makes a little early has no place on a logarithmic axis.
+    // Redisson's truncation makes some payloads a little early. A logarithmic axis cannot show them.
     let points = parts.map(|part| (quantile(&late, part).max(0.1), part * 100.0)).collect();
     let load = if case.busy { ", 5,000 offers/s beside" } else { "" };
     Line { label: format!("{}{load}", system.name()), system: Some(system), points }

@@ -1,4 +1,4 @@
-//! What a run was measured on, and how it can be repeated.
+//! The machine and the software of a run, and the command that repeats it.
 
 use std::fs;
 use std::process::Command;
@@ -47,7 +47,7 @@ impl Machine {
     }
 }
 
-/// Empty when there is no such program.
+/// The output of a program. Empty if there is no such program.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

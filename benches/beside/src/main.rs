@@ -3,15 +3,15 @@
 //! | file | what it does |
 //! |---|---|
 //! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs` | one measurement each |
-//! | `bench.rs` | what all of them have: a server, workers, taking turns |
+//! | `bench.rs` | shared by all of them: a server, workers, taking turns |
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on either system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
-//! | `server.rs` | the server, and what is counted on it |
+//! | `server.rs` | the server, and its counters |
 //! | `results.rs` | numbers, medians, ratios, goals |
-//! | `report.rs`, `plot.rs`, `machine.rs` | for people |
+//! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
 //! Everything fails by panicking with a sentence: half a measurement is none.
@@ -64,7 +64,7 @@ const MEASUREMENTS: [Measurement; 8] = [
     ("scaling", scaling::measure),
 ];
 
-/// How much longer each reply to redelay takes in a check of the harness: beyond what Redisson is ever late.
+/// The delay that a check of the harness adds to each reply to redelay: longer than Redisson is ever late.
 const SLOWED: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
@@ -112,7 +112,7 @@ fn measure(options: &Options) -> Results {
     results
 }
 
-/// Returns the report.
+/// Writes the results. Returns the report.
 fn write(results: &Results, options: &Options) -> String {
     write_to(&options.out, "report.md", results);
     if let Some(folder) = &options.publish {
@@ -131,12 +131,12 @@ fn write_to(folder: &Path, report: &str, results: &Results) {
     }
 }
 
-/// Whether the report says of a slowed redelay that it is slower.
+/// Checks that the report says of a slowed redelay that it is slower.
 fn check(results: &Results) -> ExitCode {
     let rows = results.tables.iter().flat_map(|table| &table.rows);
     let slowed = rows.filter(|row| row.unit == "offers/s" || row.what.starts_with("p50"));
     let mut all = true;
-    println!("\nredelay was slowed by {SLOWED:?} a reply:\n");
+    println!("\neach reply to redelay was delayed by {SLOWED:?}:\n");
     for row in slowed {
         let seen = row.ratio().median < 1.0;
         all &= seen;

@@ -1,4 +1,4 @@
-//! Offers a second, each counted when its reply has arrived, and what `redis-benchmark` reaches with the same script.
+//! Offers per second, each counted when its reply has arrived, and the rate of `redis-benchmark` with the same script.
 
 use crate::bench::{Bench, Measured};
 use crate::job::{Job, Offer};
@@ -7,13 +7,13 @@ use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
 use crate::worker::{Sides, System, Worker};
 
 const BATCH: usize = 100;
-/// In flight and bytes of the offers that there is a goal for.
+/// The offers that have a goal: number in flight, bytes.
 const GOAL: (usize, usize) = (64, 100);
-/// Bytes that the server is given at most, in a turn: all of it stays in memory.
+/// The most bytes that the server receives in a turn. All of them stay in memory.
 const MOST: u64 = 1 << 28;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
-    // Long before it is measured: a virtual machine goes on compiling for a while.
+    // Started long before they are measured: a virtual machine goes on compiling for some time.
     let mut untuned = Sides::of(|system| bench.start_untuned(system));
     let mut rows = Vec::new();
     let (mut lines, mut limits) = (System::BOTH.map(|system| (system, Vec::new())), Vec::new());
@@ -37,15 +37,15 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         .map(|(system, points)| Line { label: system.name().into(), system: Some(system), points })
         .collect();
     lines.push(Line { label: "redis-benchmark, same script".into(), system: None, points: limits });
-    let about = "Entries that are due in an hour, acknowledged one by one; so many calls are in flight at any time. \
-                 redelay has one connection; Redisson has its pool, and sends the next offer from the reply of the last \
-                 (`offerAsync`). A batch is 100 entries: one `offer_all` here, a hundred `offerAsync` there, which has \
-                 no other way. The limit is `redis-benchmark` with this script, the better of so many connections \
-                 and one connection with so much in its pipeline.";
+    let about = "Entries that are due in an hour, acknowledged one by one. The number in flight is constant. \
+                 redelay has one connection. Redisson has its pool, and sends the next offer when the reply to the last \
+                 one arrives (`offerAsync`). A batch is 100 entries: one `offer_all` in redelay, and a hundred `offerAsync` \
+                 in Redisson, which has no other way. The limit is `redis-benchmark` with this script: the better of one \
+                 connection for each call in flight, and one connection with all of them in its pipeline.";
     let table = Table { name: "offer".into(), about: about.into(), rows };
     let plot = Plot {
         file: "offer.svg".into(),
-        title: "Offers a second, 100 bytes each".into(),
+        title: "Offers per second, 100 bytes each".into(),
         x: Axis { name: "in flight".into(), log: true },
         y: Axis { name: "offers/s".into(), log: false },
         lines,
@@ -53,7 +53,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     (vec![table], vec![plot])
 }
 
-/// Both as they are without any settings, which is what most have.
+/// Both systems with default settings, which most services have.
 fn untuned_row(bench: &mut Bench, untuned: &mut Sides<Worker>) -> Row {
     let (concurrency, size) = GOAL;
     let job = Offer { concurrency, size, millis: bench.effort.millis, ..Offer::new("offer") }.job();

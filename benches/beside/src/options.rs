@@ -7,15 +7,15 @@ use lexopt::prelude::*;
 use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 
 pub(crate) const HELP: &str = "\
-redelay and Java Redisson in turns, on one server. Usually started by `make bench`.
+Measures redelay and Java Redisson in turns, on one server. Usually started by `make bench`.
 
   --quick          two minutes instead of half an hour
-  --tiny           seconds: whether it works
+  --tiny           seconds: shows whether the harness works
   --only NAME      one measurement; may be given more than once
-  --self-check     slows redelay down, and fails unless the report says so
+  --self-check     slows redelay down, and fails unless the report shows it
   --out DIR        where results.json, report.md and the plots go; by default target/bench
-  --publish DIR    writes them there as well, for docs/benchmarks
-  --report FILE    measures nothing; writes the report and the plots of this results.json again";
+  --publish DIR    writes them to this folder as well, for docs/benchmarks
+  --report FILE    measures nothing; writes report and plots of this results.json again";
 
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) enum Task {
     Help,
-    /// This process is a worker; the server's URL.
+    /// Runs this process as a worker on the server with this URL.
     Work(String),
     Report(PathBuf, Options),
     Measure(Options),
@@ -69,7 +69,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser, names: &[&str]) -> Result<Task, 
 }
 
 impl Options {
-    /// What a person types to get the same.
+    /// The command that repeats this run.
     pub(crate) fn command(&self) -> String {
         let mut command = "make bench".to_owned();
         if self.effort.name != FULL.name {

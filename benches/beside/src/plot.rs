@@ -1,4 +1,4 @@
-//! The plots, as SVG.
+//! The plots, in SVG.
 
 use std::error::Error;
 use std::ops::Range;
@@ -15,7 +15,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const SIZE: (u32, u32) = (860, 500);
-/// Told apart by who is blind to some colours as well.
+/// Colours that people with colour blindness can distinguish.
 const REDELAY: RGBColor = RGBColor(0, 114, 178);
 const REDISSON: RGBColor = RGBColor(213, 94, 0);
 const OTHER: RGBColor = RGBColor(110, 110, 110);
@@ -83,13 +83,13 @@ where
     Ok(())
 }
 
-/// Whether the lines end low, where the legend would be in their way.
+/// Whether the lines end low, where they would cross the legend.
 fn falls(plot: &Plot) -> bool {
     let fall = |line: &Line| Some(line.points.last()?.1 - line.points.first()?.1);
     plot.lines.iter().filter_map(fall).sum::<f64>() < 0.0
 }
 
-/// A colour for each system; its further lines are paler.
+/// One colour for each system. Further lines of the same system are paler.
 fn style(line: &Line, earlier: usize) -> ShapeStyle {
     let colour = match line.system {
         Some(System::Redelay) => REDELAY,

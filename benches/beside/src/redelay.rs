@@ -1,4 +1,4 @@
-//! The worker on redelay: this program, started again by itself.
+//! The worker on redelay: this program, which starts itself again.
 
 use std::collections::HashMap;
 use std::io::{Write, stdin, stdout};
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::codecs;
 use crate::job::{Job, Offer, Reply, due, now, payload};
 
-/// Does jobs until its input ends.
+/// Runs jobs until the input ends.
 pub(crate) fn work(url: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let mut worker = runtime.block_on(Worker::connect(url));
@@ -85,7 +85,7 @@ impl Worker {
     }
 }
 
-/// Waits for all; the first error, if there is one.
+/// Waits for all tasks. Returns the first error, if there is one.
 async fn all(mut tasks: JoinSet<redelay::Result<()>>) -> redelay::Result<()> {
     while let Some(ended) = tasks.join_next().await {
         ended.expect("a task that does not panic")?;
@@ -145,7 +145,7 @@ async fn take(queue: &BlockingQueue<String>, takers: usize, count: u64) -> redel
     for _ in 0..takers {
         let (queue, left) = (queue.clone(), left.clone());
         tasks.spawn(async move {
-            // Claimed before it is taken, so that nobody waits for what does not come.
+            // Each payload is claimed before it is taken, so that no taker waits for one that does not come.
             while left.fetch_sub(1, Relaxed) > 0 {
                 queue.take().await?;
             }

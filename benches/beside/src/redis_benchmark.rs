@@ -7,7 +7,8 @@ use crate::server::{channel, ordered_list, timeout_set};
 
 const OFFER: &str = include_str!("../../../src/scripts/offer.lua");
 
-/// Offers per second with this number in flight: the better of one connection for each, and one connection with a pipeline.
+/// Offers per second with this number in flight: the better of one connection for each, and one connection with a
+/// pipeline.
 pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 {
     bench.progress.set_message(format!("offer: redis-benchmark, {concurrency} in flight, {size} B"));
     let pipelined = run(bench, size, 1, concurrency);
@@ -17,8 +18,8 @@ pub(crate) fn offers(bench: &mut Bench, size: usize, concurrency: usize) -> f64 
 fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f64 {
     bench.server.clear();
     let digest = bench.server.load(OFFER);
-    // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that, also not
-    // in an earlier command of the pipeline; so there are letters for the length, at which the script does not look.
+    // As long as an entry of redelay, with `__rand_int__` for a fresh id. No zero byte may come before that, not even
+    // in an earlier command of the pipeline. So the length consists of letters, which the script does not read.
     let entry = format!("\u{10}__rand_int__{}{}", "i".repeat(4 + 8), "x".repeat(size));
     let requests = bench.effort.millis * if connections * pipeline == 1 { 15 } else { 60 };
     let output = Command::new("redis-benchmark")
@@ -30,7 +31,7 @@ fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f
         .expect("redis-benchmark, which is installed with redis-server");
     let text = String::from_utf8_lossy(&output.stdout);
     let stored = bench.server.pending("offer");
-    // Two of its random numbers may be the same.
+    // Two random numbers may be equal.
     assert!(stored + 10 >= requests, "redis-benchmark stored {stored} of {requests} entries: {text}");
     rate(&text).unwrap_or_else(|| panic!("redis-benchmark says {text}"))
 }

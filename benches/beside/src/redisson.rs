@@ -1,4 +1,4 @@
-//! The worker on Java Redisson: how it is built and started. What it does is in
+//! The worker on Java Redisson: how it is built and started. Its source is in
 //! `compat/java/src/main/java/redelay/bench`.
 
 use std::path::Path;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) const VERSION: &str = "4.7.0";
 
-/// Builds it if its sources have changed.
+/// Builds the worker if its sources have changed.
 pub(crate) fn build() {
     let script = java().join("build.sh");
     let status = Command::new("sh").arg(script).arg(VERSION).status().expect("sh");
     assert!(status.success(), "the Java side does not build; scripts/java.sh installs what it needs");
 }
 
-/// What a person who tunes Redisson would turn; the rest is at its defaults.
+/// The settings that a user of Redisson would tune. All others keep their defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// `connectionPoolSize`. With fewer connections there is more in the pipeline of each.
+    /// `connectionPoolSize`. With fewer connections, each has more commands in its pipeline.
     pub(crate) connections: usize,
     /// `nettyThreads`.
     pub(crate) netty_threads: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 pub(crate) const DEFAULTS: Settings = Settings { connections: 64, netty_threads: 32 };
 
 impl Settings {
-    /// A taker that waits has a connection for itself.
+    /// Each waiting taker needs a connection of its own.
     pub(crate) fn with_takers(self, takers: usize) -> Self {
         Self { connections: self.connections + takers, ..self }
     }
@@ -42,7 +42,7 @@ pub(crate) fn command(url: &str, settings: Settings) -> Command {
     command
 }
 
-/// What `java -version` says, the first line of it.
+/// The first line of `java -version`.
 pub(crate) fn java_version() -> String {
     let output = Command::new("java").arg("-version").output().expect("java");
     String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned()

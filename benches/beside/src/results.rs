@@ -1,4 +1,4 @@
-//! What was measured, as it is written to `results.json`; the table and the plots are made of nothing else.
+//! The results, as they are written to `results.json`. The tables and the plots are made from them alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +27,9 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: String,
     pub(crate) better: Better,
-    /// What both systems did, round by round.
+    /// The values of both systems, round by round.
     pub(crate) rounds: Vec<Sides<f64>>,
-    /// What could be reached at best, where something else tells it.
+    /// The upper limit, if another program measures it.
     pub(crate) limit: Vec<f64>,
     pub(crate) goals: Vec<Goal>,
     pub(crate) note: String,
@@ -45,15 +45,15 @@ pub(crate) enum Better {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Goal {
-    /// So many times better than Redisson.
+    /// At least this many times better than Redisson.
     Ratio(f64),
-    /// This part of the limit.
+    /// At least this part of the limit.
     OfLimit(f64),
-    /// No more than that, whatever Redisson does.
+    /// At most this value, independent of Redisson.
     AtMost(f64),
 }
 
-/// Median, least and most.
+/// Median, minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -61,7 +61,7 @@ pub(crate) struct Spread {
     pub(crate) most: f64,
 }
 
-/// Points to be drawn, a line for each system and label.
+/// A plot, with a line for each system and label.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plot {
     pub(crate) file: String,
@@ -99,8 +99,8 @@ impl Row {
         spread(self.rounds.iter().map(|round| *round.get(system)))
     }
 
-    /// How many times better redelay was, round by round: neighbours in time are compared, on a machine that may have
-    /// been slower in another round.
+    /// How many times better redelay was, round by round. Only turns of the same round are compared, because the
+    /// machine may have been slower in another round.
     pub(crate) fn ratio(&self) -> Spread {
         spread(self.rounds.iter().map(|round| match self.better {
             Better::More => round.redelay / round.redisson,
@@ -108,7 +108,7 @@ impl Row {
         }))
     }
 
-    /// What was reached of this goal, and whether that is enough.
+    /// The value reached for this goal, and whether it is enough.
     pub(crate) fn reached(&self, goal: Goal) -> (f64, bool) {
         match goal {
             Goal::Ratio(least) => (self.ratio().median, self.ratio().median >= least),
@@ -126,7 +126,7 @@ impl Row {
     }
 }
 
-/// Of an even number the median is between the two in the middle.
+/// Median, minimum and maximum. The median of an even number of values is the mean of the two in the middle.
 pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Spread {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -139,7 +139,7 @@ pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Spread {
     Spread { median, least: *least, most: *most }
 }
 
-/// The value below which this part of all is, of sorted values: the nearest rank.
+/// The quantile of sorted values, by nearest rank.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.max(1) - 1).or(sorted.last()).copied().unwrap_or(f64::NAN)

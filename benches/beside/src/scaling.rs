@@ -1,4 +1,4 @@
-//! What a message costs when more processes share its queue.
+//! The cost of a message when more processes share its queue.
 
 use crate::bench::{Bench, Measured, warm_up};
 use crate::end_to_end::{TAKERS, cost_rows, run};
@@ -17,6 +17,6 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         });
         rows.extend(cost_rows(&name, &costs));
     }
-    let about = "As from end to end at a rate, which is that of all processes together: each of them offers and takes its part.";
+    let about = "As end to end at a rate. The rate is that of all processes together: each of them offers and takes its share.";
     (vec![Table { name: "scaling".into(), about: about.into(), rows }], Vec::new())
 }

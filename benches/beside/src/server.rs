@@ -1,4 +1,4 @@
-//! The server of the run, which nobody else uses, and what is counted on it.
+//! The server of the run, which no other program uses, and its counters.
 
 use redelay_fixture::redis::{Connection, Pipeline, cmd, pipe};
 use redelay_fixture::{Proxy, Server as Process};
@@ -12,21 +12,21 @@ const CHUNK: usize = 1_000;
 pub(crate) struct Server {
     process: Process,
     connection: Connection,
-    /// In front of redelay, in a check of the harness itself.
+    /// Delays the replies to redelay, in a check of the harness itself.
     slow: Option<Proxy>,
 }
 
-/// One that is pending.
+/// A pending entry.
 pub(crate) struct Entry {
     /// Epoch ms.
     pub(crate) due: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Counters at one moment; the difference of two is what was done between them.
+/// Counters at one moment. The difference of two is the work between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
-    /// Those that scripts have run are among them.
+    /// Including those that scripts run.
     pub(crate) commands: f64,
     pub(crate) scripts: f64,
     pub(crate) cpu_seconds: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
-            // The one that asked before is counted only now.
+            // The `INFO` of the first look is counted only now.
             commands: self.commands - before.commands - 1.0,
             scripts: self.scripts - before.scripts,
             cpu_seconds: self.cpu_seconds - before.cpu_seconds,
@@ -44,10 +44,10 @@ impl Counters {
 }
 
 impl Server {
-    /// `slowed` is how much longer each reply to redelay takes.
+    /// `slowed` delays each reply to redelay.
     pub(crate) fn start(slowed: Option<Duration>) -> Self {
         let process = Process::builder()
-            // Whatever may hold up others: a call of 0.1 ms or longer.
+            // Logs every call that may delay others: 0.1 ms or longer.
             .config("slowlog-log-slower-than 100")
             .config("slowlog-max-len 100000")
             .start();
@@ -110,7 +110,7 @@ impl Server {
         number(&self.info("clients"), "blocked_clients:") as usize
     }
 
-    /// Channels that somebody listens to.
+    /// The number of channels with a subscriber.
     pub(crate) fn channels(&mut self) -> usize {
         number(&self.info("stats"), "pubsub_channels:") as usize
     }
@@ -125,7 +125,7 @@ impl Server {
         self.send(payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));
     }
 
-    /// Stores entries in this order, as offers would have.
+    /// Stores entries in this order, as offers do.
     pub(crate) fn store(&mut self, queue: &str, entries: &[Entry]) {
         let words = |entry: &Entry| [entry.due.to_string().into_bytes(), entry.bytes.clone()];
         let chunks = entries.chunks(CHUNK);
@@ -145,7 +145,7 @@ impl Server {
         }
     }
 
-    /// The same pending entries under another name.
+    /// Copies the pending entries to another queue.
     pub(crate) fn copy(&mut self, from: &str, to: &str) {
         for (from, to) in [(timeout_set(from), timeout_set(to)), (ordered_list(from), ordered_list(to))] {
             cmd("COPY").arg(from).arg(to).arg("REPLACE").exec(&mut self.connection).expect("COPY");
@@ -161,7 +161,7 @@ impl Server {
         cmd("SLOWLOG").arg("RESET").exec(&mut self.connection).expect("SLOWLOG");
     }
 
-    /// The longest time for which a script has held the server since the last reset, seconds.
+    /// The longest time for which a script has blocked the server since the last reset, seconds.
     pub(crate) fn longest_script(&mut self) -> f64 {
         type Entry = (i64, i64, u64, Vec<Vec<u8>>, String, String);
         let entries: Vec<Entry> =
@@ -170,7 +170,7 @@ impl Server {
         scripts.map(|entry| entry.2).max().unwrap_or_default() as f64 / 1e6
     }
 
-    /// Makes a script known; returns its digest.
+    /// Loads a script. Returns its digest.
     pub(crate) fn load(&mut self, script: &str) -> String {
         cmd("SCRIPT").arg("LOAD").arg(script).query(&mut self.connection).expect("SCRIPT LOAD")
     }

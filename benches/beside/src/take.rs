@@ -1,4 +1,4 @@
-//! Takes a second: of what is ready, and of what arrives while the takers wait.
+//! Takes per second: of payloads that are ready, and of payloads that arrive while the takers wait.
 
 use std::slice::from_mut;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     for system in System::BOTH {
         let worker = workers.get_mut(system);
         warm_up(from_mut(worker), bench.effort.warm_up / 2);
-        // What is measured, for as long as a few rounds of it.
+        // The measured work, for as long as a few rounds of it.
         for _ in 0..4 {
             ready(bench, worker, most.min(64));
         }
@@ -40,13 +40,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             points,
         }));
     }
-    let about = "So many takers, each of which takes the next one when it has one. Redisson's are chains of `takeAsync`, with \
-                 a connection for each of them, as it needs. What arrives one by one is put with a plain `RPUSH`, by a client that \
-                 is neither of the two, and that waits for each reply: nobody takes faster than it puts.";
+    let about = "Each taker takes the next payload as soon as it has one. Redisson's takers are chains of `takeAsync`, each with \
+                 a connection of its own, which Redisson needs. Payloads that arrive one by one are put with a plain `RPUSH` by a \
+                 third client, which waits for each reply. It limits the rate of all takers.";
     let table = Table { name: "take".into(), about: about.into(), rows };
     let plot = Plot {
         file: "take.svg".into(),
-        title: "Takes a second, 100 bytes each".into(),
+        title: "Takes per second, 100 bytes each".into(),
         x: Axis { name: "takers".into(), log: true },
         y: Axis { name: "takes/s".into(), log: true },
         lines,
@@ -68,7 +68,7 @@ fn row(bench: &mut Bench, workers: &mut Sides<Worker>, takers: usize, arriving: 
 
 fn ready(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
     let count = bench.effort.taken;
-    // The first ones make the connections; they are not counted.
+    // The first takes make the connections and are not counted.
     bench.server.fill(LIST, takers as u64, "x");
     worker.ask(&Job::Take { queue: LIST.into(), takers, count: takers as u64 });
     bench.server.fill(LIST, count, &payload(0, 100));
@@ -83,7 +83,7 @@ fn hand_off(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
         assert!(waiting.elapsed() < Duration::from_secs(30), "nobody waits for what arrives");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // All of Redisson's have a connection by then; redelay's share one.
+    // By then, each of Redisson's takers has a connection. redelay's takers share one.
     std::thread::sleep(Duration::from_millis(200));
     let mut producer = bench.server.connect();
     let payload = payload(0, 100);

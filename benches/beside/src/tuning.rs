@@ -1,4 +1,5 @@
-//! Which settings suit each system best here: it is measured with these, whatever its defaults are.
+//! Finds the settings with which each system is fastest on this machine. Each is measured with these, not with its
+//! defaults.
 
 use std::slice::from_mut;
 use std::thread::available_parallelism;
@@ -12,10 +13,10 @@ use crate::redisson;
 use crate::server::Server;
 use crate::worker::{System, Worker};
 
-/// In flight while settings are compared.
+/// Offers in flight while settings are compared.
 const CONCURRENCY: usize = 64;
 
-/// Those of both systems.
+/// The settings of both systems.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Threads of the Tokio runtime that redelay is used in; redelay itself has no setting for this.
@@ -24,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What is used by those who set nothing.
+    /// The default settings.
     pub(crate) fn defaults() -> Self {
         Self { worker_threads: cores(), redisson: redisson::DEFAULTS }
     }
@@ -34,7 +35,7 @@ impl Settings {
     }
 }
 
-/// The settings with the most offers a second, and what the others reached.
+/// The settings with the most offers per second, and the results of all others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tuning {
     pub(crate) best: Settings,
@@ -42,7 +43,7 @@ pub(crate) struct Tuning {
     pub(crate) redisson: Vec<(redisson::Settings, f64)>,
 }
 
-/// Tries some, for each system.
+/// Tries several settings for each system.
 pub(crate) fn tune(effort: &Effort, server: &mut Server, mut tell: impl FnMut(String)) -> Tuning {
     let threads = if cores() == 1 { vec![1] } else { vec![1, cores()] };
     let worker_threads = threads.into_iter().map(|worker_threads| {

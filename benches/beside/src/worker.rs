@@ -1,4 +1,4 @@
-//! A worker process, as the harness sees it: the same for both systems.
+//! A worker process, in the view of the harness: the same for both systems.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -28,7 +28,7 @@ impl System {
     }
 }
 
-/// The same of each system.
+/// One value for each system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sides<T> {
     pub(crate) redelay: T,
@@ -59,7 +59,7 @@ impl<T> Sides<T> {
     }
 }
 
-/// Ends when it is dropped, and when the harness ends: with its input.
+/// A worker process. It ends when this value is dropped, and when the harness ends, because its input ends then.
 pub(crate) struct Worker {
     system: System,
     child: Child,
@@ -74,7 +74,7 @@ impl Worker {
         worker
     }
 
-    /// All of them at once, since a Java virtual machine takes its time.
+    /// Starts all of them at once, since a Java virtual machine is slow to start.
     pub(crate) fn start_many(system: System, url: &str, settings: Settings, number: usize) -> Vec<Self> {
         let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings)).collect();
         workers.iter_mut().for_each(|worker| drop(worker.end()));
@@ -86,7 +86,7 @@ impl Worker {
             System::Redelay => {
                 let own = std::env::current_exe().expect("the path of this program");
                 let mut command = Command::new(own);
-                // Tokio reads this.
+                // Tokio reads this variable.
                 command
                     .args(["--worker", url])
                     .env("TOKIO_WORKER_THREADS", settings.worker_threads.to_string());
@@ -113,7 +113,7 @@ impl Worker {
         self.end()
     }
 
-    /// Sends a job; its reply is for [`Worker::end`].
+    /// Sends a job. [`Worker::end`] returns its reply.
     pub(crate) fn begin(&mut self, job: &Job) {
         let mut line = serde_json::to_vec(job).expect("a job is JSON");
         line.push(b'\n');
@@ -136,7 +136,7 @@ impl Worker {
         cpu_seconds(self.child.id())
     }
 
-    /// Bytes of memory that are in use.
+    /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> f64 {
         memory(self.child.id())
     }
@@ -145,16 +145,16 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
-        // It may be in the middle of a job.
+        // The worker may be in the middle of a job.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a process has used, of the system's time as well.
+/// The CPU time that a process has used, in user and system mode.
 pub(crate) fn cpu_seconds(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
-    // Behind the name, which may hold spaces: state, ppid… utime and stime are the 12th and 13th.
+    // After the name, which may contain spaces, come state, ppid and so on. utime and stime are the 12th and 13th.
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks: f64 = fields[11..13].iter().map(|field| field.parse::<f64>().expect("a number")).sum();
     // USER_HZ, the same on every Linux that Rust runs on.

@@ -1,8 +1,9 @@
-//! The compatibility peer on redelay: one command a line on stdin, one answer a line on stdout.
+//! The compatibility peer on redelay: `redelay-peer <redis-url> <codec>`. It reads one command per line on stdin and
+//! writes one answer per line on stdout.
 //!
-//! `peer <redis-url> <codec>`; the same program on Redisson is in `compat/java`, and tests drive both. Values are
-//! one-line JSON texts. From the environment: `REDELAY_MAPPER` is a prefix for every name, `REDELAY_FORMAT=legacy` has
-//! entries written as Redisson up to 3.21.0 does.
+//! The same program on Redisson is in `compat/java`. The tests run both. Values are JSON texts on one line. Environment
+//! variables: `REDELAY_MAPPER` is a prefix for every name; with `REDELAY_FORMAT=legacy`, entries are written as by
+//! Redisson up to 3.21.0.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -23,7 +24,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 async fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [url, codec] = &args[..] else {
-        eprintln!("usage: peer <redis-url> <codec>");
+        eprintln!("usage: redelay-peer <redis-url> <codec>");
         return ExitCode::from(2);
     };
     let Some(codec) = codec_named(codec) else {
@@ -62,7 +63,7 @@ async fn serve(url: &str, codec: Shared) -> Result<(), Box<dyn Error>> {
 
 fn answer(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody reads any more only when the test is over.
+    // This fails only when the test is over and does not read any more.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -73,7 +74,7 @@ fn kind(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// A queue is moved by this peer only after `open`: so what is not opened belongs to a client that does not transfer.
+/// This peer transfers a queue only after `open`. All other queues belong to a client that does not transfer.
 struct Peer {
     still: Client,
     moving: Client,
@@ -168,7 +169,7 @@ impl Peer {
 }
 
 fn json(text: &str) -> Result<Value, Box<dyn Error>> {
-    // Of the classes only this one has numbers that no double can hold.
+    // Only this class has numbers that a double cannot hold.
     if text.contains("com.acme.Zoo$Ledger") {
         return Ok(serde_json::from_str(&redelay_compat_values::zoo::long_numbers_as_texts(text))?);
     }
@@ -185,7 +186,7 @@ fn millis(text: &str) -> Result<Duration, Box<dyn Error>> {
     Ok(Duration::from_millis(millis))
 }
 
-/// A codec that is chosen at run time, for values that are JSON on the lines.
+/// A codec that is chosen at run time. Its values are JSON on the lines of the protocol.
 #[derive(Clone)]
 struct Shared(Arc<dyn Codec<Value>>);
 
@@ -232,7 +233,7 @@ fn compressed(around: &str, inside: Shared) -> Option<Shared> {
     }))
 }
 
-/// A codec of one type, with that type's way from and to JSON.
+/// A codec of one type, with the conversion of that type from and to JSON.
 struct Through<C, T> {
     codec: C,
     read: fn(Value) -> serde_json::Result<T>,

@@ -23,9 +23,9 @@ public final class Peer {
 
     public static void main(String[] args) {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
-        // Whatever a library prints must not end up between two answers.
+        // The output of libraries must not come between two answers.
         System.setOut(System.err);
-        // Not just a return: a thread that some library left running would keep the process alive.
+        // A plain return is not enough: a thread that a library left running would keep the process alive.
         System.exit(run(args, answers));
     }
 

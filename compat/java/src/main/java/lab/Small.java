@@ -1,6 +1,6 @@
 package lab;
 
-/** The smallest bean of the golden vectors. */
+/** The smallest bean of the test vectors. */
 public class Small {
     public int a;
     public String b;

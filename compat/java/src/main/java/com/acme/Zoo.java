@@ -16,9 +16,9 @@ import java.util.TreeMap;
 import java.util.UUID;
 
 /**
- * One of each kind of class a codec meets.
+ * One of each kind of class that a codec has to handle.
  *
- * <p>Class names, field names and their types are bytes of the golden vectors: changing one changes the vectors.
+ * <p>Class names, field names and field types are part of the bytes of the test vectors. Changing one changes the vectors.
  */
 public final class Zoo {
     private Zoo() {
@@ -118,7 +118,7 @@ public final class Zoo {
         NEW, PAID, SHIPPED, CLOSED
     }
 
-    /** With bodies, so that each constant has a class of its own ({@code Zoo$Level$2} is HIGH). */
+    /** The constants have bodies, so each has a class of its own ({@code Zoo$Level$2} is HIGH). */
     public enum Level {
         LOW {
             @Override

@@ -16,8 +16,8 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads>}: does the jobs of benches/beside with Redisson, one JSON object a line, one
- * answer a line, until its input ends. The jobs are described in benches/beside/src/job.rs.
+ * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads>}: runs the jobs of benches/beside with Redisson. Each job
+ * and each answer is one JSON object on one line. It ends when its input ends. benches/beside/src/job.rs describes the jobs.
  */
 public final class Bench {
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -27,7 +27,7 @@ public final class Bench {
 
     public static void main(String[] args) throws IOException {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
-        // Whatever a library prints must not end up between two answers.
+        // The output of libraries must not come between two answers.
         System.setOut(System.err);
         RedissonClient client = Redisson.create(config(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2])));
         Jobs jobs = new Jobs(client);
@@ -36,11 +36,11 @@ public final class Bench {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             answer(answers, reply(jobs, MAPPER.readTree(line)));
         }
-        // Not client.shutdown(), which waits for what is blocked.
+        // client.shutdown() would wait for blocked calls.
         Runtime.getRuntime().halt(0);
     }
 
-    /** What differs from the defaults is there for more throughput, or because a job is refused without it. */
+    /** Each setting that differs from the default gives more throughput, or a job is refused without it. */
     private static Config config(String url, int connections, int nettyThreads) {
         Config config = new Config().setCodec(StringCodec.INSTANCE);
         config.setNettyThreads(nettyThreads);
@@ -48,7 +48,7 @@ public final class Bench {
                 .setAddress(url)
                 .setConnectionPoolSize(connections)
                 .setConnectionMinimumIdleSize(connections)
-                // 50 connections of 5 channels each would refuse the 251st delayed queue.
+                // With the default, 50 connections of 5 channels each, the 251st delayed queue is refused.
                 .setSubscriptionsPerConnection(1_000)
                 .setTimeout(30_000);
         return config;

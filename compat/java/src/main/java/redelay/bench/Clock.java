@@ -2,7 +2,7 @@ package redelay.bench;
 
 import java.time.Instant;
 
-/** The wall clock, which the processes of a machine share. System.nanoTime() is for what one process times alone. */
+/** The wall clock, which all processes of a machine share. System.nanoTime() is for times within one process. */
 final class Clock {
     private Clock() {
     }

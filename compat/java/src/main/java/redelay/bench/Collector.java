@@ -5,7 +5,7 @@ import java.util.List;
 
 import org.redisson.api.RBlockingQueue;
 
-/** Threads that take until they are told to stop, and how late each payload came. */
+/** Threads that take until they are stopped, and the lateness of each payload. */
 final class Collector {
     private final RBlockingQueue<String> queue;
     private final List<Long> late = new ArrayList<>();
@@ -45,7 +45,7 @@ final class Collector {
                 }
             }
         } catch (InterruptedException stopped) {
-            // That is how it ends.
+            // The interrupt of stop().
         }
     }
 }

@@ -10,7 +10,7 @@ import org.redisson.api.RBlockingQueue;
 import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RedissonClient;
 
-/** The jobs, and the handles that they leave open. */
+/** Runs the jobs, and keeps the handles that they leave open. */
 final class Jobs {
     private final RedissonClient client;
     private final Map<String, RDelayedQueue<String>> open = new HashMap<>();

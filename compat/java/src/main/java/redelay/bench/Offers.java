@@ -52,7 +52,7 @@ final class Offers {
         return Reply.rate(stored.get(), System.nanoTime() - begun);
     }
 
-    /** So many in flight at any time: each reply sends the next. No thread waits, which is the fastest way there is. */
+    /** Keeps {@code concurrency} calls in flight: each reply sends the next call. No thread waits, which is the fastest way. */
     private void inChains() throws InterruptedException {
         CountDownLatch ended = new CountDownLatch(concurrency);
         for (int i = 0; i < concurrency; i++) {
@@ -73,7 +73,7 @@ final class Offers {
         });
     }
 
-    /** RDelayedQueue has no addAll, and RBatch has no RDelayedQueue: a batch is so many offers sent together. */
+    /** RDelayedQueue has no addAll, and RBatch has no RDelayedQueue: a batch is {@code batch} offers sent together. */
     private CompletableFuture<?> offerBatch() {
         if (batch == 1) {
             return offer();
@@ -85,7 +85,7 @@ final class Offers {
         return CompletableFuture.allOf(offers);
     }
 
-    /** Whatever the replies do: one that comes late does not put off the next offer. */
+    /** Independent of the replies: a late reply does not delay the next offer. */
     private void atARate() throws InterruptedException {
         CountDownLatch answered = new CountDownLatch((int) count);
         for (long i = 0; i < count; i++) {

@@ -2,7 +2,7 @@ package redelay.bench;
 
 import java.util.List;
 
-/** The value of the codecs' benchmark; the counterpart of Order in benches/beside/src/order.rs. */
+/** The value of the benchmark of codecs. The counterpart of Order in benches/beside/src/order.rs. */
 public class Order {
     public long orderId;
     public String customer;

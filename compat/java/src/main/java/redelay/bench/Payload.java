@@ -1,6 +1,6 @@
 package redelay.bench;
 
-/** The due time that the caller asked for, epoch µs, and an x for each byte that is missing to the size. */
+/** The due time that the caller asked for, epoch µs, filled up with x to the size. */
 final class Payload {
     private Payload() {
     }

@@ -2,7 +2,7 @@ package redelay.bench;
 
 import java.util.List;
 
-/** What became of a job; the counterpart of Reply in benches/beside/src/job.rs. */
+/** The result of a job. The counterpart of Reply in benches/beside/src/job.rs. */
 public final class Reply {
     public long count;
     public double seconds;

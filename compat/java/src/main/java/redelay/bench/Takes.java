@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicReference;
 
 import org.redisson.api.RBlockingQueue;
 
-/** So many takers, until so much is taken. */
+/** Takes with a number of takers until a number of payloads is taken. */
 final class Takes {
     private final RBlockingQueue<String> queue;
     private final AtomicLong left;
@@ -33,7 +33,7 @@ final class Takes {
     }
 
     private void next() {
-        // Claimed before it is taken, so that nobody waits for what does not come.
+        // Each payload is claimed before it is taken, so that no taker waits for one that does not come.
         if (left.getAndDecrement() <= 0 || failure.get() != null) {
             ended.countDown();
             return;

@@ -12,9 +12,9 @@ import org.redisson.client.codec.Codec;
 import org.redisson.config.Config;
 import org.redisson.config.SingleServerConfig;
 
-/** Connects to one server, as a default Redisson does except for what the peer's start-up would wait for. */
+/** Connects to one server with Redisson's defaults, except for settings that would slow down the start of the peer. */
 public final class Client {
-    /** System property: a prefix that a NameMapper puts before every name. */
+    /** System property: a prefix that a NameMapper adds to every name. */
     private static final String MAPPER = "redelay.mapper";
 
     private Client() {
@@ -22,7 +22,7 @@ public final class Client {
 
     public static RedissonClient connect(String url, Codec codec) {
         Config config = new Config().setCodec(codec);
-        // The pools still grow to Redisson's default sizes; only the idle connections made at the start are few.
+        // Fewer connections at the start. The pools still grow to Redisson's default sizes.
         SingleServerConfig server = config.useSingleServer()
                 .setAddress(url)
                 .setConnectionMinimumIdleSize(2)
@@ -35,8 +35,8 @@ public final class Client {
     }
 
     /**
-     * By reflection, as 4.x moved both NameMapper (to another package) and its setter (from the server's part of the
-     * configuration to the whole; it warns at the old place).
+     * By reflection, because 4.x moved NameMapper to another package, and its setter from the configuration of the server to
+     * the whole configuration (the old one logs a warning).
      */
     private static void setPrefix(Config config, SingleServerConfig server, String prefix) {
         Optional<Method> since4 = nameMapperSetter(config);

@@ -15,7 +15,7 @@ import org.redisson.api.RBlockingQueue;
 import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RedissonClient;
 
-/** The commands of the protocol; each takes its fields and gives its answer. */
+/** The commands of the protocol. Each takes its fields and returns its answer. */
 public final class Commands {
     private static final String OK = "ok";
 
@@ -96,7 +96,7 @@ public final class Commands {
         return OK;
     }
 
-    /** Redisson's poll(0) blocks for ever; a peer that is told not to wait does not. */
+    /** Redisson's poll(0) blocks for ever, so the peer calls poll() for a timeout of 0. */
     private static Object poll(RBlockingQueue<Object> queue, long millis) throws InterruptedException {
         return millis == 0 ? queue.poll() : queue.poll(millis, TimeUnit.MILLISECONDS);
     }

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import org.redisson.client.RedisException;
 import org.redisson.client.RedisTimeoutException;
 
-/** How a failure reads on one line: {@code !kind: message}. */
+/** Writes a failure on one line: {@code !kind: message}. */
 final class Failure {
     private Failure() {
     }
@@ -35,7 +35,7 @@ final class Failure {
         return "error";
     }
 
-    /** With the causes: Redisson wraps what went wrong in a codec into an exception that only names the command. */
+    /** Includes the causes: Redisson wraps a failure of a codec in an exception that only names the command. */
     private static String message(Throwable failure) {
         StringBuilder message = new StringBuilder(describe(failure));
         for (Throwable cause = failure.getCause(); cause != null; cause = cause.getCause()) {
@@ -45,7 +45,7 @@ final class Failure {
     }
 
     private static String describe(Throwable failure) {
-        // Jackson's full message carries the place in the source, over several lines.
+        // Jackson's full message contains the position in the source, on several lines.
         String message = failure instanceof JsonProcessingException json ? json.getOriginalMessage() : failure.getMessage();
         return message == null ? failure.getClass().getSimpleName() : message;
     }

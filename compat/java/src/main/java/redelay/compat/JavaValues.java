@@ -14,8 +14,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 /**
  * Values of the codecs that write any Java object.
  *
- * <p>Plain JSON is String, Integer (Long, BigInteger where it must), Double, Boolean, ArrayList, LinkedHashMap and null, which
- * is what Jackson makes of it unasked. An object that names its {@code @class} is an instance of that.
+ * <p>Plain JSON becomes String, Integer (Long or BigInteger if needed), Double, Boolean, ArrayList, LinkedHashMap and null,
+ * which is Jackson's default. An object with a {@code @class} becomes an instance of that class.
  */
 final class JavaValues implements Values {
     private static final String CLASS = "@class";

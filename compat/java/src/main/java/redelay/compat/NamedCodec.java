@@ -18,7 +18,7 @@ import org.redisson.codec.Kryo5Codec;
 import org.redisson.codec.MsgPackJacksonCodec;
 import org.redisson.codec.TypedJsonJacksonCodec;
 
-/** A Redisson codec under its name in the protocol, with the way its values are written on a line. */
+/** A codec of Redisson with its name in the protocol, and the conversion of its values from and to a line. */
 public record NamedCodec(Codec redisson, Values values) {
 
     private static final Map<String, Supplier<NamedCodec>> PLAIN = Map.ofEntries(
@@ -55,7 +55,7 @@ public record NamedCodec(Codec redisson, Values values) {
         return plain.get();
     }
 
-    /** By class name, as Redisson 3.21.0 has neither LZ4CodecV2 nor ZStdCodec. */
+    /** By class name, because Redisson 3.21.0 has neither LZ4CodecV2 nor ZStdCodec. */
     private static Codec wrap(String className, Codec inner) throws UnknownCodecException {
         try {
             return (Codec) Class.forName(className).getConstructor(Codec.class).newInstance(inner);

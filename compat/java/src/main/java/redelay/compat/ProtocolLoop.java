@@ -9,12 +9,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** One command a line, one answer a line, in order. */
+/** Reads one command per line and writes one answer per line, in order. */
 public final class ProtocolLoop {
-    /** What a command may still wait for after the input has ended; a take() would wait for ever. */
+    /** The time for which a command may still wait after the end of the input. A take() would wait for ever. */
     private static final Duration GRACE = Duration.ofSeconds(5);
 
-    /** Redisson 3.21.0 waits 15 s for the reply to a take() that was interrupted. */
+    /** Redisson 3.21.0 waits 15 s for the reply to an interrupted take(). */
     private static final Duration SHUTDOWN_LIMIT = Duration.ofSeconds(2);
 
     private final BufferedReader lines;
@@ -30,7 +30,7 @@ public final class ProtocolLoop {
         this.shutdown = shutdown;
     }
 
-    /** Returns after {@code quit}, or when the input has ended. */
+    /** Runs until {@code quit} or the end of the input. */
     public void run() {
         answer("ready");
         boolean quit = readCommands();
@@ -45,7 +45,7 @@ public final class ProtocolLoop {
         }
     }
 
-    /** Commands run on the worker, so that the end of the input is seen while one of them waits. */
+    /** Commands run on the worker thread, so that this thread sees the end of the input while one of them waits. */
     private boolean readCommands() {
         try {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -81,7 +81,7 @@ public final class ProtocolLoop {
         try {
             return commands.run(fields[0], Arrays.copyOfRange(fields, 1, fields.length));
         } catch (Throwable e) {
-            // Errors too: a codec that meets a class it cannot load throws one, and the peer goes on.
+            // Errors too: a codec throws one for a class that it cannot load. The peer continues.
             return Failure.line(e);
         }
     }

@@ -9,7 +9,7 @@ import org.redisson.api.RBlockingQueue;
 import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RedissonClient;
 
-/** The handles of this peer, and which of its delayed queues transfer. */
+/** The handles of this peer. Only opened delayed queues transfer. */
 final class Queues {
     private final RedissonClient client;
     private final QuietDelayedQueues quiet;
@@ -25,19 +25,19 @@ final class Queues {
         return client.getBlockingQueue(name);
     }
 
-    /** The opened handle of a queue, otherwise one that does all that a delayed queue does except to transfer. */
+    /** The opened handle of a queue, or else a handle that does everything except transfer. */
     RDelayedQueue<Object> delayed(String name) {
         return delayed.computeIfAbsent(name, unopened -> quiet.make(blocking(unopened)));
     }
 
-    /** Opening twice is opening once, so that one {@link #destroy} always ends the transfer. */
+    /** Opening a queue again has no effect, so that one {@link #destroy} always ends the transfer. */
     void open(String name) {
         if (open.add(name)) {
             delayed.put(name, client.getDelayedQueue(blocking(name)));
         }
     }
 
-    /** Keeps the destroyed handle: Redisson still offers through it. */
+    /** Keeps the destroyed handle, because Redisson still offers through it. */
     void destroy(String name) {
         if (open.remove(name)) {
             delayed.get(name).destroy();

@@ -14,12 +14,12 @@ import org.redisson.api.RedissonClient;
 import org.redisson.connection.ServiceManager;
 
 /**
- * Makes delayed queues that never transfer, for a peer that only offers or looks.
+ * Makes delayed queues that never transfer, for a peer that only offers or reads.
  *
- * <p>getDelayedQueue followed by destroy() at once would not do: it subscribes, and the acknowledgement runs one transfer,
- * which moves what is due if it overtakes destroy(). But Redisson keeps one transfer task a queue and client, and starts none where
- * one is in place already. So a task that does nothing takes the place while the handle is made; then both leave, and the
- * handle is like any destroyed one (offers are stored and published). Nothing of this is seen on the wire.
+ * <p>Calling destroy() right after getDelayedQueue() is not enough. getDelayedQueue() subscribes, and the acknowledgement of the
+ * subscription runs one transfer, which moves what is due if it comes before destroy(). But Redisson keeps one transfer task per
+ * queue and client, and does not start a second one. So a task that does nothing is registered while the handle is made, and then
+ * both are removed. The handle is then like any destroyed one: offers are stored and published. The server sees nothing of this.
  */
 final class QuietDelayedQueues {
     private final RedissonClient client;
@@ -70,12 +70,12 @@ final class QuietDelayedQueues {
 
         @Override
         public void start() {
-            // Redisson's subscribes here.
+            // Redisson's task subscribes here.
         }
 
         @Override
         public void stop() {
-            // There is nothing to unsubscribe.
+            // This task has no subscription.
         }
 
         @Override

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.node.IntNode;
 import com.fasterxml.jackson.databind.node.LongNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 
-/** Values of the codecs that know one type. Strict, so that a test's typing error does not become another value. */
+/** Values of the codecs that have one type. Strict, so that a typing error in a test does not become another value. */
 enum SimpleValues implements Values {
     STRING("a string") {
         @Override
@@ -89,7 +89,7 @@ enum SimpleValues implements Values {
         this.expected = expected;
     }
 
-    /** The value, or null if the JSON is of another type. */
+    /** Returns the value, or null if the JSON has another type. */
     abstract Object fromJson(JsonNode json);
 
     @Override

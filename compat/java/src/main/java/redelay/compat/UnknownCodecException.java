@@ -1,6 +1,6 @@
 package redelay.compat;
 
-/** No codec of this name, or not in this version of Redisson. */
+/** There is no codec with this name, or not in this version of Redisson. */
 public final class UnknownCodecException extends Exception {
     private static final long serialVersionUID = 1L;
 

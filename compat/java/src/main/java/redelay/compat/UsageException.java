@@ -1,6 +1,6 @@
 package redelay.compat;
 
-/** The line itself is wrong: no such command, or not its number of fields. */
+/** The line is wrong: the command does not exist, or has another number of fields. */
 final class UsageException extends Exception {
     private static final long serialVersionUID = 1L;
 

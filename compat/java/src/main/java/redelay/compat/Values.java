@@ -3,7 +3,7 @@ package redelay.compat;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 
-/** The way between a line's JSON text and the Java objects that a codec takes and gives. */
+/** Converts between the JSON text of a line and the Java objects of a codec. */
 public interface Values {
     /** @throws IllegalArgumentException if the codec has no such value */
     Object read(String json) throws JsonProcessingException;
