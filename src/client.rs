@@ -1,6 +1,8 @@
 //! `Client`: the connections and the background tasks behind all queues of one server.
 
 mod builder;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use crate::queue::Queue;
 use crate::telemetry::ClientStats;
 use crate::wire::entry::EntryFormat;
 pub use builder::Builder;
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 
 /// A connection to one Redis server and to the queues on it. Cloning is cheap; all clones share the connections.
 ///

@@ -3,28 +3,42 @@
 //! A client has one connection for commands, one for subscriptions and one per kind of blocking pop that is in use.
 //! Whatever goes wrong is one of four things, because a caller can act on no more: see [`OpError`].
 
+mod connect;
+mod credentials;
+mod failover;
+mod library;
 mod link;
+mod op_error;
 mod options;
+mod probe;
 mod reply;
 mod session;
 mod subscriber;
+#[cfg(feature = "tls")]
+mod tls;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
+pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
-pub(crate) use options::{ConnectError, Options};
-pub(crate) use reply::{OpError, Reply};
+pub(crate) use op_error::{Cause, OpError};
+pub(crate) use options::{ConnectError, Options, Settings};
+pub(crate) use reply::Reply;
 pub(crate) use subscriber::{Channels, Notice};
+#[cfg(feature = "tls")]
+pub(crate) use tls::TlsOptions;
 
 use crate::pacing::Retries;
 use crate::telemetry::ClientCounters;
+use failover::Demotion;
 use link::Role;
-use session::{Demotion, Session};
-use std::time::Duration;
+use session::Session;
 
 /// The oldest server with every command that is used (`LPOP key count`, `LPOS`, `BLMOVE`).
 const OLDEST_SERVER: (u32, u32) = (6, 2);
@@ -73,6 +87,7 @@ pub(crate) struct Conn {
     commands: Arc<Link>,
     shared: Shared,
     runtime: Handle,
+    command_timeout: Duration,
 }
 
 impl Conn {
@@ -81,9 +96,20 @@ impl Conn {
         let options = Arc::new(options);
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         let commands = Link::open(&options, Role::Commands, &shared).await?;
-        let conn = Self { options, commands: Arc::new(commands), shared, runtime: Handle::current() };
+        let command_timeout = options.command_timeout;
+        let (commands, runtime) = (Arc::new(commands), Handle::current());
+        let conn = Self { options, commands, shared, runtime, command_timeout };
         conn.check_version().await?;
         Ok(conn)
+    }
+
+    /// The same connections and counters, with another command timeout (above zero).
+    ///
+    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
+    /// which the server is silent is replaced after the timeout of [`Options`] all the same.
+    #[allow(dead_code)]
+    pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
+        Self { command_timeout, ..self.clone() }
     }
 
     /// A connection of its own for blocking pops. Tries once.
@@ -101,24 +127,40 @@ impl Conn {
     /// Dropping the future does not withdraw a command that is on its way: its effect happens, its reply is lost. So
     /// whatever takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        self.commands.call(command).await
+        let result = self.commands.call(command, self.command_timeout).await;
+        if matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
+            self.on_timeout();
+        }
+        result
     }
 
     /// Runs a command that may be run twice without harm: again when the reply was lost, within the command timeout.
     pub(crate) async fn call_repeatable(&self, command: Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.options.command_timeout;
+        let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         loop {
-            let error = match timeout_at(deadline, self.commands.call(command.clone())).await {
+            let call = self.commands.call(command.clone(), self.command_timeout);
+            let error = match timeout_at(deadline, call).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
                 Ok(result) => return result,
                 // Whatever became of earlier tries: it does no harm to say that there is no connection.
                 Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
-                Err(_) => return Err(OpError::Unknown("no reply within the command timeout".into())),
+                Err(_) => {
+                    self.on_timeout();
+                    return Err(OpError::Unknown(no_reply()));
+                }
             };
             if !retries.pause().await {
+                self.on_timeout();
                 return Err(error);
             }
+        }
+    }
+
+    /// A caller that waits for less than the connection's own timeout cannot tell whether the server still answers.
+    fn on_timeout(&self) {
+        if self.command_timeout < self.options.command_timeout {
+            self.commands.check_soon(&self.runtime);
         }
     }
 
@@ -161,7 +203,7 @@ impl Conn {
 
     /// How long a command may take.
     pub(crate) fn command_timeout(&self) -> Duration {
-        self.options.command_timeout
+        self.command_timeout
     }
 
     /// Closes the command connection. The other links close with their owners, which end first.
@@ -174,13 +216,17 @@ impl Conn {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
             // A user whose rights leave out INFO may still use the queues; there is nothing to check then.
             Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),
-            Err(error) => return Err(ConnectError::Failed(error.to_string())),
+            Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };
         match parse_version(&info) {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
             _ => Ok(()),
         }
     }
+}
+
+fn no_reply() -> Cause {
+    Cause::of_kind(ErrorKind::TimedOut, "no reply within the command timeout")
 }
 
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.

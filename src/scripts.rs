@@ -13,9 +13,6 @@ use crate::pacing::backoff;
 /// How long the server remembers what a script did, for a second try after a lost reply: longer than it should be down.
 pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
 
-/// How a script's own refusals begin: of what it was given, before it has written anything.
-pub(crate) const REFUSED: &str = "REDELAY ";
-
 /// One script: its text, the digest the server knows it by, and how many keys it takes.
 #[derive(Debug)]
 pub(crate) struct Script {

@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
 use super::link::Link;
-use super::{Conn, OpError, Session};
+use super::session::silence;
+use super::{Conn, OpError, Session, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -266,7 +267,7 @@ impl Subscriber {
         if !matches!(error, OpError::Server(_)) {
             return;
         }
-        self.link.choose_loss();
+        self.link.expect_loss();
         if !std::mem::replace(&mut self.is_failing, true) {
             events::announcements_failing(error);
             self.link.note("SUBSCRIBE", error);
@@ -297,11 +298,11 @@ impl Subscriber {
             pipeline.last::<Value>().await
         };
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
-            Err(_) => return Err(OpError::Unknown("the server does not answer".into())),
+            Err(_) => return Err(OpError::Unknown(silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }
-            Ok(Err(error)) => return Err(OpError::of_sent(&error)),
+            Ok(Err(error)) => return Err(library::of_sent(&error)),
             // While subscribed it is `["pong", ""]`.
             Ok(Ok(Value::Array(parts))) => parts.first().and_then(Value::as_bytes) == Some(b"pong"),
             Ok(Ok(pong)) => pong.as_bytes() == Some(b"PONG"),

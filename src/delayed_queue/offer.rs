@@ -20,7 +20,6 @@ pub(super) use call::When;
 pub(super) use gathering::Gathering;
 
 use crate::conn::{Conn, OpError, Reply};
-use crate::scripts::REFUSED;
 use gathering::Answer;
 
 /// Stores the entries with their times; returns their due times, epoch ms. One that is alone may go with others.
@@ -54,7 +53,7 @@ pub(super) async fn store(
             }
             Err(OpError::Unknown(why)) => break why,
             // It may be for the sake of another one.
-            Err(OpError::Server(why)) if shared && why.starts_with(REFUSED) => {}
+            Err(OpError::Rejected(_)) if shared => {}
             Err(error) => return Err(error),
         }
     };
@@ -67,7 +66,7 @@ pub(super) async fn store(
     loop {
         match call::send(conn, keys, earlier.to_string().into(), base, entries).await {
             Ok(Reply::Nil) => {
-                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
+                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time").into()));
             }
             Ok(_) => return Ok(entries.iter().map(|(time, _)| base + time).collect()),
             Err(OpError::NotExecuted(_) | OpError::Unknown(_)) if Instant::now() + pause < deadline => {
@@ -75,7 +74,7 @@ pub(super) async fn store(
                 pause *= 2;
             }
             // Whatever this try says, the first one may have been executed.
-            Err(error) => return Err(OpError::Unknown(error.to_string())),
+            Err(error) => return Err(OpError::Unknown(error.to_string().into())),
         }
     }
 }

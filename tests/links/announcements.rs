@@ -84,13 +84,13 @@ async fn without_the_right_to_listen_what_is_due_is_delivered_and_it_is_told_onc
         assert_eq!(soon(take).await.unwrap().unwrap(), n);
     }
     until_async("refused again", || async { refusals(&server) >= 2 }).await;
-    let reason = || told.count("announcements failing, trying again error=NOPERM");
-    assert_eq!((reason(), told.count("announcements back")), (1, 0));
+    let reason = || told.count("announcements failing, retrying error=NOPERM");
+    assert_eq!((reason(), told.count("announcements recovered")), (1, 0));
     assert_eq!(server.subscribers(CHANNEL), 0);
 
     server.cmd(["ACL", "SETUSER", "deaf", "allchannels"]);
     until_async_within(MINUTE, "it listens", || async { server.subscribers(CHANNEL) == 1 }).await;
-    until_async("it is told", || async { told.count("announcements back") == 1 }).await;
+    until_async("it is told", || async { told.count("announcements recovered") == 1 }).await;
     assert_eq!(reason(), 1);
     // From the announcement: no sweep is that quick in each of a hundred times.
     for n in 0..100 {
