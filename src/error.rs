@@ -297,6 +297,7 @@ impl Error {
             ConnectError::Provider(cause) => {
                 Self::new(ErrorKind::Unavailable, attempt, cause.to_string()).caused_by(&cause)
             }
+            #[cfg(feature = "tls")]
             ConnectError::Tls { why, source } => {
                 let mut error = Self::new(ErrorKind::Tls, attempt, why);
                 error.0.source = Source::Connection(source);

@@ -166,10 +166,11 @@ async fn examine(options: &Options, cause: Cause, is_vague: bool, left: Duration
         return ConnectError::failed(silence(options));
     }
     // A server that rejects the client's certificate may close the connection before that is read.
-    if cause.source().is_some() && (is_vague || options.is_tls()) {
-        if let Some(found) = probe(options, left.min(SOCKET_TIMEOUT)).await {
-            return found;
-        }
+    if cause.source().is_some()
+        && (is_vague || options.is_tls())
+        && let Some(found) = probe(options, left.min(SOCKET_TIMEOUT)).await
+    {
+        return found;
     }
     if cause.source().is_none() || !(is_vague || cause.is_closed()) {
         return ConnectError::failed(cause);

@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fred::types::config::{Config, ServerConfig};
 
 use super::credentials::Credentials;
-use super::op_error::{Cause, Source};
+use super::op_error::Cause;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 
@@ -48,7 +47,8 @@ pub(crate) enum ConnectError {
     /// The caller's credentials provider failed or did not answer.
     Provider(Cause),
     /// The TLS handshake failed for a reason that a retry does not change.
-    Tls { why: String, source: Arc<Source> },
+    #[cfg(feature = "tls")]
+    Tls { why: String, source: std::sync::Arc<super::op_error::Source> },
     /// No server could be reached in time, and what the user should check.
     Failed(Cause, &'static str),
     /// The server lacks commands that are needed. Holds its version.
@@ -64,9 +64,9 @@ impl ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(why) | Self::Option(why) | Self::Refused(why) | Self::Tls { why, .. } => {
-                f.write_str(why)
-            }
+            Self::Url(why) | Self::Option(why) | Self::Refused(why) => f.write_str(why),
+            #[cfg(feature = "tls")]
+            Self::Tls { why, .. } => f.write_str(why),
             Self::Provider(cause) | Self::Failed(cause, _) => cause.fmt(f),
             Self::OldServer(version) => write!(f, "the server is Redis {version}"),
         }
@@ -77,6 +77,7 @@ impl From<ConnectError> for Cause {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Provider(cause) | ConnectError::Failed(cause, _) => cause,
+            #[cfg(feature = "tls")]
             ConnectError::Tls { why, source } => Self::new(why, Some(source)),
             other => other.to_string().into(),
         }
