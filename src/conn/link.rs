@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::session::{Supervisor, Trouble};
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
-/// How long a polite goodbye may take. It never comes back when the connection is lost meanwhile.
+/// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The purpose of a connection. It decides which timeouts can work on it.
@@ -44,7 +44,7 @@ impl Role {
     }
 }
 
-/// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
+/// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 pub(crate) struct Link {
     client: Client,
     /// For messages.
@@ -54,7 +54,7 @@ pub(crate) struct Link {
     /// Why there is no session, while there is none.
     trouble: Trouble,
     session: watch::Receiver<Option<Session>>,
-    /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
+    /// To end a session. The supervisor owns it: after its end there are no further sessions.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
     /// Whether the next loss of the connection is our own choice.
@@ -171,7 +171,7 @@ impl Link {
         Err(error)
     }
 
-    /// Keeps an error for those who ask how the client is, unless it belongs to normal work.
+    /// Records an error for `Client::stats`, unless it belongs to normal work.
     pub(super) fn note(&self, command: &str, error: &OpError) {
         let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
         if !matches!(error, OpError::Server(why) if is_normal(why)) {
@@ -217,26 +217,26 @@ impl Link {
         self.session.clone()
     }
 
-    /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
+    /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
     }
 
-    /// Says that the connection is about to be given up for no fault of its own.
+    /// Says that the connection is about to be replaced and is not at fault.
     pub(super) fn expect_loss(&self) {
         self.expected_loss.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for a new connection, unless another caller has: once for each session is enough.
+    /// Requests a new connection, unless another caller has: once for each session is enough.
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
             let client = self.client.clone();
-            // Its future ends with the reconnection, for which the caller need not wait.
+            // Its future ends with the reconnection. The caller need not wait for it.
             tokio::spawn(async move { client.force_reconnection().await });
         }
     }
 
-    /// Ends a session at once: what is sent from now on waits for the next one. Whether it had not ended before.
+    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
     fn end(&self, session: Option<Session>) -> bool {
         let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
         sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())
@@ -251,7 +251,7 @@ impl Link {
         self.client.message_rx()
     }
 
-    /// Says goodbye, for one second at most, and ends.
+    /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let _ = timeout(QUIT_TIMEOUT, self.client.quit()).await;

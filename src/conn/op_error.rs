@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_rejects_is_told_from_what_the_server_refuses() {
+    fn a_rejection_by_a_script_is_no_refusal_by_the_server() {
         let rejected = OpError::of_reply("REDELAY the due time is beyond 10^15 ms");
         assert_eq!(rejected, OpError::Rejected("the due time is beyond 10^15 ms".into()));
         let refused = OpError::of_reply("ERR REDELAY no such thing");

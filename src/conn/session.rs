@@ -1,7 +1,7 @@
 //! The sessions of a connection: how each begins and ends on the server, and the task that watches over them.
 //!
 //! A connection that was given up may still have commands on their way to the server, and the network may deliver them
-//! late: after their retry, or after a claim was deleted. So the server is told to close the old connection before the
+//! late: after their retry, or after a claim was deleted. So the server is asked to close the old connection before the
 //! new one is used.
 
 use std::io::ErrorKind;
@@ -19,8 +19,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::credentials::Credentials;
 use super::link::Role;
+use super::probe::probe;
 use super::{Cause, OpError, Options, Reply, Shared, library};
 use crate::telemetry::events;
 
@@ -63,14 +63,13 @@ impl Peer {
 /// Keeps the session up to date for as long as the link lives.
 pub(super) struct Supervisor {
     client: Client,
-    name: String,
-    credentials: Credentials,
+    options: Options,
     role: Role,
     shared: Shared,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
-    /// The connection that did the last handshake, if the server has told its address.
+    /// The connection that did the last handshake, if the server has named its address.
     last: Option<Peer>,
     number: u64,
     /// When the present connection was not yet open.
@@ -123,8 +122,7 @@ impl Supervisor {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let mut new = Self {
             client,
-            name: options.client_name.clone(),
-            credentials: options.credentials.clone(),
+            options: options.clone(),
             role,
             shared,
             connection,
@@ -207,8 +205,12 @@ impl Supervisor {
     }
 
     fn on_lost(&mut self, error: Option<FredError>) {
-        if let Some(error) = error {
-            self.report_loss(&self.cause(&error));
+        match error {
+            Some(error) if self.options.is_tls() && library::is_vague(&error) && self.loss != Loss::None => {
+                self.explain(self.cause(&error));
+            }
+            Some(error) => self.report_loss(&self.cause(&error)),
+            None => {}
         }
         self.end_session();
     }
@@ -220,7 +222,7 @@ impl Supervisor {
     }
 
     async fn on_reconnected(&mut self) {
-        // The library does not report the loss when it was told to reconnect.
+        // The library does not report the loss when it was asked to reconnect.
         self.report_loss(&given_up());
         self.sessions.send_replace(None);
         self.begin_session(false).await;
@@ -237,7 +239,16 @@ impl Supervisor {
     }
 
     fn cause(&self, error: &FredError) -> Cause {
-        self.credentials.failure(error).unwrap_or_else(|| library::cause(error))
+        self.options.credentials.failure(error).unwrap_or_else(|| library::cause(error))
+    }
+
+    /// Looks in the background for a better reason than this one: a certificate that has expired, for example.
+    fn explain(&self, cause: Cause) {
+        let (options, trouble) = (self.options.clone(), self.trouble.clone());
+        tokio::spawn(async move {
+            let found = probe(&options, HANDSHAKE_TIMEOUT).await;
+            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.map_or(cause, Cause::from));
+        });
     }
 
     fn end_session(&mut self) {
@@ -285,7 +296,7 @@ impl Supervisor {
 
     /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.
     async fn handshake(&mut self) -> Result<(), OpError> {
-        let mut words = vec![vec!["SETNAME", self.name.as_str()]];
+        let mut words = vec![vec!["SETNAME", self.options.client_name.as_str()]];
         if let Some(Peer { id, address }) = &self.last {
             // Both, because after a restart of the server the id may be another client's. The caller is spared
             // (SKIPME), should it turn out to be the same connection.

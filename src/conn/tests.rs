@@ -86,7 +86,7 @@ async fn commands_run_in_the_order_in_which_they_are_first_polled() {
     assert_eq!(server.list("q"), expected);
 }
 
-/// The library runs a command twice whose reply was lost, unless it is told not to.
+/// The library runs a command twice whose reply was lost, unless it is configured not to.
 #[tokio::test]
 async fn a_command_whose_reply_is_lost_is_not_sent_again() {
     let server = Server::start();
