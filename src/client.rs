@@ -1,6 +1,8 @@
 //! `Client`: the connections and the background tasks behind all queues of one server.
 
 mod builder;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use crate::error::Result;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
 pub use builder::Builder;
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 
 /// A client of one Redis server, from which the handles of its queues are made. Cloning is cheap. All clones share the
 /// connections.

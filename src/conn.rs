@@ -1,32 +1,75 @@
-//! The only room that knows the client library: connections, commands, replies, and what an error means for the caller.
+//! Connections, commands, replies, and what an error means for the caller. Only this module knows the client library.
 //!
-//! A client has one connection for commands, one for subscriptions and one per kind of blocking pop that is in use.
-//! Whatever goes wrong is one of four things, because a caller can act on no more: see [`OpError`].
+//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop that is in
+//! use: at the head of the lists in use (two if there are many), at the tail, and one for each pair of lists between
+//! which somebody waits to move. Each is a [`Link`], which reconnects by itself.
+//!
+//! A call fails in one of the ways in which a caller acts differently: see [`OpError`].
+//!
+//! # What it relies on in the library
+//!
+//! | what | test |
+//! |---|---|
+//! | Bytes pass unchanged in both directions; nil is a reply. | `tests::bytes_pass_unchanged_both_ways` |
+//! | An error reply is passed on, and the connection stays. | `tests::an_error_reply_is_passed_on_and_the_connection_stays` |
+//! | Commands are sent in the order in which they are first polled. | `tests::commands_run_in_the_order_in_which_they_are_first_polled` |
+//! | A command is sent at most once (`max_command_attempts: 1`). | `tests::a_command_whose_reply_is_lost_is_not_sent_again` |
+//! | While there is no connection, no command is kept for the next one. | `tests::nothing_is_sent_for_a_caller_that_found_no_connection` |
+//! | A blocking command has no timeout (`default_command_timeout: 0`). | `tests::a_blocking_pop_waits_for_longer_than_a_command_may_take` |
+//! | `with_options` sets the timeout of a custom command. | `tests::timeouts` |
+//! | `force_reconnection` ends what is in flight. | `tests::a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session` |
+//! | It reconnects for ever, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
+//! | An aborted connection task closes the connection. | `tests::dropping_a_link_closes_its_connection` |
+//! | A refused SUBSCRIBE is the reply to the PING behind it. | `a_channel_that_is_refused_does_not_keep_others_waiting` in `links` |
+//! | I/O errors are turned into text by `Debug`. | `library::tests` |
+//! | A credentials provider is asked at each connection, and may take a while. | `credentials` |
+//! | The TLS configuration and server name are used as they are. | `tls` |
+//!
+//! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a task that is
+//! never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies; scripts are not reloaded by
+//! the library, since it hangs beside a blocking pop; an array that begins with `message` or the like is taken for an
+//! announcement, see `scripts`.
 
+mod connect;
+mod credentials;
+mod failover;
+mod library;
 mod link;
+mod op_error;
 mod options;
+mod probe;
 mod reply;
 mod session;
 mod subscriber;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "tls")]
+mod tls;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
+pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
-pub(crate) use options::{ConnectError, Options};
-pub(crate) use reply::{OpError, Reply};
+pub(crate) use op_error::{Cause, OpError};
+pub(crate) use options::{ConnectError, Options, Settings};
+pub(crate) use reply::Reply;
 pub(crate) use subscriber::{Channels, Notice};
+#[cfg(feature = "tls")]
+pub(crate) use tls::TlsOptions;
 
 use crate::pacing::Retries;
 use crate::telemetry::ClientCounters;
+use failover::Demotion;
 use link::Role;
-use session::{Demotion, Session};
-use std::time::Duration;
+use session::Session;
 
-/// The oldest server with every command that is used (`LPOP key count`, `LPOS`, `BLMOVE`).
+/// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
 const OLDEST_SERVER: (u32, u32) = (6, 2);
 
 /// One command and its arguments, binary safe.
@@ -59,22 +102,21 @@ impl Command {
     }
 }
 
-/// What all connections of a client share.
+/// Shared by all connections of a client.
 #[derive(Clone, Debug)]
 struct Shared {
     demotion: Demotion,
     counters: ClientCounters,
 }
 
-/// The connection for commands, and the recipe for the others.
+/// The connection for commands, and the options of the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     options: Arc<Options>,
     commands: Arc<Link>,
     shared: Shared,
     runtime: Handle,
-    /// For calls through this handle, if it is not the client's.
-    timeout: Option<Duration>,
+    command_timeout: Duration,
 }
 
 impl Conn {
@@ -83,76 +125,89 @@ impl Conn {
         let options = Arc::new(options);
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         let commands = Link::open(&options, Role::Commands, &shared).await?;
-        let conn =
-            Self { options, commands: Arc::new(commands), shared, runtime: Handle::current(), timeout: None };
+        let command_timeout = options.command_timeout;
+        let (commands, runtime) = (Arc::new(commands), Handle::current());
+        let conn = Self { options, commands, shared, runtime, command_timeout };
         conn.check_version().await?;
         Ok(conn)
     }
 
-    /// A connection of its own for blocking pops. Tries once.
+    /// The same connections and counters, with another command timeout (above zero).
+    ///
+    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
+    /// which the server is silent is replaced after the timeout of [`Options`] all the same.
+    pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
+        Self { command_timeout, ..self.clone() }
+    }
+
+    /// Opens another connection, for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
         Link::open_once(&self.options, Role::Blocking, &self.shared).await
     }
 
-    /// A connection of its own for subscriptions. Tries once.
+    /// Opens another connection, for subscriptions. Tries once.
     async fn open_subscriber(&self) -> Result<Link, ConnectError> {
         Link::open_once(&self.options, Role::Subscriber, &self.shared).await
     }
 
     /// Runs a command at most once.
     ///
-    /// Dropping the future does not withdraw a command that is on its way: its effect happens, its reply is lost. So
-    /// whatever takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
+    /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
+    /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        let Some(span) = self.timeout else { return self.commands.call(command).await };
-        let deadline = Instant::now() + span;
-        timeout_at(deadline, self.commands.connected())
-            .await
-            .map_err(|_| self.commands.no_connection())??;
-        // Only this call ends. Whether the connection is dead, the client's own timeout decides.
-        let no_reply = |_| OpError::Unknown("no reply within the timeout of this call".into());
-        timeout_at(deadline, self.commands.call(command)).await.map_err(no_reply)?
+        let result = self.commands.call(command, self.command_timeout).await;
+        if matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
+            self.on_timeout();
+        }
+        result
     }
 
-    /// The same connections, with another command timeout for the calls of this handle.
-    pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { timeout: Some(timeout), ..self.clone() }
-    }
-
-    /// Runs a command that may be run twice without harm: again when the reply was lost, within the command timeout.
+    /// Runs an idempotent command: retries it when the reply was lost, within the command timeout.
     pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout();
+        let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         loop {
-            let error = match timeout_at(deadline, self.call(command.clone())).await {
+            let call = self.commands.call(command.clone(), self.command_timeout);
+            let error = match timeout_at(deadline, call).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
                 Ok(result) => return result,
-                // Whatever became of earlier tries: it does no harm to say that there is no connection.
+                // An earlier try may have run, but the command is idempotent: this answer does no harm.
                 Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
-                Err(_) => return Err(OpError::Unknown("no reply within the command timeout".into())),
+                Err(_) => {
+                    self.on_timeout();
+                    return Err(OpError::Unknown(no_reply()));
+                }
             };
             if !retries.pause().await {
+                self.on_timeout();
                 return Err(error);
             }
         }
     }
 
-    /// What is counted, by this room and by those above.
+    /// A caller that waits for less than the connection's own timeout cannot tell whether the server still answers.
+    fn on_timeout(&self) {
+        if self.command_timeout < self.options.command_timeout {
+            self.commands.check_soon(&self.runtime);
+        }
+    }
+
+    /// The counters of this module and of those above it.
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.shared.counters
     }
 
-    /// Whether the connection for commands stands.
+    /// Whether there is a connection for commands.
     pub(crate) fn is_connected(&self) -> bool {
         self.commands.session().is_some()
     }
 
-    /// When the last reply to a command came.
+    /// When the last reply to a command was received.
     pub(crate) fn last_reply(&self) -> Instant {
         self.commands.last_reply()
     }
 
-    /// What the server's clock shows, epoch µs.
+    /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
         let [seconds, micros] = self.call_idempotent(Command::new("TIME")).await?.into_parts()?;
         let number = |reply: Reply| -> Result<i64, OpError> {
@@ -163,8 +218,8 @@ impl Conn {
         Ok(number(seconds)? * 1_000_000 + number(micros)?)
     }
 
-    /// Where the connections live. A task that others depend on runs there: a caller may be in another runtime, which
-    /// stands still when nobody drives it.
+    /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
+    /// makes no progress when nobody drives it.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
@@ -174,9 +229,9 @@ impl Conn {
         self.options.server()
     }
 
-    /// How long a command may take.
+    /// How long a command may take, the wait for a connection and retries included.
     pub(crate) fn command_timeout(&self) -> Duration {
-        self.timeout.unwrap_or(self.options.command_timeout)
+        self.command_timeout
     }
 
     /// Closes the command connection. The other links close with their owners, which end first.
@@ -187,9 +242,9 @@ impl Conn {
     async fn check_version(&self) -> Result<(), ConnectError> {
         let info = match self.call_idempotent(Command::new("INFO").arg("server")).await {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A user whose rights leave out INFO may still use the queues; there is nothing to check then.
+            // A user without permission for INFO may still use the queues. There is nothing to check then.
             Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),
-            Err(error) => return Err(ConnectError::Failed(error.to_string())),
+            Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };
         match parse_version(&info) {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
@@ -198,24 +253,14 @@ impl Conn {
     }
 }
 
+fn no_reply() -> Cause {
+    Cause::of_kind(ErrorKind::TimedOut, "no reply within the command timeout")
+}
+
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
 fn parse_version(info: &[u8]) -> Option<(String, (u32, u32))> {
     let info = String::from_utf8_lossy(info);
     let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?.trim();
     let mut parts = version.split('.').map_while(|part| part.parse().ok());
     Some((version.to_owned(), (parts.next()?, parts.next()?)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn version_is_read_from_info() {
-        let info = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
-        assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
-        assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
-        assert!(parse_version(b"redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
-        assert_eq!(parse_version(b"nothing"), None);
-    }
 }

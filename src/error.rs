@@ -1,19 +1,39 @@
-//! The one error type.
+//! The error type of all calls.
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::codec::CodecError;
-use crate::conn::{ConnectError, OpError};
-use crate::scripts::REFUSED;
+use crate::conn::{Cause, ConnectError, OpError};
 
-/// What was attempted, on which queue, why it failed, and what to do next.
+/// The error of every call: what was attempted, on which queue, why it failed, and what to do next.
 ///
-/// Match on [`Error::kind`] or ask one of the predicates; the text is for people and may change.
+/// Match on [`Error::kind`] or use one of the predicates. The text is for people and may change.
+///
+/// `Debug` prints the same text as `Display` and adds the kind, so that a `main` that returns [`Result`] ends with a
+/// readable message. Neither contains a payload or a password.
+///
+/// [`source`](std::error::Error::source) returns the cause of a connection error: a [`std::io::Error`], an error of the
+/// TLS library or the error of a [credentials provider](crate::Builder::credentials_provider). Its text is part of
+/// this error's text.
 ///
 /// # Examples
+/// ```no_run
+/// use std::error::Error as _;
+///
+/// # async fn example() {
+/// let error = redelay::Client::connect("redis://localhost:7999").await.unwrap_err();
+/// // connect to localhost:7999 failed: Connection refused (os error 111); is a server running there, and reachable
+/// // from here? [Unavailable]
+/// println!("{error:?}");
+/// let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+/// assert_eq!(source.map(|source| source.kind()), Some(std::io::ErrorKind::ConnectionRefused));
+/// # }
+/// ```
+///
 /// ```no_run
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
@@ -22,7 +42,7 @@ use crate::scripts::REFUSED;
 ///     Ok(()) => println!("it is there"),
 ///     Err(error) if error.is_unavailable() => println!("it is not there: {error}"),
 ///     Err(error) if error.is_outcome_unknown() => println!("it may be there: {error}"),
-///     Err(error) => return Err(error), // To try again does not help.
+///     Err(error) => return Err(error), // A retry does not help.
 /// }
 /// # Ok(())
 /// # }
@@ -35,10 +55,18 @@ struct Inner {
     attempt: String,
     reason: String,
     payload: Option<Bytes>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Source,
 }
 
-/// The kinds of failure, each with one thing to do about it.
+enum Source {
+    None,
+    /// The codec's own error. Its text follows the reason.
+    Codec(Box<dyn StdError + Send + Sync>),
+    /// The reason contains its text.
+    Connection(Arc<dyn StdError + Send + Sync>),
+}
+
+/// The kinds of failure. Each calls for one reaction.
 ///
 /// # Examples
 /// ```no_run
@@ -56,28 +84,35 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument or option was refused before anything was sent. Mend the call.
+    /// An argument or option is not valid. Nothing was executed. Fix the call.
     Invalid,
-    /// No connection, or the server could not take the command now; nothing was executed. Try again. (A wait that ends
-    /// with it can have cost what a lost connection can cost: see [`BlockingQueue`](crate::BlockingQueue).)
+    /// There is no connection, or the server cannot run the command now. Nothing was executed: a retry is safe. (A wait
+    /// that ends with this error may have lost a payload, as any lost connection may: see
+    /// [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
-    /// The reply was lost: the server may or may not have done it. Repeat only what is harmless to repeat.
+    /// The reply was lost: the server may or may not have executed the call. Check before you retry, or retry only
+    /// idempotent calls.
     OutcomeUnknown,
-    /// The server refused: a key of another type, missing rights, no memory. Mend the server or the key.
+    /// The server refused the call: a key of another type, a missing ACL permission, no memory. Fix the server, the key
+    /// or the ACL.
     Refused,
-    /// User name or password is wrong or missing.
+    /// The user name or password is wrong or missing. Fix the credentials.
     Credentials,
-    /// The server is older than Redis 6.2.
+    /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's name, the server
+    /// requires a client certificate, or it does not speak TLS. Only connecting ends with it. It is not retried: fix the
+    /// certificates, or the options in [`Builder::tls`](crate::Builder#method.tls).
+    Tls,
+    /// The server is older than Redis 6.2. Upgrade it.
     UnsupportedServer,
-    /// The value could not be encoded.
+    /// The value could not be encoded. Nothing was sent. Fix the value or the codec.
     Encode,
-    /// The payload could not be decoded; [`Error::payload`] has its bytes.
+    /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The client was shut down.
+    /// The client was shut down. Connect a new one.
     Closed,
 }
 
-/// The result of everything here.
+/// The result of every call.
 ///
 /// # Examples
 /// ```
@@ -91,7 +126,7 @@ pub enum ErrorKind {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The kind, to match on.
+    /// Returns the kind, to match on.
     ///
     /// # Examples
     /// ```no_run
@@ -110,7 +145,7 @@ impl Error {
         self.0.kind
     }
 
-    /// The server may or may not have done it: the reply was lost. Repeat only what is harmless to repeat.
+    /// Returns whether the reply was lost: the server may or may not have executed the call. Retry only idempotent calls.
     ///
     /// # Examples
     /// ```no_run
@@ -120,7 +155,7 @@ impl Error {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// # let ticket = jobs.offer(&7, Duration::from_secs(60)).await?;
     /// let cancelled = match jobs.cancel(&ticket).await {
-    ///     // To repeat it is harmless, but false may mean then that the first call has done it.
+    ///     // A retry does no harm, but it may answer false because the first call has cancelled the entry.
     ///     Err(error) if error.is_outcome_unknown() => jobs.cancel(&ticket).await?,
     ///     answer => answer?,
     /// };
@@ -132,7 +167,7 @@ impl Error {
         self.0.kind == ErrorKind::OutcomeUnknown
     }
 
-    /// Nothing was executed, and the same call may succeed later.
+    /// Returns whether nothing was executed and the same call may succeed later.
     ///
     /// # Examples
     /// ```no_run
@@ -144,7 +179,7 @@ impl Error {
     ///     if !error.is_unavailable() {
     ///         return Err(error);
     ///     }
-    ///     tokio::time::sleep(Duration::from_secs(1)).await; // It is certainly not stored: once more.
+    ///     tokio::time::sleep(Duration::from_secs(1)).await; // It is not stored: retry.
     /// }
     /// # Ok(())
     /// # }
@@ -154,7 +189,7 @@ impl Error {
         self.0.kind == ErrorKind::Unavailable
     }
 
-    /// The client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone was dropped.
+    /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone was dropped.
     ///
     /// # Examples
     /// ```no_run
@@ -164,7 +199,7 @@ impl Error {
     /// loop {
     ///     match orders.take().await {
     ///         Ok(order) => println!("{order}"),
-    ///         Err(error) if error.is_closed() => break, // Somebody called `shutdown`.
+    ///         Err(error) if error.is_closed() => break, // The client was shut down.
     ///         Err(error) => return Err(error),
     ///     }
     /// }
@@ -176,8 +211,8 @@ impl Error {
         self.0.kind == ErrorKind::Closed
     }
 
-    /// The bytes that could not be decoded, when that is the reason. A payload that was taken is off the list: what
-    /// is to be kept of it is here.
+    /// Returns the bytes that could not be decoded, if that is the reason. A payload that was taken is no longer in its
+    /// list, so this is the only copy.
     ///
     /// # Examples
     /// ```no_run
@@ -205,7 +240,7 @@ impl Error {
 
     pub(crate) fn encode(attempt: impl Into<String>, source: CodecError) -> Self {
         Self::new(ErrorKind::Encode, attempt, "the value could not be encoded; nothing was sent")
-            .because(source)
+            .of_codec(source)
     }
 
     pub(crate) fn decode(attempt: impl Into<String>, payload: Bytes, source: CodecError) -> Self {
@@ -213,34 +248,36 @@ impl Error {
             "a payload of {} bytes could not be decoded; Error::payload has it, and the writer's codec must be the same",
             payload.len()
         );
-        let mut error = Self::new(ErrorKind::Decode, attempt, reason).because(source);
+        let mut error = Self::new(ErrorKind::Decode, attempt, reason).of_codec(source);
         error.0.payload = Some(payload);
         error
     }
 
     pub(crate) fn operation(attempt: impl Into<String>, error: OpError) -> Self {
-        let (kind, reason) = match error {
-            OpError::NotExecuted(why) => {
-                (ErrorKind::Unavailable, format!("{why}; nothing was executed, so try again"))
+        match error {
+            OpError::NotExecuted(cause) => {
+                let reason = format!("{cause}; nothing was executed, so a retry is safe");
+                Self::new(ErrorKind::Unavailable, attempt, reason).caused_by(&cause)
             }
-            OpError::Unknown(why) => (
-                ErrorKind::OutcomeUnknown,
-                format!(
-                    "the reply was lost ({why}); the server may or may not have done it: look before you repeat it"
-                ),
-            ),
-            // From the scripts: what could not be known before it was sent.
-            OpError::Server(why) if why.starts_with(REFUSED) => {
-                (ErrorKind::Invalid, why[REFUSED.len()..].to_owned())
+            OpError::Unknown(cause) => {
+                let reason = format!(
+                    "the reply was lost ({cause}); the server may or may not have executed the call: check before you retry"
+                );
+                Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
-            OpError::Server(why) if why.contains("WRONGTYPE") => (
+            OpError::Rejected(why) => Self::new(ErrorKind::Invalid, attempt, why),
+            OpError::Server(why) if why.contains("WRONGTYPE") => Self::new(
                 ErrorKind::Refused,
-                "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue".into(),
+                attempt,
+                "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue",
             ),
-            OpError::Server(why) => (ErrorKind::Refused, format!("the server refused: {why}")),
-            OpError::Closed => (ErrorKind::Closed, "the client is shut down; connect a new one".into()),
-        };
-        Self::new(kind, attempt, reason)
+            OpError::Server(why) => {
+                Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}"))
+            }
+            OpError::Closed => {
+                Self::new(ErrorKind::Closed, attempt, "the client is shut down; connect a new one")
+            }
+        }
     }
 
     pub(crate) fn connect(server: &str, error: ConnectError) -> Self {
@@ -249,22 +286,30 @@ impl Error {
             ConnectError::Url(why) => {
                 Self::new(ErrorKind::Invalid, attempt, format!("the URL cannot be used: {why}"))
             }
+            ConnectError::Option(why) => Self::new(ErrorKind::Invalid, attempt, why),
             ConnectError::Refused(why) => Self::new(
                 ErrorKind::Credentials,
                 attempt,
                 format!(
-                    "the server refused the user ({why}); check the user and password in the URL, and the rights of that user"
+                    "the server refused the user ({why}); check the user and password, and the user's ACL permissions"
                 ),
             ),
-            ConnectError::Failed(why) => Self::new(
-                ErrorKind::Unavailable,
-                attempt,
-                format!("no connection ({why}); is a server running there, and reachable from here?"),
-            ),
+            ConnectError::Provider(cause) => {
+                Self::new(ErrorKind::Unavailable, attempt, cause.to_string()).caused_by(&cause)
+            }
+            #[cfg(feature = "tls")]
+            ConnectError::Tls { why, source } => {
+                let mut error = Self::new(ErrorKind::Tls, attempt, why);
+                error.0.source = Source::Connection(source);
+                error
+            }
+            ConnectError::Failed(cause, check) => {
+                Self::new(ErrorKind::Unavailable, attempt, format!("{cause}; {check}")).caused_by(&cause)
+            }
             ConnectError::OldServer(version) => Self::new(
                 ErrorKind::UnsupportedServer,
                 attempt,
-                format!("the server is Redis {version}; Redis 6.2 or later, or Valkey, is needed"),
+                format!("the server is Redis {version}; Redis 6.2 or later, or Valkey, is required"),
             ),
         }
     }
@@ -275,12 +320,19 @@ impl Error {
             attempt: attempt.into(),
             reason: reason.into(),
             payload: None,
-            source: None,
+            source: Source::None,
         }))
     }
 
-    fn because(mut self, source: CodecError) -> Self {
-        self.0.source = Some(source.into_inner());
+    fn of_codec(mut self, source: CodecError) -> Self {
+        self.0.source = Source::Codec(source.into_inner());
+        self
+    }
+
+    fn caused_by(mut self, cause: &Cause) -> Self {
+        if let Some(source) = cause.source() {
+            self.0.source = Source::Connection(source.clone());
+        }
         self
     }
 }
@@ -289,28 +341,27 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} failed: {}", self.0.attempt, self.0.reason)?;
         match &self.0.source {
-            Some(source) => write!(f, ": {source}"),
-            None => Ok(()),
+            Source::Codec(source) => write!(f, ": {source}"),
+            Source::None | Source::Connection(_) => Ok(()),
         }
     }
 }
 
+/// A program that ends with an error prints it this way. A payload may hold what must not be in a log.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Error");
-        debug.field("kind", &self.0.kind).field("message", &self.to_string());
-        if let Some(payload) = &self.0.payload {
-            // Payloads may hold what must not be in a log.
-            debug.field("payload_bytes", &payload.len());
-        }
-        debug.field("source", &self.0.source).finish()
+        write!(f, "{self} [{:?}]", self.0.kind)
     }
 }
 
-/// The text of the codec's error is part of this one's, so its source is what caused that.
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source.as_deref().and_then(StdError::source)
+        match &self.0.source {
+            Source::None => None,
+            // The codec's error has no meaning of its own beyond its text.
+            Source::Codec(source) => source.source(),
+            Source::Connection(source) => Some(source.as_ref()),
+        }
     }
 }
 
@@ -333,7 +384,7 @@ mod tests {
         );
         assert_eq!(
             error.to_string(),
-            "`offer` on the delayed queue `orders` failed: no connection; nothing was executed, so try again"
+            "`offer` on the delayed queue `orders` failed: no connection; nothing was executed, so a retry is safe"
         );
         assert!(error.is_unavailable());
     }
@@ -349,9 +400,23 @@ mod tests {
     }
 
     #[test]
+    fn debug_is_the_sentence_and_the_kind() {
+        let error = Error::operation("`len`", OpError::Server("NOPERM this user has no permissions".into()));
+        let expected = "`len` failed: the server refused: NOPERM this user has no permissions [Refused]";
+        assert_eq!((format!("{error:?}").as_str(), format!("{error:#?}").as_str()), (expected, expected));
+    }
+
+    #[test]
+    fn what_a_script_rejects_is_invalid() {
+        let error = Error::operation("`offer`", OpError::Rejected("the due time is beyond 10^15 ms".into()));
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(error.to_string(), "`offer` failed: the due time is beyond 10^15 ms");
+    }
+
+    #[test]
     fn debug_keeps_the_payload_to_itself() {
         let error = Error::decode("take", Bytes::from_static(b"secret"), CodecError::new("not JSON"));
-        assert!(!format!("{error:?}").contains("secret"));
+        assert!(!format!("{error:?} {error:#?}").contains("secret"));
         assert_eq!(error.payload().unwrap(), &b"secret"[..]);
         assert!(error.to_string().ends_with(": not JSON") && error.source().is_none());
     }

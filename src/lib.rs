@@ -141,6 +141,8 @@ pub use redisson_codec as codec;
 mod error;
 
 pub use blocking_queue::{BlockingQueue, Elements};
+#[cfg(feature = "tls")]
+pub use client::Tls;
 pub use client::{Builder, Client};
 pub use delayed_queue::{DelayedQueue, Offer, ParseTicketError, Quarantine, Quarantined, Ticket};
 pub use error::{Error, ErrorKind, Result};

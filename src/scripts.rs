@@ -14,9 +14,6 @@ use crate::pacing::backoff;
 /// It must be longer than an outage of the server.
 pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
 
-/// The prefix of the errors by which a script refuses its arguments. It has not written anything then.
-pub(crate) const REFUSED: &str = "REDELAY ";
-
 /// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
 #[derive(Debug)]
 pub(crate) struct Script {

@@ -1,26 +1,33 @@
 //! The options of a client.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use super::Client;
-use crate::conn::{Conn, Options};
+#[cfg(feature = "tls")]
+use super::Tls;
+use crate::conn::{Conn, Credentials, Options, Provider, Settings as ConnSettings};
 use crate::engine::{Engine, NameMapper, Settings};
 use crate::error::{Error, Result};
 use crate::transfer;
 use crate::wire::entry;
 
-/// No option is longer, so that no sum of times overflows.
+/// No duration is longer, so that no sum of times overflows.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A transfer call reads and finds all entries of a batch before it moves the first, and holds them in memory.
 const LARGEST_BATCH: u32 = 100_000;
-/// Nobody else is served while a call runs.
+/// The server runs nothing else during a call.
 const LONGEST_BUDGET: Duration = Duration::from_secs(1);
+const SHORTEST_SWEEP: Duration = Duration::from_secs(1);
 
-/// The options of a [`Client`]. Each setter says its default, and why it is that.
+/// The options of a [`Client`].
+///
+/// Each setter documents its unit, default and limits. [`connect`](Self::connect) checks them.
 ///
 /// # Examples
 /// ```no_run
@@ -41,6 +48,9 @@ const LONGEST_BUDGET: Duration = Duration::from_secs(1);
 #[must_use = "a builder does nothing until it connects"]
 pub struct Builder {
     url: String,
+    credentials: Credentials,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
     client_name: String,
     name_mapper: NameMapper,
     connect_timeout: Duration,
@@ -56,6 +66,9 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             url: "redis://localhost:6379".into(),
+            credentials: Credentials::OfUrl,
+            #[cfg(feature = "tls")]
+            tls: None,
             client_name: "redelay".into(),
             name_mapper: Arc::new(str::to_owned),
             connect_timeout: Duration::from_secs(10),
@@ -70,8 +83,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Where the server is; see [`Client::connect`] for the forms. Defaults to `redis://localhost:6379`, where a server on
-    /// the same machine listens.
+    /// Sets the address of the server; see [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
     ///
     /// # Examples
     /// ```no_run
@@ -86,21 +98,117 @@ impl Builder {
         self
     }
 
-    /// How the connections are named on the server (`CLIENT LIST`). Defaults to `redelay`, so that they can be told
-    /// from others.
+    /// Sets the user and the password, as they are: without percent-encoding. They replace those of the URL. An empty
+    /// user is the server's default user. Default: those of the URL, or none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let password = std::env::var("REDIS_PASSWORD")?;
+    /// let client = Client::builder().url("redis://redis.internal").credentials("billing", password).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.credentials = Credentials::User(user.into(), password.into());
+        self
+    }
+
+    /// Sets the password of the URL's user, or of the server's default user if the URL has none. It is used as it is:
+    /// without percent-encoding. Default: the password of the URL, or none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let password = std::env::var("REDIS_PASSWORD")?;
+    /// let client = Client::builder().url("redis://billing@redis.internal").password(password).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn password(mut self, password: impl Into<String>) -> Self {
+        self.credentials = Credentials::Password(password.into());
+        self
+    }
+
+    /// Sets an async function that returns the user and the password: for tokens that expire and passwords that rotate.
+    /// It replaces the credentials of the URL. An empty user is the server's default user. Default: none.
+    ///
+    /// The function is called whenever a connection is opened, reconnections of each kind of connection included. Calls
+    /// may run at the same time, so cache a token that is expensive to get. An open connection stays open when
+    /// the password changes.
+    ///
+    /// A call that returns an error, or takes longer than [`connect_timeout`](Self::connect_timeout) (30 s at most),
+    /// is a failed attempt. While the client connects, failed attempts are repeated within the connect timeout, and so
+    /// are credentials that the server refuses. The last one ends [`connect`](Self::connect) with
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) and the function's error as its source, or with
+    /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, failed attempts are repeated for ever,
+    /// with pauses of up to 5 s.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let client = Client::builder()
+    ///     .url("redis://redis.internal")
+    ///     .credentials_provider(|| async {
+    ///         let token = tokio::fs::read_to_string("/run/secrets/redis-token").await?;
+    ///         std::io::Result::Ok(("billing".to_owned(), token.trim().to_owned()))
+    ///     })
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn credentials_provider<F, Fut, E>(mut self, provider: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = std::result::Result<(String, String), E>> + Send + 'static,
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        self.credentials = Credentials::Provider(Provider::new(provider));
+        self
+    }
+
+    /// Sets the TLS options of a URL that begins with `rediss://`: a private authority, a client certificate, another
+    /// server name. Requires the feature `tls`. Default: no options, which suits a server whose certificate is signed by
+    /// one of the system's authorities.
+    ///
+    /// The system's root certificates are those of the operating system. The environment variables `SSL_CERT_FILE` (a
+    /// PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private authority can also be trusted
+    /// without a change of the program.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, Tls};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tls = Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?);
+    /// let client = Client::builder().url("rediss://redis.internal:6380").tls(tls).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Sets the name of the connections on the server (`CLIENT LIST`). Visible ASCII characters only. Default:
+    /// `redelay`.
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// Puts a prefix before every queue name: the usual case of Redisson's `NameMapper`. Defaults to none, as there.
+    /// Sets a prefix for every queue name: the usual case of Redisson's `NameMapper`. Default: none, as in Redisson.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example() -> redelay::Result<()> {
     /// let client = Client::builder().name_prefix("shop:").connect().await?;
-    /// // In Redis `shop:orders`; what is pending is under `redisson_delay_queue:{shop:orders}`.
+    /// // In Redis `shop:orders`. Its pending entries are in `redisson_delay_queue:{shop:orders}`.
     /// let orders = client.blocking_queue("orders", codec::Long);
     /// # Ok(())
     /// # }
@@ -110,8 +218,9 @@ impl Builder {
         self.name_mapper(move |name| format!("{prefix}{name}"))
     }
 
-    /// Maps every queue name to the name that is used on the server: Redisson's `NameMapper`, which must be the same
-    /// in all services. The result decides about the braces of the other keys, as in Redisson. Defaults to no change, as there.
+    /// Sets a function that maps each queue name to its name on the server: Redisson's `NameMapper`, which must be the
+    /// same in all services. As in Redisson, the mapped name decides whether the other keys get braces. Default: no
+    /// change, as in Redisson.
     ///
     /// # Examples
     /// ```no_run
@@ -127,15 +236,15 @@ impl Builder {
         self
     }
 
-    /// How long [`Builder::connect`] keeps trying while no server answers. Defaults to 10 s: services and their
-    /// server often start together.
+    /// Sets how long [`connect`](Self::connect) retries while no server answers (default 10 s, above zero). Services and
+    /// their server often start together.
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // A command line tool that says at once that nothing is running.
+    /// // A command line tool that fails at once if no server is running.
     /// let client = Client::builder().connect_timeout(Duration::from_millis(500)).connect().await?;
     /// # Ok(())
     /// # }
@@ -145,8 +254,9 @@ impl Builder {
         self
     }
 
-    /// How long a command may take, the wait for a connection included; what blocks by nature is not limited by it.
-    /// Defaults to 5 s: longer than a failover or a slow command usually takes, and short enough to be told.
+    /// Sets how long a command may take, including the wait for a connection and any retries (default 5 s, above
+    /// zero). It does not limit calls that wait for a payload. A connection on which the server is silent for this long
+    /// is replaced.
     ///
     /// # Examples
     /// ```no_run
@@ -155,8 +265,8 @@ impl Builder {
     /// # async fn example() -> redelay::Result<()> {
     /// let client = Client::builder().command_timeout(Duration::from_secs(1)).connect().await?;
     /// let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.put(&7).await?; // Fails after a second at most,
-    /// orders.take().await?; // and this one still waits for as long as it takes.
+    /// orders.put(&7).await?; // Fails after one second at most.
+    /// orders.take().await?; // Waits for any time.
     /// # Ok(())
     /// # }
     /// ```
@@ -165,15 +275,15 @@ impl Builder {
         self
     }
 
-    /// Whether this client moves due entries. Defaults to true, for a queue that nobody moves stands still; several
-    /// clients do not get into each other's way. With false, some other client, or a Redisson, has to.
+    /// Sets whether this client transfers due entries (default true). Each queue needs at least one client that does,
+    /// or a Redisson; several do not disturb each other.
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
     /// # use redelay::{Client, codec};
     /// # async fn example() -> redelay::Result<()> {
-    /// // Producers that come and go; the workers, or a Redisson, do the moving.
+    /// // A short-lived producer. The workers, or a Redisson, transfer the entries.
     /// let producer = Client::builder().transfer(false).connect().await?;
     /// let jobs = producer.delayed_queue(&producer.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&7, Duration::from_secs(60)).await?;
@@ -185,15 +295,18 @@ impl Builder {
         self
     }
 
-    /// The most due entries that one transfer call moves. As many are looked for together, in a list of more than fifty
-    /// times as many up to four times as many, but no more than 2.5 MB of them, about. Defaults to 5,000: with fewer the
-    /// list is read more often, more have to be held in each call. From 1 to 100,000.
+    /// Sets the maximum number of due entries that one script call transfers (default 5,000, from 1 to 100,000). Lower it
+    /// only together with [`transfer_budget`](Self::transfer_budget), to shorten the time for which Redis is blocked;
+    /// throughput drops.
+    ///
+    /// One call searches the ordered list for this many entries at once. In a list that is over 50 times longer it
+    /// searches for up to four times as many, but for no more than about 2.5 MB of them.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // No call moves more than 50.
+    /// // No call transfers more than 50.
     /// let client = Client::builder().transfer_batch(50).connect().await?;
     /// # Ok(())
     /// # }
@@ -203,17 +316,19 @@ impl Builder {
         self
     }
 
-    /// The time after which a transfer call ends, so that others get at the server; the next one follows at once, and
-    /// goes on where this one ended. Defaults to 40 ms: with up to 100,000 entries of 100 bytes pending, in any
-    /// order, a call then holds the server for 35 to 45 ms at most. With more than 250,000 it may be three times as long,
-    /// since there is more to read through for each entry. Above zero, and a second at most.
+    /// Sets the time after which a transfer call ends, so that Redis serves other clients (default 40 ms, above zero, at
+    /// most 1 s). If more entries are due, the next call follows at once and continues there.
+    ///
+    /// With the default and up to 100,000 pending entries of 100 bytes, in any order, a call blocks Redis for 35 to
+    /// 45 ms at most. With more than 250,000 entries it may take three times as long, because there is more to read for
+    /// each due entry.
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // On a server whose other users cannot wait for long: shorter calls, and more of them.
+    /// // For a server with latency-sensitive clients: more calls, and shorter ones.
     /// let builder = Client::builder().transfer_budget(Duration::from_millis(2)).transfer_batch(500);
     /// let client = builder.connect().await?;
     /// # Ok(())
@@ -224,15 +339,15 @@ impl Builder {
         self
     }
 
-    /// How often a queue is looked at of which nothing was heard, each time with up to a quarter of jitter more.
-    /// Defaults to 60 s: it only mends what no message, reply or reconnection told of. At least 1 s.
+    /// Sets how often an idle queue is checked for due entries whose notification was missed (default 60 s, at least 1 s,
+    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
         self
     }
 
-    /// The largest payload that is sent, in bytes. Defaults to what a server takes as one string with its default
-    /// `proto-max-bulk-len`: 512 MiB, less the header of an entry.
+    /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The default is the
+    /// largest string that a server accepts with its default `proto-max-bulk-len`.
     ///
     /// # Examples
     /// ```no_run
@@ -250,65 +365,81 @@ impl Builder {
         self
     }
 
-    /// Connects, and starts the background tasks, in the Tokio runtime from which it is called: the client belongs to it
-    /// and ends with it. Time and I/O have to be enabled there, or it panics, as everything of Tokio does.
+    /// Connects and starts the background tasks.
+    ///
+    /// The client belongs to the Tokio runtime from which this is called, and ends with it.
+    ///
+    /// # Panics
+    /// If time or I/O is not enabled in the Tokio runtime.
     ///
     /// # Errors
-    /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option cannot be used.
-    /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server wants another user or password.
-    /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): older than Redis 6.2.
+    /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option is not valid.
+    /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server requires another user or password.
+    /// * [`ErrorKind::Tls`](crate::ErrorKind::Tls): the TLS handshake failed, because of a certificate for example.
+    /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than Redis 6.2.
     /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.
     ///
+    /// Only what may change by itself is retried within the connect timeout: `Unavailable`, and `Credentials` if there is
+    /// a [credentials provider](Self::credentials_provider).
+    ///
     /// # Cancel safety
-    /// Cancel safe: a connection half made is closed.
+    /// Cancel safe: an unfinished connection is closed.
     pub async fn connect(self) -> Result<Client> {
         if Handle::try_current().is_err() {
-            let reason = "there is no Tokio runtime here; call it from within one, as in #[tokio::main]";
+            let reason = "there is no Tokio runtime here; call it within one, as in #[tokio::main]";
             return Err(Error::invalid("connect", reason));
         }
-        self.check()?;
-        let options =
-            Options::new(&self.url, self.client_name.clone(), self.connect_timeout, self.command_timeout)
-                .map_err(|error| Error::connect("", error))?;
+        self.check().map_err(|reason| Error::invalid("connect", reason))?;
+        let settings = ConnSettings {
+            url: &self.url,
+            credentials: self.credentials.clone(),
+            #[cfg(feature = "tls")]
+            tls: self.tls.as_ref().map(|tls| &tls.0),
+            client_name: self.client_name.clone(),
+            connect_timeout: self.connect_timeout,
+            command_timeout: self.command_timeout,
+        };
+        let options = Options::new(settings).map_err(|error| Error::connect("", error))?;
         let server = options.server();
         let conn = Conn::connect(options).await.map_err(|error| Error::connect(&server, error))?;
         Ok(Client { engine: Engine::start(conn.clone(), self.settings()), conn })
     }
 
-    fn check(&self) -> Result<()> {
-        let refuse = |reason: &str| Err(Error::invalid("connect", reason));
-        if self.transfer_batch == 0 {
-            return refuse("transfer_batch is 0, so nothing would ever move; it must be at least 1");
+    /// The first option that is not valid, and why.
+    fn check(&self) -> std::result::Result<(), &'static str> {
+        let is_visible = self.client_name.bytes().all(|byte| byte.is_ascii_graphic());
+        let rules = [
+            (self.connect_timeout.is_zero(), "connect_timeout is zero; it must be longer, and 10 s is usual"),
+            (self.command_timeout.is_zero(), "command_timeout is zero; it must be longer, and 5 s is usual"),
+            (
+                self.transfer_batch == 0,
+                "transfer_batch is 0, so nothing would be transferred; it must be at least 1",
+            ),
+            (
+                self.transfer_batch > LARGEST_BATCH,
+                "transfer_batch is over 100,000, which would block Redis for too long; 5,000 is usual",
+            ),
+            (
+                self.transfer_budget.is_zero(),
+                "transfer_budget is zero; it must be longer, and 40 ms is usual",
+            ),
+            (
+                self.transfer_budget > LONGEST_BUDGET,
+                "transfer_budget is longer than 1 s, for which Redis would serve no other client; 40 ms is usual",
+            ),
+            (
+                self.sweep_interval < SHORTEST_SWEEP,
+                "sweep_interval is shorter than 1 s; it is a safety net, and 60 s is usual",
+            ),
+            (
+                !is_visible,
+                "client_name has other than visible ASCII characters, which CLIENT SETNAME refuses",
+            ),
+        ];
+        match rules.into_iter().find(|(is_broken, _)| *is_broken) {
+            Some((_, reason)) => Err(reason),
+            None => Ok(()),
         }
-        if self.transfer_batch > LARGEST_BATCH {
-            return refuse(
-                "transfer_batch is beyond 100,000; the server would do nothing else for too long, 5,000 is usual",
-            );
-        }
-        if self.transfer_budget.is_zero() {
-            return refuse("transfer_budget is zero; it must be at least 1 microsecond");
-        }
-        if self.transfer_budget > LONGEST_BUDGET {
-            return refuse(
-                "transfer_budget is longer than a second, for which the server would serve nobody else; 40 ms is usual",
-            );
-        }
-        if self.sweep_interval < Duration::from_secs(1) {
-            return refuse(
-                "sweep_interval is shorter than a second; it only mends what was lost, 60 s is usual",
-            );
-        }
-        for (name, timeout) in
-            [("command_timeout", self.command_timeout), ("connect_timeout", self.connect_timeout)]
-        {
-            if timeout.is_zero() {
-                return refuse(&format!("{name} is zero, so nothing could succeed"));
-            }
-        }
-        if !self.client_name.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return refuse("client_name may hold visible ASCII only, as CLIENT SETNAME demands");
-        }
-        Ok(())
     }
 
     fn settings(self) -> Settings {
@@ -327,8 +458,12 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The URL may hold a password.
-        f.debug_struct("Builder")
+        // The URL may contain a password.
+        let mut debug = f.debug_struct("Builder");
+        #[cfg(feature = "tls")]
+        debug.field("tls", &self.tls);
+        debug
+            .field("credentials", &self.credentials)
             .field("client_name", &self.client_name)
             .field("connect_timeout", &self.connect_timeout)
             .field("command_timeout", &self.command_timeout)

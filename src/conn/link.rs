@@ -1,44 +1,40 @@
 //! One connection in one role, kept alive.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
+use fred::error::ErrorKind as FredErrorKind;
 use fred::interfaces::{ClientLike, EventInterface};
-use fred::types::config::{
-    ConnectionConfig, Options as CallOptions, PerformanceConfig, ReconnectPolicy, TcpConfig,
-    UnresponsiveConfig,
-};
-use fred::types::{Builder, ClusterHash, CustomCommand, Message};
+use fred::types::config::Options as CallOptions;
+use fred::types::{ClusterHash, CustomCommand, Message};
+use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::session::{HANDSHAKE_TIMEOUT, Supervisor, Trouble};
-use super::{Command, ConnectError, OpError, Options, Reply, Session, Shared};
-use crate::telemetry::events;
+use super::session::{Supervisor, Trouble};
+use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
-/// How long one try to open a socket may take.
-const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a polite goodbye may take. It never comes back when the connection is lost meanwhile.
+/// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a connection is for; it decides the timeouts that can work on it.
+/// The purpose of a connection. It decides which timeouts can work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Every command has a timeout, and a silent server is noticed by it.
     Commands,
-    /// A command may block for as long as it likes: its owner watches the time.
+    /// A command may block for any time. The owner of the link watches the time.
     Blocking,
-    /// Receives messages. Its owner pings.
+    /// Receives messages. The owner of the link sends pings.
     Subscriber,
 }
 
 impl Role {
-    /// As events and errors name it.
+    /// The name in events and errors.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Commands => "commands",
@@ -48,7 +44,7 @@ impl Role {
     }
 }
 
-/// A connection that reconnects by itself. Dropping it closes it, without a goodbye.
+/// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 pub(crate) struct Link {
     client: Client,
     /// For messages.
@@ -58,11 +54,13 @@ pub(crate) struct Link {
     /// Why there is no session, while there is none.
     trouble: Trouble,
     session: watch::Receiver<Option<Session>>,
-    /// To end a session. The supervisor owns it: when that has ended, there will be no further session.
+    /// To end a session. The supervisor owns it: after its end there are no further sessions.
     sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
     /// Whether the next loss of the connection is our own choice.
-    chosen: Arc<AtomicBool>,
+    expected_loss: Arc<AtomicBool>,
+    /// Whether a task is finding out if the server still answers.
+    checking: AtomicBool,
     closed: AtomicBool,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
@@ -76,98 +74,65 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
-    /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
-    /// What waiting does not mend (credentials, TLS) fails at once.
-    pub(super) async fn open(options: &Options, role: Role, shared: &Shared) -> Result<Self, ConnectError> {
-        let deadline = Instant::now() + options.connect_timeout;
-        let mut pause = Duration::from_millis(20);
-        let mut is_first = true;
-        loop {
-            match Self::open_once(options, role, shared).await {
-                Err(ConnectError::Failed(why)) if Instant::now() + pause < deadline => {
-                    if is_first {
-                        events::connecting_failing(&options.server(), &why);
-                    }
-                }
-                result => return result,
-            }
-            is_first = false;
-            sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_millis(500));
-        }
-    }
-
-    /// Connects, or says why not.
-    pub(super) async fn open_once(
-        options: &Options,
-        role: Role,
-        shared: &Shared,
-    ) -> Result<Self, ConnectError> {
-        let begun = Instant::now();
-        let client = build(options, role).map_err(|error| ConnectError::Url(error.details().to_owned()))?;
-        let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT);
-        // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
-        let mut connection = AbortOnDropHandle::new(client.connect());
-        let connecting = async {
-            tokio::select! {
-                connected = client.wait_for_connect() => connected,
-                ended = &mut connection => match ended {
-                    Ok(result) => result,
-                    Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
-                },
-            }
-        };
-        match timeout(within, connecting).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(refusal(&error)),
-            Err(_) => return Err(ConnectError::Failed("the server does not answer".into())),
-        }
-        let name = options.client_name.clone();
-        let supervisor = Supervisor::start(client.clone(), name, connection, begun, role, shared.clone())
-            .await
-            .map_err(|error| match error {
-                OpError::Server(why) => ConnectError::Refused(why),
-                error => ConnectError::Failed(error.to_string()),
-            })?;
+    /// The link to a client that has connected.
+    pub(super) fn new(options: &Options, client: Client, supervisor: Supervisor, shared: Shared) -> Self {
         let (session, sessions) = supervisor.sessions();
-        let trouble = supervisor.trouble();
-        let chosen = supervisor.chosen();
-        let supervisor = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
-        Ok(Self {
+        Self {
             client,
             server: options.server(),
-            shared: shared.clone(),
+            shared,
             command_timeout: options.command_timeout,
-            trouble,
+            trouble: supervisor.trouble(),
             session,
             sessions,
-            supervisor,
-            chosen,
+            expected_loss: supervisor.expected_loss(),
+            supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
+            checking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
-        })
+        }
     }
 
-    /// Runs a command at most once; waits for a connection first, no longer than the command timeout.
-    pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        if self.session().is_some() {
-            return self.send(&self.client, command).await;
+    /// Runs a command at most once, within this time. Waits for a connection first.
+    pub(crate) async fn call(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+        // A shorter silence is no reason to give the connection up: others may be ready to wait.
+        let is_patient = within >= self.command_timeout;
+        if self.session().is_some() && within == self.command_timeout {
+            return self.send(&self.client, command, is_patient).await;
         }
         let begun = Instant::now();
-        timeout(self.command_timeout, self.connected()).await.map_err(|_| self.no_connection())??;
-        let left = self.command_timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+        timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
+        let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
         let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
-        self.send(&self.client.with_options(&options), command).await
+        self.send(&self.client.with_options(&options), command, is_patient).await
     }
 
-    /// Runs a command that may block. The caller must see the future through: an element popped for a future that
-    /// was dropped is gone. [`Link::reconnect`] ends it when the server has fallen silent.
+    /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
+    /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
-        self.send(&self.client, command).await
+        self.send(&self.client, command, true).await
     }
 
-    async fn send(&self, client: &impl ClientLike, command: Command) -> Result<Reply, OpError> {
+    /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
+    /// not: for a caller that did not wait long enough to know.
+    pub(super) fn check_soon(self: &Arc<Self>, runtime: &Handle) {
+        if self.checking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let link = self.clone();
+        runtime.spawn(async move {
+            let _ = link.call(Command::new("PING"), link.command_timeout).await;
+            link.checking.store(false, Ordering::Relaxed);
+        });
+    }
+
+    async fn send(
+        &self,
+        client: &impl ClientLike,
+        command: Command,
+        is_patient: bool,
+    ) -> Result<Reply, OpError> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(OpError::Closed);
         }
@@ -182,8 +147,8 @@ impl Link {
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
-                if matches!(&reply, Err(OpError::NotExecuted(why)) if why.contains("READONLY")) {
-                    // The server was demoted: whoever is the master now answers at the same address.
+                if matches!(&reply, Err(OpError::NotExecuted(why)) if why.says("READONLY")) {
+                    // The server was demoted. The new master answers at the same address.
                     session.into_iter().for_each(|session| self.shared.demotion.found_by(session));
                     self.give_up(session);
                 }
@@ -193,20 +158,20 @@ impl Link {
         };
         if *error.kind() == FredErrorKind::Timeout {
             // The library's own check for a silent server is put off by every further command that is written.
-            if self.last_reply.load(Ordering::Relaxed) < sent {
+            if is_patient && self.last_reply.load(Ordering::Relaxed) < sent {
                 self.give_up(session);
             }
         } else {
-            // The connection is lost. The supervisor may hear of it later than the caller, whose next try must not get
-            // in front of the introduction of the next connection.
+            // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
+            // front of the handshake of the next connection.
             self.end(session);
         }
-        let error = OpError::of_sent(&error);
+        let error = library::of_sent(&error);
         self.note(command_name, &error);
         Err(error)
     }
 
-    /// Keeps an error for those who ask how the client is, unless it belongs to normal work.
+    /// Records an error for `Client::stats`, unless it belongs to normal work.
     pub(super) fn note(&self, command: &str, error: &OpError) {
         let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
         if !matches!(error, OpError::Server(why) if is_normal(why)) {
@@ -223,11 +188,14 @@ impl Link {
         self.opened.elapsed().as_millis() as u64
     }
 
-    /// That there is none, and why.
+    /// The error that there is no connection, and why.
     pub(crate) fn no_connection(&self) -> OpError {
-        let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-        OpError::NotExecuted(format!("there is no connection to {}{why}", self.server))
+        let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = format!("there is no connection to {}", self.server);
+        OpError::NotExecuted(match why {
+            Some(why) => Cause::new(format!("{text} ({why})"), why.source().cloned()),
+            None => Cause::of_kind(ErrorKind::NotConnected, "there is no connection"),
+        })
     }
 
     /// Waits until there is a connection.
@@ -249,26 +217,26 @@ impl Link {
         self.session.clone()
     }
 
-    /// Gives the present connection up and makes a new one; what is in flight ends with [`OpError::Unknown`].
+    /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
     }
 
-    /// Says that the connection is about to be given up for no fault of its own.
-    pub(super) fn choose_loss(&self) {
-        self.chosen.store(true, Ordering::Relaxed);
+    /// Says that the connection is about to be replaced and is not at fault.
+    pub(super) fn expect_loss(&self) {
+        self.expected_loss.store(true, Ordering::Relaxed);
     }
 
-    /// Asks for a new connection, unless another caller has: once for each session is enough.
+    /// Requests a new connection, unless another caller has: once for each session is enough.
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
             let client = self.client.clone();
-            // Its future ends with the reconnection, for which the caller need not wait.
+            // Its future ends with the reconnection. The caller need not wait for it.
             tokio::spawn(async move { client.force_reconnection().await });
         }
     }
 
-    /// Ends a session at once: what is sent from now on waits for the next one. Whether it had not ended before.
+    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
     fn end(&self, session: Option<Session>) -> bool {
         let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
         sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())
@@ -283,51 +251,10 @@ impl Link {
         self.client.message_rx()
     }
 
-    /// Says goodbye, for one second at most, and ends.
+    /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let _ = timeout(QUIT_TIMEOUT, self.client.quit()).await;
         self.supervisor.abort();
-    }
-}
-
-fn build(options: &Options, role: Role) -> Result<Client, FredError> {
-    let connection = ConnectionConfig {
-        connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
-        internal_command_timeout: HANDSHAKE_TIMEOUT,
-        // More would run a command twice whose reply was lost.
-        max_command_attempts: 1,
-        unresponsive: UnresponsiveConfig {
-            // Blocked and subscribed connections are silent by nature; their owners watch them.
-            max_timeout: (role == Role::Commands).then_some(options.command_timeout),
-            interval: Duration::from_secs(1),
-        },
-        tcp: TcpConfig { nodelay: Some(true), ..TcpConfig::default() },
-        ..ConnectionConfig::default()
-    };
-    let performance = PerformanceConfig {
-        default_command_timeout: match role {
-            Role::Commands => options.command_timeout,
-            Role::Blocking | Role::Subscriber => Duration::ZERO,
-        },
-        broadcast_channel_capacity: if role == Role::Subscriber { 4096 } else { 32 },
-        ..PerformanceConfig::default()
-    };
-    let mut policy = ReconnectPolicy::new_exponential(0, 50, 5_000, 2);
-    policy.set_jitter(25);
-    let mut builder = Builder::from_config(options.config.clone());
-    builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
-    builder.build()
-}
-
-fn refusal(error: &FredError) -> ConnectError {
-    let why = error.details().to_owned();
-    if why.contains("DB index is out of range") {
-        return ConnectError::Url(format!("the server has no database of this number ({why})"));
-    }
-    match error.kind() {
-        FredErrorKind::Auth => ConnectError::Refused(why),
-        FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => ConnectError::Url(why),
-        _ => ConnectError::Failed(why),
     }
 }

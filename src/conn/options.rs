@@ -1,14 +1,35 @@
 //! Where and how to connect.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
-use fred::types::config::Config;
+use fred::types::config::{Config, ServerConfig};
 
-/// Everything a connection needs to know. Holds the password, so it has no derived `Debug`.
+use super::credentials::Credentials;
+use super::op_error::Cause;
+#[cfg(feature = "tls")]
+use super::tls::TlsOptions;
+
+/// What a client is built with, not yet checked.
+pub(crate) struct Settings<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) credentials: Credentials,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<&'a TlsOptions>,
+    pub(crate) client_name: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) command_timeout: Duration,
+}
+
+/// Everything that is needed to open a connection. Holds the password, so it has no derived `Debug`.
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(super) config: Config,
+    pub(super) credentials: Credentials,
+    /// For a handshake without the client library.
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<super::tls::Handshake>,
     pub(crate) client_name: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) command_timeout: Duration,
@@ -19,19 +40,46 @@ pub(crate) struct Options {
 pub(crate) enum ConnectError {
     /// The URL cannot be used. The text never contains the URL: it may hold a password.
     Url(String),
+    /// Another option cannot be used. The text is a whole sentence.
+    Option(String),
     /// The server wants other credentials.
     Refused(String),
-    /// No server could be reached in time.
-    Failed(String),
+    /// The caller's credentials provider failed or did not answer.
+    Provider(Cause),
+    /// The TLS handshake failed for a reason that a retry does not change.
+    #[cfg(feature = "tls")]
+    Tls { why: String, source: std::sync::Arc<super::op_error::Source> },
+    /// No server could be reached in time, and what the user should check.
+    Failed(Cause, &'static str),
     /// The server lacks commands that are needed. Holds its version.
     OldServer(String),
+}
+
+impl ConnectError {
+    pub(super) fn failed(cause: Cause) -> Self {
+        Self::Failed(cause, "is a server running there, and reachable from here?")
+    }
 }
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(why) | Self::Refused(why) | Self::Failed(why) => f.write_str(why),
+            Self::Url(why) | Self::Option(why) | Self::Refused(why) => f.write_str(why),
+            #[cfg(feature = "tls")]
+            Self::Tls { why, .. } => f.write_str(why),
+            Self::Provider(cause) | Self::Failed(cause, _) => cause.fmt(f),
             Self::OldServer(version) => write!(f, "the server is Redis {version}"),
+        }
+    }
+}
+
+impl From<ConnectError> for Cause {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Provider(cause) | ConnectError::Failed(cause, _) => cause,
+            #[cfg(feature = "tls")]
+            ConnectError::Tls { why, source } => Self::new(why, Some(source)),
+            other => other.to_string().into(),
         }
     }
 }
@@ -40,6 +88,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("server", &self.server())
+            .field("credentials", &self.credentials)
             .field("client_name", &self.client_name)
             .field("connect_timeout", &self.connect_timeout)
             .field("command_timeout", &self.command_timeout)
@@ -49,23 +98,63 @@ impl fmt::Debug for Options {
 
 impl Options {
     /// # Errors
-    /// [`ConnectError::Url`] with a sentence that says what is wrong and what would be right.
-    pub(crate) fn new(
-        url: &str,
-        client_name: String,
-        connect_timeout: Duration,
-        command_timeout: Duration,
-    ) -> Result<Self, ConnectError> {
-        Ok(Self { config: parse_url(url)?, client_name, connect_timeout, command_timeout })
+    /// [`ConnectError::Url`] or [`ConnectError::Option`], with a sentence that says what is wrong and what to write.
+    pub(crate) fn new(settings: Settings<'_>) -> Result<Self, ConnectError> {
+        let address = parse_url(settings.url)?;
+        let mut config = address.config;
+        settings.credentials.configure(&mut config, settings.connect_timeout);
+        #[cfg(feature = "tls")]
+        let tls = super::tls::configure(&mut config, address.is_tls, settings.tls)?;
+        Ok(Self {
+            config,
+            credentials: settings.credentials,
+            #[cfg(feature = "tls")]
+            tls,
+            client_name: settings.client_name,
+            connect_timeout: settings.connect_timeout,
+            command_timeout: settings.command_timeout,
+        })
     }
 
-    /// Host and port, for messages.
+    /// Host and port, or the path of the socket, for messages.
     pub(crate) fn server(&self) -> String {
-        self.config.server.hosts().first().map_or_else(String::new, ToString::to_string)
+        match self.socket() {
+            Some(path) => path.display().to_string(),
+            None => self.host().map_or_else(String::new, |(host, port)| format!("{host}:{port}")),
+        }
+    }
+
+    /// Host and port, unless the server is reached over a unix socket.
+    pub(super) fn host(&self) -> Option<(String, u16)> {
+        match &self.config.server {
+            ServerConfig::Centralized { server } => Some((server.host.to_string(), server.port)),
+            _ => None,
+        }
+    }
+
+    fn socket(&self) -> Option<&Path> {
+        match &self.config.server {
+            ServerConfig::Unix { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether connections are made over TLS.
+    pub(super) fn is_tls(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        false
     }
 }
 
-fn parse_url(url: &str) -> Result<Config, ConnectError> {
+struct Address {
+    config: Config,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code))]
+    is_tls: bool,
+}
+
+fn parse_url(url: &str) -> Result<Address, ConnectError> {
     let refuse = |why: String| Err(ConnectError::Url(why));
     let Some((scheme, rest)) = url.split_once("://") else {
         return refuse("it has no scheme; write for example redis://localhost:6379".into());
@@ -75,7 +164,7 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
         "rediss" | "valkeys" if cfg!(feature = "tls") => {}
         "rediss" | "valkeys" => {
             return refuse(format!(
-                "{scheme}:// needs the cargo feature `tls`, which this program was built without"
+                "{scheme}:// needs the cargo feature `tls`, and this program was built without it"
             ));
         }
         other => {
@@ -87,15 +176,14 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
     let is_socket = scheme.ends_with("+unix");
     if !is_socket && rest.contains('?') {
         return refuse(
-            "it has a query (?…), which means nothing here; write the database as /N, and '?' as %3F".into(),
+            "it has a query (?…), which is not supported; write the database as /N, and '?' as %3F".into(),
         );
     }
     let no_path = is_socket && matches!(rest.split('?').next(), None | Some("" | "/"));
-    // The library's own messages are not passed on: they may quote the URL, and with it the password.
-    // For the library, a user needs a host.
-    let with_host = is_socket.then(|| url.replacen("@/", "@localhost/", 1));
-    let url = with_host.as_deref().unwrap_or(url);
-    let Some(mut config) = Config::from_url(url).ok().filter(|_| !no_path) else {
+    // The library's own messages are not passed on: they may quote the URL, and with it the password. TLS is set up
+    // by `tls`, and for the library, a user needs a host.
+    let url = if is_socket { url.replacen("@/", "@localhost/", 1) } else { format!("redis://{rest}") };
+    let Some(mut config) = Config::from_url(&url).ok().filter(|_| !no_path) else {
         return refuse(if is_socket {
             "write redis+unix://[user:password@]/path/to/redis.sock, with an optional ?db=N".into()
         } else {
@@ -107,7 +195,7 @@ fn parse_url(url: &str) -> Result<Config, ConnectError> {
         config.database = unix_database(rest)?;
     }
     config.fail_fast = true;
-    Ok(config)
+    Ok(Address { config, is_tls: matches!(scheme, "rediss" | "valkeys") })
 }
 
 /// A socket's URL has its path where the database would be, so the database is a query parameter.
@@ -127,10 +215,22 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Config, String> {
-        parse_url(url).map_err(|error| match error {
+        parse_url(url).map(|address| address.config).map_err(|error| match error {
             ConnectError::Url(why) => why,
             other => panic!("{other:?}"),
         })
+    }
+
+    fn settings(url: &str, credentials: Credentials) -> Settings<'_> {
+        Settings {
+            url,
+            credentials,
+            #[cfg(feature = "tls")]
+            tls: None,
+            client_name: "me".into(),
+            connect_timeout: Duration::ZERO,
+            command_timeout: Duration::ZERO,
+        }
     }
 
     #[test]
@@ -161,11 +261,36 @@ mod tests {
     }
 
     #[test]
+    fn servers_are_named_without_credentials() {
+        let server = |url| Options::new(settings(url, Credentials::OfUrl)).unwrap().server();
+        assert_eq!(server("redis://joe:hunter2@host/3"), "host:6379");
+        assert_eq!(server("redis+unix://joe:hunter2@/run/redis.sock?db=1"), "/run/redis.sock");
+    }
+
+    #[test]
+    fn credentials_of_the_builder_come_before_those_of_the_url() {
+        let of = |credentials| {
+            let config = Options::new(settings("redis://joe:old@host", credentials)).unwrap().config;
+            (config.username, config.password)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of(Credentials::OfUrl), (some("joe"), some("old")));
+        assert_eq!(of(Credentials::Password("new".into())), (some("joe"), some("new")));
+        assert_eq!(of(Credentials::User("ann".into(), "new".into())), (some("ann"), some("new")));
+        assert_eq!(of(Credentials::User(String::new(), "new".into())), (None, some("new")));
+    }
+
+    #[test]
     fn no_message_and_no_debug_shows_the_password() {
         let error = parse("redis://joe:hunter2@host:badport").unwrap_err();
         assert!(!error.contains("hunter2"), "{error}");
-        let options =
-            Options::new("redis://joe:hunter2@host", "me".into(), Duration::ZERO, Duration::ZERO).unwrap();
-        assert!(!format!("{options:?}").contains("hunter2"), "{options:?}");
+        for credentials in [
+            Credentials::OfUrl,
+            Credentials::Password("hunter2".into()),
+            Credentials::User("joe".into(), "hunter2".into()),
+        ] {
+            let options = Options::new(settings("redis://joe:hunter2@host", credentials)).unwrap();
+            assert!(!format!("{options:?}").contains("hunter2"), "{options:?}");
+        }
     }
 }

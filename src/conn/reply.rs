@@ -1,56 +1,9 @@
-//! What a command answers, in our own words.
-
-use std::fmt;
+//! Replies to commands, free of the client library's types.
 
 use bytes::Bytes;
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::types::Resp3Frame;
 
-/// Why a command gave no reply: the four cases in which a caller acts differently.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OpError {
-    /// The server certainly did not run it.
-    NotExecuted(String),
-    /// It was sent, and no reply came: the server may or may not have run it.
-    Unknown(String),
-    /// The server ran it and refused.
-    Server(String),
-    /// The client has been shut down.
-    Closed,
-}
-
-impl fmt::Display for OpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotExecuted(why) | Self::Unknown(why) | Self::Server(why) => f.write_str(why),
-            Self::Closed => f.write_str("the client is shut down"),
-        }
-    }
-}
-
-impl OpError {
-    /// The client library's error of a command that had been handed to it.
-    pub(super) fn of_sent(error: &FredError) -> Self {
-        match error.kind() {
-            FredErrorKind::InvalidCommand | FredErrorKind::InvalidArgument | FredErrorKind::Config => {
-                Self::Server(error.details().to_owned())
-            }
-            _ => Self::Unknown(error.details().to_owned()),
-        }
-    }
-
-    /// An error reply. Some say that the server did not even look at the command: those are worth another try.
-    fn of_reply(message: &str) -> Self {
-        const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
-        // Redis 6.2 wraps the error of a script's command into one of its own.
-        let demoted = message.contains("READONLY You can't write");
-        if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
-            Self::NotExecuted(message.to_owned())
-        } else {
-            Self::Server(message.to_owned())
-        }
-    }
-}
+use super::OpError;
 
 /// A reply, with bytes left as they came.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +70,7 @@ impl Reply {
         }
     }
 
-    /// The strings behind their number: see `script.rs`.
+    /// The strings behind their number: see `scripts.rs`.
     pub(crate) fn into_counted_bytes(self) -> Result<Vec<Bytes>, Shape> {
         self.into_array()?.into_iter().skip(1).map(Self::into_bytes).collect()
     }

@@ -1,9 +1,10 @@
-//! The lives of a connection: how each begins and ends on the server, and the task that watches over them.
+//! The sessions of a connection: how each begins and ends on the server, and the task that watches over them.
 //!
-//! A connection that was given up may still have commands on their way to the server, which the network delivers
-//! whenever it can: after their second try, perhaps, or after a claim was deleted. So the server is told to forget the
-//! old connection before its successor is used.
+//! A connection that was given up may still have commands on their way to the server, and the network may deliver them
+//! late: after their retry, or after a claim was deleted. So the server is asked to close the old connection before the
+//! new one is used.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -13,24 +14,21 @@ use fred::error::Error as FredError;
 use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::Server;
 use fred::types::{ClusterHash, CustomCommand};
-use tokio::sync::broadcast::error::RecvError::Closed;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
-use super::{OpError, Reply, Shared};
+use super::probe::probe;
+use super::{Cause, OpError, Options, Reply, Shared, library};
 use crate::telemetry::events;
 
-/// How long the commands that introduce a new connection may take.
+/// How long the handshake of a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
 const PROBE: Duration = Duration::from_millis(500);
-/// How old a connection is at least before it is given up for what another one was told: while nobody is the master,
-/// they must not keep each other reconnecting.
-const YOUNG: Duration = Duration::from_secs(1);
-
-/// One life of a connection, from one reconnection to the next.
+/// The time from one reconnection to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     /// Counts the reconnections.
@@ -38,49 +36,15 @@ pub(crate) struct Session {
     /// The server's id of this connection, for `CLIENT UNBLOCK`.
     pub(crate) client_id: i64,
     /// It was opened after this, and what it replaces has ended then.
-    begun: Instant,
+    pub(super) begun: Instant,
 }
 
 type Sessions = watch::Sender<Option<Session>>;
 
-/// What went wrong last.
-pub(super) type Trouble = Arc<Mutex<Option<String>>>;
+/// The last reason for having no session.
+pub(super) type Trouble = Arc<Mutex<Option<Cause>>>;
 
-/// When a server was last found to be demoted, by any of the connections that share this. Whoever is the master now
-/// answers at the same address, but connections to the old one may stand for as long as it lives; a subscriber's would,
-/// for nobody tells a subscriber.
-#[derive(Clone, Debug)]
-pub(super) struct Demotion(Arc<watch::Sender<Option<Instant>>>);
-
-impl Demotion {
-    pub(super) fn none_yet() -> Self {
-        Self(Arc::new(watch::Sender::new(None)))
-    }
-
-    /// One that the session has found. What it says was known already if the session is an old one.
-    pub(super) fn found_by(&self, session: Session) {
-        let unknown = |found: &Option<Instant>| found.is_none_or(|found| found <= session.begun);
-        self.0.send_if_modified(|found| {
-            let news = unknown(found);
-            if news {
-                *found = Some(Instant::now());
-            }
-            news
-        });
-    }
-
-    /// Waits until one was found after the session's beginning, and the session is no longer young.
-    async fn concerns(&self, session: Option<Session>) {
-        let Some(session) = session else { return };
-        let mut found = self.0.subscribe();
-        let since = |found: &Option<Instant>| found.is_some_and(|found| found > session.begun);
-        // The sender is in `self`.
-        let _ = found.wait_for(since).await.map(drop);
-        sleep_until(session.begun + YOUNG).await;
-    }
-}
-
-/// How the server tells a connection from all others, those of its life before a restart included.
+/// How the server tells a connection from all others, those before a restart of the server included.
 struct Peer {
     id: String,
     address: String,
@@ -88,7 +52,7 @@ struct Peer {
 
 impl Peer {
     /// Reads the reply of `CLIENT INFO`: `id=7 addr=127.0.0.1:43210 laddr=...`. All clients of a Unix socket have the
-    /// same address, so it tells nobody apart; but no network delivers anything late there.
+    /// same address, so it cannot tell them apart; but no network delivers anything late there.
     fn of_info(info: &str) -> Option<Self> {
         let field = |name: &str| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         let address = field("addr=").filter(|address| !address.starts_with('/'))?;
@@ -96,16 +60,16 @@ impl Peer {
     }
 }
 
-/// Keeps the session true for as long as the link lives.
+/// Keeps the session up to date for as long as the link lives.
 pub(super) struct Supervisor {
     client: Client,
-    name: String,
+    options: Options,
     role: Role,
     shared: Shared,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
-    /// The connection that was introduced last, if the server has told its address.
+    /// The connection that did the last handshake, if the server has named its address.
     last: Option<Peer>,
     number: u64,
     /// When the present connection was not yet open.
@@ -114,22 +78,42 @@ pub(super) struct Supervisor {
     trouble: Trouble,
     loss: Loss,
     /// Says beforehand that the next loss is our own choice, and no fault.
-    chosen: Arc<AtomicBool>,
+    expected_loss: Arc<AtomicBool>,
 }
 
 /// What is known of the loss of a connection, until there is a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     None,
-    Chosen,
-    Told,
+    Expected,
+    Reported,
+}
+
+/// What the supervisor reacts to.
+enum Event {
+    /// A caller has ended the session.
+    GivenUp,
+    /// The library reports that the connection is lost, and why, unless that report was overtaken by others.
+    Lost(Option<FredError>),
+    /// The library has no connection yet.
+    Nothing,
+    /// The library has a new connection.
+    Reconnected,
+    /// There is no session, but the library has a connection and has not reported it.
+    ConnectedUnnoticed,
+    /// Another connection has met a demoted server.
+    Demoted,
+    /// The library's task has ended: by itself, or because the client was asked to quit.
+    Ended(Option<Result<(), FredError>>),
+    /// The library is gone.
+    Gone,
 }
 
 impl Supervisor {
     /// Begins the first session of a client that has connected since `begun`.
     pub(super) async fn start(
+        options: &Options,
         client: Client,
-        name: String,
         connection: AbortOnDropHandle<Result<(), FredError>>,
         begun: Instant,
         role: Role,
@@ -138,7 +122,7 @@ impl Supervisor {
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let mut new = Self {
             client,
-            name,
+            options: options.clone(),
             role,
             shared,
             connection,
@@ -150,9 +134,9 @@ impl Supervisor {
             sessions: Arc::new(watch::Sender::new(None)),
             trouble: Trouble::default(),
             loss: Loss::None,
-            chosen: Arc::default(),
+            expected_loss: Arc::default(),
         };
-        new.introduce().await?;
+        new.handshake().await?;
         Ok(new)
     }
 
@@ -167,115 +151,155 @@ impl Supervisor {
     }
 
     /// To say that the next loss is our own choice.
-    pub(super) fn chosen(&self) -> Arc<AtomicBool> {
-        self.chosen.clone()
+    pub(super) fn expected_loss(&self) -> Arc<AtomicBool> {
+        self.expected_loss.clone()
     }
 
     pub(super) async fn run(mut self) {
         let mut given_up = self.sessions.subscribe();
         loop {
-            let session = *self.sessions.borrow();
-            let connected = session.is_some();
-            let mut probing = false;
-            tokio::select! {
-                // A loss is seen before the reconnection that came after it, so what is kept last is what holds now.
-                biased;
-                // From here on it probes, should no reconnection be told of.
-                _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => {
-                    self.begun = Instant::now();
-                    self.tell_loss("given up");
-                    continue;
-                }
-                lost = self.lost.recv() => {
-                    match lost {
-                        Err(Closed) => break,
-                        Ok((error, _)) => self.tell_loss(error.details()),
-                        Err(_) => {}
-                    }
-                    self.begun = Instant::now();
-                    self.sessions.send_replace(None);
-                    continue;
-                }
-                back = self.back.recv() => {
-                    if matches!(back, Err(Closed)) {
-                        break;
-                    }
-                    // A forced reconnection tells of no loss.
-                    self.tell_loss("given up");
-                    self.sessions.send_replace(None);
-                }
-                () = self.shared.demotion.concerns(session), if connected => {
-                    self.begun = Instant::now();
-                    self.sessions.send_replace(None);
-                    self.tell_loss("the server was demoted");
-                    self.force_reconnection();
-                    continue;
-                }
-                // Until the library has a connection again, the introduction would only wait in its queue.
-                () = sleep(PROBE), if !connected => {
-                    if !self.client.is_connected() {
-                        continue;
-                    }
-                    probing = true;
-                }
-                ended = &mut self.connection => {
-                    self.begun = Instant::now();
-                    self.sessions.send_replace(None);
-                    // Asked to quit, or gave up: the client library does so on errors that it takes for a wrong
-                    // configuration. A queue must not stop for that.
-                    match ended {
-                        Ok(Ok(())) => break,
-                        Ok(Err(error)) => self.tell_loss(error.details()),
-                        Err(_) => {}
-                    }
-                    sleep(PROBE).await;
-                    self.connection = AbortOnDropHandle::new(self.client.connect());
-                    continue;
-                }
-            }
-            self.number += 1;
-            let Err(error) = self.introduce().await else {
-                self.chosen.store(false, Relaxed);
-                if std::mem::replace(&mut self.loss, Loss::None) == Loss::Told {
-                    self.shared.counters.reconnected();
-                    events::connection_back(self.role.name());
-                }
-                continue;
-            };
-            self.tell_loss(&error.to_string());
-            if (probing || matches!(error, OpError::Unknown(_))) && self.client.is_connected() {
-                // Nobody else watches a connection before it has a session.
-                self.force_reconnection();
+            match self.next_event(&mut given_up).await {
+                Event::Nothing => {}
+                Event::GivenUp => self.on_given_up(),
+                Event::Lost(error) => self.on_lost(error),
+                Event::Demoted => self.on_demoted(),
+                Event::Reconnected => self.on_reconnected().await,
+                Event::ConnectedUnnoticed => self.begin_session(true).await,
+                Event::Ended(Some(Ok(()))) | Event::Gone => break,
+                Event::Ended(result) => self.on_ended(result).await,
             }
         }
         self.sessions.send_replace(None);
     }
 
-    /// Its future ends with the reconnection, which is told of.
+    async fn next_event(&mut self, given_up: &mut watch::Receiver<Option<Session>>) -> Event {
+        let session = *self.sessions.borrow();
+        let connected = session.is_some();
+        tokio::select! {
+            // A loss is seen before the reconnection that came after it, so the last event is about the present.
+            biased;
+            _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => Event::GivenUp,
+            lost = self.lost.recv() => match lost {
+                Ok((error, _)) => Event::Lost(Some(error)),
+                Err(RecvError::Closed) => Event::Gone,
+                Err(RecvError::Lagged(_)) => Event::Lost(None),
+            },
+            back = self.back.recv() => match back {
+                Err(RecvError::Closed) => Event::Gone,
+                _ => Event::Reconnected,
+            },
+            () = self.shared.demotion.concerns(session), if connected => Event::Demoted,
+            // Until the library has a connection again, the handshake would only wait in its queue.
+            () = sleep(PROBE), if !connected => match self.client.is_connected() {
+                true => Event::ConnectedUnnoticed,
+                false => Event::Nothing,
+            },
+            ended = &mut self.connection => Event::Ended(ended.ok()),
+        }
+    }
+
+    /// From here on the supervisor asks the library whether it has a connection, should it report none.
+    fn on_given_up(&mut self) {
+        self.begun = Instant::now();
+        self.report_loss(&given_up());
+    }
+
+    fn on_lost(&mut self, error: Option<FredError>) {
+        match error {
+            Some(error) if self.options.is_tls() && library::is_vague(&error) && self.loss != Loss::None => {
+                self.explain(self.cause(&error));
+            }
+            Some(error) => self.report_loss(&self.cause(&error)),
+            None => {}
+        }
+        self.end_session();
+    }
+
+    fn on_demoted(&mut self) {
+        self.end_session();
+        self.report_loss(&Cause::of_kind(ErrorKind::ConnectionAborted, "the server was demoted"));
+        self.force_reconnection();
+    }
+
+    async fn on_reconnected(&mut self) {
+        // The library does not report the loss when it was asked to reconnect.
+        self.report_loss(&given_up());
+        self.sessions.send_replace(None);
+        self.begin_session(false).await;
+    }
+
+    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for that.
+    async fn on_ended(&mut self, result: Option<Result<(), FredError>>) {
+        self.end_session();
+        if let Some(Err(error)) = result {
+            self.report_loss(&self.cause(&error));
+        }
+        sleep(PROBE).await;
+        self.connection = AbortOnDropHandle::new(self.client.connect());
+    }
+
+    fn cause(&self, error: &FredError) -> Cause {
+        self.options.credentials.failure(error).unwrap_or_else(|| library::cause(error))
+    }
+
+    /// Looks in the background for a better reason than this one: a certificate that has expired, for example.
+    fn explain(&self, cause: Cause) {
+        let (options, trouble) = (self.options.clone(), self.trouble.clone());
+        tokio::spawn(async move {
+            let found = probe(&options, HANDSHAKE_TIMEOUT).await;
+            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.map_or(cause, Cause::from));
+        });
+    }
+
+    fn end_session(&mut self) {
+        self.begun = Instant::now();
+        self.sessions.send_replace(None);
+    }
+
+    /// Begins a session on the connection that the library has.
+    async fn begin_session(&mut self, is_unnoticed: bool) {
+        self.number += 1;
+        let Err(error) = self.handshake().await else {
+            self.expected_loss.store(false, Relaxed);
+            if std::mem::replace(&mut self.loss, Loss::None) == Loss::Reported {
+                self.shared.counters.reconnected();
+                events::connection_back(self.role.name());
+            }
+            return;
+        };
+        let is_unknown = matches!(error, OpError::Unknown(_));
+        self.report_loss(&error.into_cause());
+        if (is_unnoticed || is_unknown) && self.client.is_connected() {
+            // Nobody else watches a connection before it has a session.
+            self.force_reconnection();
+        }
+    }
+
+    /// Its future ends with the reconnection, which the library reports.
     fn force_reconnection(&self) {
         let client = self.client.clone();
         tokio::spawn(async move { client.force_reconnection().await });
     }
 
-    /// Told once for each loss, however many ways there are to hear of it; the last reason is kept.
-    fn tell_loss(&mut self, why: &str) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+    /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
+    fn report_loss(&mut self, why: &Cause) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
         if self.loss != Loss::None {
             return;
         }
-        self.loss = if self.chosen.swap(false, Relaxed) { Loss::Chosen } else { Loss::Told };
-        if self.loss == Loss::Told {
+        self.loss = if self.expected_loss.swap(false, Relaxed) { Loss::Expected } else { Loss::Reported };
+        if self.loss == Loss::Reported {
             self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
-            events::connection_lost(self.role.name(), why);
+            events::connection_lost(self.role.name(), &why.to_string());
         }
     }
 
     /// Begins a session: ends the connection before this one on the server, names this one, and learns its id.
-    async fn introduce(&mut self) -> Result<(), OpError> {
-        let mut words = vec![vec!["SETNAME", self.name.as_str()]];
+    async fn handshake(&mut self) -> Result<(), OpError> {
+        let mut words = vec![vec!["SETNAME", self.options.client_name.as_str()]];
         if let Some(Peer { id, address }) = &self.last {
-            // Both, for after a restart of the server the id may be another client's. The caller is spared (SKIPME),
-            // should it turn out to be the same connection.
+            // Both, because after a restart of the server the id may be another client's. The caller is spared
+            // (SKIPME), should it turn out to be the same connection.
             words.push(vec!["KILL", "ID", id, "ADDR", address]);
         }
         words.push(vec!["INFO"]);
@@ -287,14 +311,14 @@ impl Supervisor {
         }));
         let mut replies = timeout(HANDSHAKE_TIMEOUT, replies)
             .await
-            .map_err(|_| OpError::Unknown("the server does not answer".into()))?
-            .map_err(|error| OpError::of_sent(&error))?
+            .map_err(|_| OpError::Unknown(silence()))?
+            .map_err(|error| library::of_sent(&error))?
             .into_iter()
             .rev()
             .map(Reply::of_frame);
         let mut next = || replies.next().expect("a reply for each command");
         let client_id = next()?.into_int()?;
-        // A user may lack the right to the others: then it has no name, or what is left of the old one stays.
+        // A user may lack the permission for the others: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
         self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));
@@ -302,36 +326,18 @@ impl Supervisor {
     }
 }
 
+fn given_up() -> Cause {
+    Cause::of_kind(ErrorKind::ConnectionAborted, "the connection was given up")
+}
+
+/// No answer within the time that it may take.
+pub(super) fn silence() -> Cause {
+    Cause::of_kind(ErrorKind::TimedOut, "the server does not answer")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::future::poll_immediate;
-    use std::pin::pin;
-    use tokio::time::advance;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_demotion_concerns_sessions_that_began_before_it() {
-        let demotion = Demotion::none_yet();
-        let begun_now = || Session { number: 0, client_id: 0, begun: Instant::now() };
-        let concerns = async |session| poll_immediate(pin!(demotion.concerns(Some(session)))).await.is_some();
-        let ms = Duration::from_millis;
-
-        let (found, other) = (begun_now(), begun_now());
-        advance(ms(5_000)).await;
-        assert!(!concerns(other).await);
-        demotion.found_by(found);
-        assert!(concerns(other).await);
-
-        advance(ms(1)).await;
-        let new = begun_now();
-        advance(ms(1)).await;
-        demotion.found_by(other);
-        assert!(!concerns(new).await, "what an old session finds is known");
-        demotion.found_by(new);
-        assert!(!concerns(new).await, "it is young");
-        advance(YOUNG).await;
-        assert!(concerns(new).await);
-    }
 
     #[test]
     fn peer_is_read_from_client_info() {

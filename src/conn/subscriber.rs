@@ -1,4 +1,4 @@
-//! The connection that listens to the wake-up channels, and the task that keeps it listening.
+//! The connection that receives announcements, and the task that keeps it subscribed.
 
 use std::collections::HashSet;
 use std::future::pending;
@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
 use super::link::Link;
-use super::{Conn, OpError, Session};
+use super::session::silence;
+use super::{Conn, OpError, Session, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -23,42 +24,43 @@ const BATCH: usize = 500;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a silent connection is tested. A half-open one would otherwise never be noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// How long refused channels are left alone, at first and at last; meanwhile the sweeps find what is due. Each further
-/// try costs a connection, and a look at every queue.
+/// The first and the longest pause before refused channels are tried again. Meanwhile the sweeps find due entries. Each
+/// retry costs a connection, and a check of every queue.
 const REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
-/// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then [`Notice::Missed`] is told.
+/// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then follows
+/// [`Notice::Missed`].
 const NOTICES: usize = 1024;
 
-/// What a listener learns.
+/// An event for a listener.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The server confirmed that it sends the messages of these channels from now on.
+    /// The server has confirmed that it sends the messages of these channels from now on.
     Confirmed(Vec<Arc<str>>),
     /// A message on a channel.
     Message { channel: String, payload: Bytes },
-    /// Messages were lost, nobody knows which, though the connection stands.
+    /// Messages were lost, it is not known which. The connection is still there.
     Missed,
 }
 
-/// What a listener asks for.
+/// A listener's request.
 #[derive(Debug)]
 enum Wish {
     Subscribe(Arc<str>),
     Unsubscribe(Arc<str>),
 }
 
-/// Says which channels are wanted. Dropping it ends the listening.
+/// Chooses the channels to listen to. Dropping it ends the listening.
 #[derive(Clone, Debug)]
 pub(crate) struct Channels(mpsc::UnboundedSender<Wish>);
 
 impl Channels {
-    /// Asks for a channel: a [`Notice::Confirmed`] follows, now and after each reconnection.
+    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
         // Nobody listens any more only when the client shuts down.
         let _ = self.0.send(Wish::Subscribe(channel));
     }
 
-    /// Gives a channel up.
+    /// Stops listening to a channel.
     pub(crate) fn unsubscribe(&self, channel: Arc<str>) {
         let _ = self.0.send(Wish::Unsubscribe(channel));
     }
@@ -117,21 +119,21 @@ struct Subscriber {
     wanted: HashSet<Arc<str>>,
     /// Wanted, and not yet confirmed in this session.
     unconfirmed: Vec<Arc<str>>,
-    /// Those of the unconfirmed that the server has refused by themselves. They must not keep the others waiting: one
-    /// channel without rights makes the server refuse the whole command.
+    /// Those of the unconfirmed that the server has refused when they were alone. They must not keep the others waiting:
+    /// one channel without ACL permission makes the server refuse the whole command.
     refused: HashSet<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
-    /// Channels in one command at most; fewer while the one is looked for that the server refuses.
+    /// The maximum number of channels in one command; smaller during the search for the refused one.
     batch: usize,
-    /// How many tries in a row have failed.
+    /// How many attempts in a row have failed.
     failures: u32,
-    /// No further try to subscribe before this time ...
+    /// No further attempt to subscribe before this time ...
     not_before: Instant,
     /// ... and none with a refused channel before this one.
     refused_until: Instant,
     pause: Duration,
-    /// Whether it was told that the server refuses.
+    /// Whether the refusal was reported.
     is_failing: bool,
 }
 
@@ -166,7 +168,7 @@ impl Subscriber {
             }
             changed = self.sessions.changed() => {
                 changed.ok()?;
-                // Whatever the server knew of the old connection is gone with it.
+                // The subscriptions of the old connection ended with it.
                 self.sessions.mark_unchanged();
                 self.unwanted.clear();
                 self.unconfirmed = self.wanted.iter().cloned().collect();
@@ -211,7 +213,7 @@ impl Subscriber {
         }
     }
 
-    /// When there is something to ask the server for; `None` while there is not.
+    /// When to send the next request; `None` while there is none to send.
     fn next_try(&self) -> Option<Instant> {
         if !self.unwanted.is_empty() || self.unconfirmed.len() > self.refused.len() {
             return Some(self.not_before);
@@ -219,8 +221,8 @@ impl Subscriber {
         (!self.unconfirmed.is_empty()).then(|| self.refused_until.max(self.not_before))
     }
 
-    /// The channels to subscribe to next: those that were refused only when no others are left, and then one, at
-    /// random, since any of them may be allowed by now.
+    /// The channels to subscribe to next. Refused ones follow when no others are left, and then one at random, since any
+    /// of them may be allowed by now.
     fn next_batch(&self) -> Vec<Arc<str>> {
         let fresh = self.unconfirmed.iter().filter(|channel| !self.refused.contains(*channel));
         let batch: Vec<_> = fresh.take(self.batch).cloned().collect();
@@ -230,7 +232,7 @@ impl Subscriber {
         fastrand::choice(&self.unconfirmed).cloned().into_iter().collect()
     }
 
-    /// Gives up what is no longer wanted, subscribes to one batch, and waits until the server has confirmed that.
+    /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed both.
     async fn confirm(&mut self) -> Option<Vec<Arc<str>>> {
         let session = self.link.session()?;
         let batch = self.next_batch();
@@ -239,7 +241,7 @@ impl Subscriber {
             return None;
         }
         if let Err(error) = confirmed {
-            // Refused, or silent. Either way the replies of this connection are no longer to be trusted.
+            // Refused, or silent. Either way the replies of this connection can no longer be trusted.
             self.put_off(batch, &error);
             self.give_up_connection().await;
             return None;
@@ -247,7 +249,7 @@ impl Subscriber {
         self.failures = 0;
         self.unwanted.clear();
         if batch.iter().any(|channel| self.refused.contains(channel)) {
-            // The rights have changed, so that the others may be allowed now, too.
+            // The ACL has changed, so the others may be allowed now, too.
             (self.batch, self.pause) = (BATCH, REFUSED[0]);
             self.refused.clear();
         }
@@ -259,14 +261,14 @@ impl Subscriber {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Arranges for what follows a failure: looks for the channel that was refused, or leaves it alone for a while.
+    /// After a failure: searches for the refused channel, or pauses before it is tried again.
     fn put_off(&mut self, batch: Vec<Arc<str>>, error: &OpError) {
         self.not_before = Instant::now() + backoff(self.failures);
         self.failures += 1;
         if !matches!(error, OpError::Server(_)) {
             return;
         }
-        self.link.choose_loss();
+        self.link.expect_loss();
         if !std::mem::replace(&mut self.is_failing, true) {
             events::announcements_failing(error);
             self.link.note("SUBSCRIBE", error);
@@ -279,7 +281,7 @@ impl Subscriber {
         }
     }
 
-    /// Whether the server answers on this very connection that it has done what is asked, or why not.
+    /// Sends the request, and waits until the server confirms on this same connection that it has executed it.
     async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
         let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
         let exchange = async {
@@ -290,27 +292,27 @@ impl Subscriber {
             if !batch.is_empty() {
                 pipeline.subscribe(names(batch)).await?;
             }
-            // The library expects no reply to those, and gives a refusal to the next command that does. So that must
-            // be on its way already, as it is in a pipeline: otherwise the refusal would be lost.
+            // The library expects no reply to those, and passes a refusal to the next command that has one. That command
+            // must be sent with them, in a pipeline: otherwise the refusal would be lost.
             let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
             pipeline.custom::<(), &str>(ping, vec![]).await?;
             pipeline.last::<Value>().await
         };
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
-            Err(_) => return Err(OpError::Unknown("the server does not answer".into())),
+            Err(_) => return Err(OpError::Unknown(silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }
-            Ok(Err(error)) => return Err(OpError::of_sent(&error)),
+            Ok(Err(error)) => return Err(library::of_sent(&error)),
             // While subscribed it is `["pong", ""]`.
             Ok(Ok(Value::Array(parts))) => parts.first().and_then(Value::as_bytes) == Some(b"pong"),
             Ok(Ok(pong)) => pong.as_bytes() == Some(b"PONG"),
         };
-        // Any other reply is one to an earlier command.
+        // Any other reply belongs to an earlier command.
         if is_pong { Ok(()) } else { Err(OpError::Unknown("the reply was to another command".into())) }
     }
 
-    /// Asks for a new connection and leaves the old one some time to end.
+    /// Requests a new connection and gives the old one some time to end.
     async fn give_up_connection(&mut self) {
         self.link.reconnect();
         let mut sessions = self.sessions.clone();

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::batcher::{Answer, Batcher};
-use crate::conn::{Conn, OpError, Reply};
+use crate::conn::{Cause, Conn, OpError, Reply};
 use crate::pacing::Retries;
 use crate::scripts;
 use crate::wire::keys::Keys;
@@ -100,7 +100,7 @@ impl Batcher {
 
 /// Whether the script itself refused its arguments, before its first write.
 fn is_of_script(error: &OpError) -> bool {
-    matches!(error, OpError::Server(why) if why.starts_with(scripts::REFUSED))
+    matches!(error, OpError::Rejected(_))
 }
 
 fn dues(when: When, clock: u64, entries: &[(u64, Bytes)]) -> Vec<u64> {
@@ -126,7 +126,7 @@ async fn second_try(
     when: When,
     entries: &[(u64, Bytes)],
     sent: Instant,
-    lost: String,
+    lost: Cause,
 ) -> Result<Vec<u64>, OpError> {
     let mut retries = Retries::until(Instant::now() + conn.command_timeout());
     let bases = match when {
@@ -137,16 +137,16 @@ async fn second_try(
     loop {
         match send(conn, keys, earlier.to_string().into(), base, entries).await {
             Ok(Reply::Nil) => {
-                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time")));
+                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time").into()));
             }
             Ok(_) => return Ok(entries.iter().map(|(time, _)| base + time).collect()),
             // Whatever this try says, the first may have been executed.
             Err(error @ (OpError::NotExecuted(_) | OpError::Unknown(_))) => {
                 if !retries.pause().await {
-                    return Err(OpError::Unknown(error.to_string()));
+                    return Err(OpError::Unknown(error.to_string().into()));
                 }
             }
-            Err(error) => return Err(OpError::Unknown(error.to_string())),
+            Err(error) => return Err(OpError::Unknown(error.to_string().into())),
         }
     }
 }

@@ -56,7 +56,7 @@ impl BlockingPop {
             None => match self.conn.open_blocking().await {
                 Ok(link) => Arc::new(link),
                 Err(error) => {
-                    let outcome = Parked::Failed(OpError::NotExecuted(error.to_string()));
+                    let outcome = Parked::Failed(OpError::NotExecuted(error.into()));
                     return Done::Parked { kind: self.kind, place: self.place, link: None, outcome };
                 }
             },

@@ -1,0 +1,194 @@
+//! Opening a connection: once, or until the connect timeout, and what its failure means.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use fred::clients::Client;
+use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
+use fred::interfaces::ClientLike;
+use fred::types::Builder;
+use fred::types::config::{
+    ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig, UnresponsiveConfig,
+};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::link::Role;
+use super::probe::probe;
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
+use crate::telemetry::events;
+
+/// How long one try to open a socket may take.
+const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl Link {
+    /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
+    /// What waiting does not fix (credentials, TLS) fails at once.
+    pub(super) async fn open(options: &Options, role: Role, shared: &Shared) -> Result<Self, ConnectError> {
+        let deadline = Instant::now() + options.connect_timeout;
+        let mut pause = Duration::from_millis(20);
+        let mut is_first = true;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let error = match Self::open_within(left, options, role, shared).await {
+                Ok(link) => return Ok(link),
+                Err(error) => error,
+            };
+            let may_pass = match &error {
+                ConnectError::Failed(..) | ConnectError::Provider(_) => true,
+                ConnectError::Refused(_) => options.credentials.may_change(),
+                _ => false,
+            };
+            if !may_pass || Instant::now() + pause >= deadline {
+                return Err(error);
+            }
+            if std::mem::take(&mut is_first) {
+                events::connecting_failing(&options.server(), &error.to_string());
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(500));
+        }
+    }
+
+    /// Connects, or says why not.
+    pub(super) async fn open_once(
+        options: &Options,
+        role: Role,
+        shared: &Shared,
+    ) -> Result<Self, ConnectError> {
+        Self::open_within(options.connect_timeout, options, role, shared).await
+    }
+
+    /// Connects, or says why not. A reason is looked for no longer than `left`.
+    async fn open_within(
+        left: Duration,
+        options: &Options,
+        role: Role,
+        shared: &Shared,
+    ) -> Result<Self, ConnectError> {
+        let begun = Instant::now();
+        let client = build(options, role).map_err(|error| {
+            ConnectError::Option(format!("the client library refuses it: {}", error.details()))
+        })?;
+        let fetch = options.credentials.fetch_timeout(options.connect_timeout);
+        let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
+        // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
+        let mut connection = AbortOnDropHandle::new(client.connect());
+        let connecting = async {
+            tokio::select! {
+                connected = client.wait_for_connect() => connected,
+                ended = &mut connection => match ended {
+                    Ok(result) => result,
+                    Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
+                },
+            }
+        };
+        match timeout(within, connecting).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let left = left.saturating_sub(begun.elapsed());
+                return Err(reason(options, &error, left).await);
+            }
+            Err(_) => {
+                return Err(match options.credentials.unanswered() {
+                    Some(cause) => ConnectError::Provider(cause),
+                    None => ConnectError::failed(silence(options)),
+                });
+            }
+        }
+        let supervisor =
+            match Supervisor::start(options, client.clone(), connection, begun, role, shared.clone()).await {
+                Ok(supervisor) => supervisor,
+                Err(OpError::Server(why)) => return Err(ConnectError::Refused(why)),
+                Err(error) => {
+                    let left = left.saturating_sub(begun.elapsed());
+                    return Err(examine(options, error.into_cause(), true, left).await);
+                }
+            };
+        Ok(Self::new(options, client, supervisor, shared.clone()))
+    }
+}
+
+fn build(options: &Options, role: Role) -> Result<Client, FredError> {
+    let connection = ConnectionConfig {
+        connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
+        // For authentication and the like, a credentials provider included.
+        internal_command_timeout: HANDSHAKE_TIMEOUT
+            + options.credentials.fetch_timeout(options.connect_timeout),
+        // More would run a command twice whose reply was lost.
+        max_command_attempts: 1,
+        unresponsive: UnresponsiveConfig {
+            // Blocked and subscribed connections are silent by nature; their owners watch them.
+            max_timeout: (role == Role::Commands).then_some(options.command_timeout),
+            interval: Duration::from_secs(1),
+        },
+        tcp: TcpConfig { nodelay: Some(true), ..TcpConfig::default() },
+        ..ConnectionConfig::default()
+    };
+    let performance = PerformanceConfig {
+        default_command_timeout: match role {
+            Role::Commands => options.command_timeout,
+            Role::Blocking | Role::Subscriber => Duration::ZERO,
+        },
+        broadcast_channel_capacity: if role == Role::Subscriber { 4096 } else { 32 },
+        ..PerformanceConfig::default()
+    };
+    let mut policy = ReconnectPolicy::new_exponential(0, 50, 5_000, 2);
+    policy.set_jitter(25);
+    let mut builder = Builder::from_config(options.config.clone());
+    builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
+    builder.build()
+}
+
+/// What the client library's error means.
+async fn reason(options: &Options, error: &FredError, left: Duration) -> ConnectError {
+    if let Some(cause) = options.credentials.failure(error) {
+        return ConnectError::Provider(cause);
+    }
+    let cause = library::cause(error);
+    if cause.source().is_none() && cause.to_string().contains("DB index is out of range") {
+        return ConnectError::Option(format!("the server has no database of this number ({cause})"));
+    }
+    match error.kind() {
+        FredErrorKind::Auth => return ConnectError::Refused(cause.to_string()),
+        FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => {
+            return ConnectError::Url("the client library refuses it".into());
+        }
+        _ => {}
+    }
+    examine(options, cause, library::is_vague(error), left).await
+}
+
+/// Looks for a better reason where this one is vague.
+async fn examine(options: &Options, cause: Cause, is_vague: bool, left: Duration) -> ConnectError {
+    if cause.is_timeout() {
+        return ConnectError::failed(silence(options));
+    }
+    // A server that rejects the client's certificate may close the connection before that is read.
+    if cause.source().is_some()
+        && (is_vague || options.is_tls())
+        && let Some(found) = probe(options, left.min(SOCKET_TIMEOUT)).await
+    {
+        return found;
+    }
+    if cause.source().is_none() || !(is_vague || cause.is_closed()) {
+        return ConnectError::failed(cause);
+    }
+    ConnectError::Failed(
+        cause,
+        match options.is_tls() {
+            true => "does the server speak TLS on this port?",
+            false => "is it a Redis server, and without TLS? If it expects TLS, use rediss://",
+        },
+    )
+}
+
+/// A server that accepts connections and does not answer, or an address from which nothing comes back.
+fn silence(options: &Options) -> Cause {
+    let text = match options.is_tls() {
+        true => "the server does not answer the TLS handshake",
+        false => "the server does not answer",
+    };
+    Cause::of_kind(ErrorKind::TimedOut, text)
+}

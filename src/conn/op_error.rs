@@ -1,0 +1,164 @@
+//! Why a command has no reply, in the cases that a caller tells apart.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// How an error reply of our own scripts begins. A script sends one before it has written anything.
+const REJECTED: &str = "REDELAY ";
+
+/// Why a command has no reply. A caller reacts differently to each of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OpError {
+    /// The server did not run the command.
+    NotExecuted(Cause),
+    /// The command was sent and its reply is lost: the server may or may not have run it.
+    Unknown(Cause),
+    /// One of our scripts rejected its arguments and wrote nothing.
+    Rejected(String),
+    /// The server answered with any other error.
+    Server(String),
+    /// The client has been shut down.
+    Closed,
+}
+
+impl fmt::Display for OpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotExecuted(cause) | Self::Unknown(cause) => cause.fmt(f),
+            Self::Rejected(why) | Self::Server(why) => f.write_str(why),
+            Self::Closed => f.write_str("the client is shut down"),
+        }
+    }
+}
+
+impl OpError {
+    /// The reason alone.
+    pub(super) fn into_cause(self) -> Cause {
+        match self {
+            Self::NotExecuted(cause) | Self::Unknown(cause) => cause,
+            other => other.to_string().into(),
+        }
+    }
+
+    /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
+    pub(super) fn of_reply(message: &str) -> Self {
+        const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
+        if let Some(why) = message.strip_prefix(REJECTED) {
+            return Self::Rejected(why.to_owned());
+        }
+        // Redis 6.2 wraps the error of a script's command into one of its own.
+        let demoted = message.contains("READONLY You can't write");
+        if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
+            Self::NotExecuted(message.to_owned().into())
+        } else {
+            Self::Server(message.to_owned())
+        }
+    }
+}
+
+/// A reason as a text for people, with the error that is behind it where that is known.
+#[derive(Clone)]
+pub(crate) struct Cause {
+    text: Cow<'static, str>,
+    source: Option<Arc<Source>>,
+}
+
+/// An error of the standard library, of TLS or of the caller's own code.
+pub(crate) type Source = dyn StdError + Send + Sync;
+
+impl Cause {
+    pub(super) fn new(text: impl Into<Cow<'static, str>>, source: Option<Arc<Source>>) -> Self {
+        Self { text: text.into(), source }
+    }
+
+    /// The text is the error's own.
+    pub(super) fn of_io(error: io::Error) -> Self {
+        Self::new(error.to_string(), Some(Arc::new(error)))
+    }
+
+    /// A text of ours, and an I/O error of this kind as its source.
+    pub(super) fn of_kind(kind: io::ErrorKind, text: &'static str) -> Self {
+        Self::new(text, Some(Arc::new(io::Error::new(kind, text))))
+    }
+
+    pub(crate) fn source(&self) -> Option<&Arc<Source>> {
+        self.source.as_ref()
+    }
+
+    pub(super) fn says(&self, part: &str) -> bool {
+        self.text.contains(part)
+    }
+
+    /// Whether nothing came in time.
+    pub(super) fn is_timeout(&self) -> bool {
+        self.io_kind() == Some(io::ErrorKind::TimedOut)
+    }
+
+    /// Whether the other side closed the connection.
+    pub(super) fn is_closed(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        matches!(self.io_kind(), Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
+    }
+
+    pub(super) fn io_kind(&self) -> Option<io::ErrorKind> {
+        Some(self.source.as_ref()?.downcast_ref::<io::Error>()?.kind())
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for Cause {
+    fn from(text: T) -> Self {
+        Self::new(text, None)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+/// Two reasons are the same when they say the same.
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Cause {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_reply_says_whether_a_retry_helps() {
+        for message in [
+            "LOADING Redis is loading the dataset in memory",
+            "READONLY You can't write against a read only replica.",
+            "MASTERDOWN Link with MASTER is down",
+            "ERR Error running script (call to f_1): @user_script:3: READONLY You can't write against a read only replica.",
+        ] {
+            assert_eq!(OpError::of_reply(message), OpError::NotExecuted(message.into()));
+        }
+        for message in ["WRONGTYPE Operation against a key", "NOPERM this user", "ERR LOADING"] {
+            assert_eq!(OpError::of_reply(message), OpError::Server(message.into()));
+        }
+    }
+
+    #[test]
+    fn a_rejection_by_a_script_is_no_refusal_by_the_server() {
+        let rejected = OpError::of_reply("REDELAY the due time is beyond 10^15 ms");
+        assert_eq!(rejected, OpError::Rejected("the due time is beyond 10^15 ms".into()));
+        let refused = OpError::of_reply("ERR REDELAY no such thing");
+        assert_eq!(refused, OpError::Server("ERR REDELAY no such thing".into()));
+    }
+}

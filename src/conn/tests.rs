@@ -1,0 +1,258 @@
+//! What this module relies on in the client library, on a real server. The list is in the module's documentation.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use futures::future::join_all;
+use redelay_fixture::{Proxy, Server, until_async};
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Much longer than anything here takes.
+async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("within a minute")
+}
+
+async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
+    let settings = Settings {
+        url,
+        credentials: Credentials::OfUrl,
+        #[cfg(feature = "tls")]
+        tls: None,
+        client_name: "conn".into(),
+        connect_timeout: Duration::from_secs(10),
+        command_timeout,
+    };
+    soon(Conn::connect(Options::new(settings).expect("options"))).await.expect("a connection")
+}
+
+async fn connect(url: &str) -> Conn {
+    connect_within(url, Duration::from_secs(5)).await
+}
+
+fn push(value: impl Into<Bytes>) -> Command {
+    Command::new("RPUSH").arg("q").arg(value)
+}
+
+#[test]
+fn version_is_read_from_info() {
+    let info = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
+    assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
+    assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
+    assert!(parse_version(b"redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
+    assert_eq!(parse_version(b"nothing"), None);
+}
+
+#[tokio::test]
+async fn bytes_pass_unchanged_both_ways() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    let all: Bytes = (0..=255).chain(*b"\r\n$3\r\n").collect();
+    conn.call(push(all.clone())).await.unwrap();
+    let reply = conn.call(Command::new("LRANGE").arg("q").number(0).number(-1)).await.unwrap();
+    assert_eq!(reply, Reply::Array(vec![Reply::Bytes(all)]));
+    assert_eq!(conn.call(Command::new("GET").arg("nothing")).await.unwrap(), Reply::Nil);
+    assert_eq!(conn.call(Command::new("LLEN").arg("q")).await.unwrap(), Reply::Int(1));
+}
+
+#[tokio::test]
+async fn an_error_reply_is_passed_on_and_the_connection_stays() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    let session = conn.commands.session();
+    conn.call(push("a")).await.unwrap();
+    let error = conn.call(Command::new("GET").arg("q")).await.unwrap_err();
+    assert!(matches!(&error, OpError::Server(why) if why.starts_with("WRONGTYPE")), "{error:?}");
+    let error = conn.call(Command::new("NO-SUCH-COMMAND")).await.unwrap_err();
+    assert!(matches!(&error, OpError::Server(why) if why.starts_with("ERR unknown command")), "{error:?}");
+    assert_eq!(conn.commands.session(), session);
+}
+
+/// Handshakes and the give-back of payloads rely on it.
+#[tokio::test]
+async fn commands_run_in_the_order_in_which_they_are_first_polled() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    for result in join_all((0..500).map(|n| conn.call(push(format!("{n}"))))).await {
+        result.unwrap();
+    }
+    let expected: Vec<_> = (0..500).map(|n| format!("{n}").into_bytes()).collect();
+    assert_eq!(server.list("q"), expected);
+}
+
+/// The library runs a command twice whose reply was lost, unless it is configured not to.
+#[tokio::test]
+async fn a_command_whose_reply_is_lost_is_not_sent_again() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let conn = connect(&proxy.url()).await;
+    for round in 1..=5 {
+        proxy.hold_replies(true);
+        let cut = async {
+            until_async("it has run", || async { server.command_calls("rpush") == round }).await;
+            proxy.cut();
+            proxy.hold_replies(false);
+        };
+        let (result, ()) = soon(futures::future::join(conn.call(push("a")), cut)).await;
+        assert!(matches!(result, Err(OpError::Unknown(_))), "{result:?}");
+        soon(conn.commands.connected()).await.unwrap();
+    }
+    // What the library may have kept for the new connection would be in front of this one.
+    conn.call(Command::new("PING")).await.unwrap();
+    assert_eq!((server.command_calls("rpush"), server.list("q").len()), (5, 5));
+}
+
+/// A command that has timed out before it was sent must not be sent later.
+#[tokio::test]
+async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let conn = connect_within(&proxy.url(), ms(300)).await;
+    proxy.refuse(true);
+    proxy.cut();
+    until_async("it is noticed", || async { !conn.is_connected() }).await;
+    let error = soon(conn.call(push("a"))).await.unwrap_err();
+    let OpError::NotExecuted(cause) = &error else { panic!("{error:?}") };
+    assert_eq!(cause.io_kind(), Some(io::ErrorKind::ConnectionRefused), "{cause}");
+    proxy.refuse(false);
+    soon(conn.commands.connected()).await.unwrap();
+    soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+    assert_eq!(server.command_calls("rpush"), 0);
+}
+
+/// Without a timeout of the library's own; and nil is an answer, not a timeout.
+#[tokio::test]
+async fn a_blocking_pop_waits_for_longer_than_a_command_may_take() {
+    let server = Server::start();
+    let conn = connect_within(&server.url(), ms(200)).await;
+    let link = soon(conn.open_blocking()).await.unwrap();
+    let pop = |seconds: u32| link.call_blocking(Command::new("BLPOP").arg("q").number(seconds));
+    let begun = Instant::now();
+    assert_eq!(soon(pop(1)).await.unwrap(), Reply::Nil);
+    assert!(begun.elapsed() >= ms(1_000), "{:?}", begun.elapsed());
+    let (popped, ()) = tokio::join!(pop(0), async {
+        until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+        server.cmd(["RPUSH", "q", "a"]);
+    });
+    assert_eq!(popped.unwrap().into_array().unwrap()[1], Reply::Bytes("a".into()));
+}
+
+#[tokio::test]
+async fn a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    let link = soon(conn.open_blocking()).await.unwrap();
+    let before = link.session().unwrap();
+    let (popped, ()) =
+        soon(futures::future::join(link.call_blocking(Command::new("BLPOP").arg("q").number(0)), async {
+            until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+            link.reconnect();
+        }))
+        .await;
+    assert!(matches!(popped, Err(OpError::Unknown(_))), "{popped:?}");
+    let after = soon(link.connected()).await.unwrap();
+    assert!(after.number > before.number && after.client_id != before.client_id);
+    // The old connection is closed on the server, so its pop takes nothing.
+    until_async("one is left", || async { server.clients_named("conn") == 2 }).await;
+    server.cmd(["RPUSH", "q", "a"]);
+    assert_eq!(server.list("q").len(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_killed_comes_back_by_itself() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    for _ in 0..10 {
+        let before = conn.commands.session().unwrap();
+        server.kill_client_named("conn");
+        let mut sessions = conn.commands.sessions();
+        soon(sessions.wait_for(|session| session.is_some_and(|session| session != before))).await.unwrap();
+        soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_link_closes_its_connection() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    let link = soon(conn.open_blocking()).await.unwrap();
+    until_async("both are there", || async { server.clients_named("conn") == 2 }).await;
+    drop(link);
+    until_async("one is left", || async { server.clients_named("conn") == 1 }).await;
+}
+
+mod timeouts {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_shorter_timeout_shares_the_connection_and_leaves_it_alone() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        let hasty = conn.with_timeout(ms(50));
+        let (session, accepted) = (conn.commands.session(), proxy.accepted());
+        assert_eq!((hasty.command_timeout(), conn.command_timeout()), (ms(50), ms(5_000)));
+        hasty.call(Command::new("PING")).await.unwrap();
+
+        proxy.delay(ms(400));
+        for _ in 0..3 {
+            let begun = Instant::now();
+            let error = hasty.call(push("a")).await.unwrap_err();
+            assert!(begun.elapsed() < ms(350), "{:?}", begun.elapsed());
+            let OpError::Unknown(cause) = error else { panic!("{error:?}") };
+            assert!(cause.is_timeout(), "{cause}");
+            let error = hasty.call_idempotent(Command::new("PING")).await.unwrap_err();
+            assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+        }
+        // The other handle waits for the same replies.
+        conn.call(push("b")).await.unwrap();
+        proxy.delay(ms(0));
+        assert_eq!(server.list("q"), [b"a", b"a", b"a", b"b"]);
+        hasty.call(Command::new("PING")).await.unwrap();
+        assert_eq!((conn.commands.session(), proxy.accepted()), (session, accepted));
+    }
+
+    /// Callers that never wait long enough must not keep a dead connection in use.
+    #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_timeouts_are_shorter() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        let hasty = conn.with_timeout(ms(20));
+        proxy.strand();
+        let begun = Instant::now();
+        soon(async {
+            while hasty.call(Command::new("PING")).await.is_err() {
+                sleep(ms(5)).await;
+            }
+        })
+        .await;
+        assert!(begun.elapsed() >= ms(900), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_longer_timeout_waits_longer_for_a_connection() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(200)).await;
+        let patient = conn.with_timeout(Duration::from_secs(30));
+        proxy.refuse(true);
+        proxy.cut();
+        until_async("it is noticed", || async { !conn.is_connected() }).await;
+        let begun = Instant::now();
+        assert!(matches!(conn.call(push("a")).await, Err(OpError::NotExecuted(_))));
+        let (result, ()) = tokio::join!(patient.call(push("b")), async {
+            sleep(ms(800)).await;
+            proxy.refuse(false);
+        });
+        result.unwrap();
+        assert!(begun.elapsed() >= ms(800), "{:?}", begun.elapsed());
+        assert_eq!(server.list("q"), [b"b"]);
+    }
+}

@@ -1,0 +1,260 @@
+//! TLS: which servers are trusted, which certificate the client shows, and what an error says.
+
+use std::error::Error as _;
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use redelay::{Builder, Client, Error, ErrorKind, Tls, codec};
+use redelay_fixture::{Server, until_async};
+use tempfile::TempDir;
+
+/// So long that a test which waits for it fails.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A folder of certificates, made by openssl.
+struct Certificates(TempDir);
+
+impl Certificates {
+    /// An authority, a server certificate for localhost, and a client certificate.
+    fn new() -> Self {
+        let new = Self(tempfile::tempdir().expect("a folder"));
+        new.authority("ca");
+        new.signed("server", "subjectAltName=DNS:localhost,DNS:redis.internal", "ca", 2);
+        new.signed("client", "extendedKeyUsage=clientAuth", "ca", 2);
+        new
+    }
+
+    fn openssl(&self, args: &str) {
+        let output = Command::new("openssl")
+            .args(args.split(' '))
+            .current_dir(self.0.path())
+            .output()
+            .expect("openssl");
+        assert!(output.status.success(), "openssl {args}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn authority(&self, name: &str) {
+        self.openssl(&format!(
+            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem"
+        ));
+    }
+
+    /// Valid for these days from now; a negative number makes one that has expired.
+    fn signed(&self, name: &str, extension: &str, authority: &str, days: i32) {
+        self.openssl(&format!(
+            "req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
+        ));
+        std::fs::write(self.path("extension"), extension).expect("a file");
+        self.openssl(&format!(
+            "x509 -req -days {days} -in {name}.csr -CA {authority}.pem -CAkey {authority}.key -CAcreateserial -extfile extension -out {name}.pem"
+        ));
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.0.path().join(file).display().to_string()
+    }
+
+    fn read(&self, file: &str) -> Vec<u8> {
+        std::fs::read(self.path(file)).expect("a file")
+    }
+
+    /// The port on which the server speaks TLS from now on. `clients` is whether it requires client certificates.
+    fn serve(&self, server: &Server, certificate: &str, clients: &str) -> u16 {
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let (cert, key) =
+            (self.path(&format!("{certificate}.pem")), self.path(&format!("{certificate}.key")));
+        for (option, value) in [
+            ("tls-cert-file", cert.as_str()),
+            ("tls-key-file", &key),
+            ("tls-ca-cert-file", &self.path("ca.pem")),
+            ("tls-auth-clients", clients),
+            ("tls-port", &port.to_string()),
+        ] {
+            server.cmd(["CONFIG", "SET", option, value]);
+        }
+        port
+    }
+}
+
+/// Only the distribution's server is known to be built with TLS.
+fn server() -> Option<Server> {
+    let is_other = std::env::var_os("REDELAY_SERVER").is_some();
+    (!is_other).then(Server::start)
+}
+
+fn localhost(port: u16, tls: Tls) -> Builder {
+    Client::builder().url(format!("rediss://localhost:{port}")).tls(tls)
+}
+
+async fn works(builder: Builder) {
+    let client = builder.connect_timeout(Duration::from_secs(10)).connect().await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    delayed.offer(&"a".to_owned(), Duration::from_millis(20)).await.expect("an offer");
+    assert_eq!(ready.take().await.expect("a payload"), "a");
+    client.shutdown().await;
+}
+
+/// The error of a handshake that cannot succeed, at once though there would be time for retries.
+async fn refused(builder: Builder, parts: &[&str]) -> Error {
+    let begun = Instant::now();
+    let error = builder.connect_timeout(LONG).connect().await.expect_err("no connection");
+    assert!(begun.elapsed() < Duration::from_secs(10), "after {:?}: {error}", begun.elapsed());
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in: {text}");
+    }
+    for phrase in ["is a server running there", "Custom {", "UnknownIssuer", "InvalidCertificate"] {
+        assert!(!text.contains(phrase), "`{phrase}` in: {text}");
+    }
+    error
+}
+
+#[track_caller]
+fn is_of_tls(error: &Error) {
+    assert_eq!(error.kind(), ErrorKind::Tls, "{error:?}");
+    let source = error.source().expect("a source").to_string();
+    let words = ["certificate", "fatal alert", "corrupt message"];
+    assert!(words.iter().any(|word| source.contains(word)), "{source}");
+}
+
+#[tokio::test]
+async fn a_private_authority() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    works(localhost(port, root())).await;
+    works(localhost(port, root().only_these_roots())).await;
+    // Several certificates in one text, and text around them.
+    certificates.authority("other");
+    let mut several = certificates.read("other.pem");
+    several.extend_from_slice(b"\nThe one of our own:\n");
+    several.extend(certificates.read("ca.pem"));
+    works(localhost(port, Tls::new().root_certificate_pem(several))).await;
+
+    for tls in [Tls::new(), Tls::new().root_certificate_pem(certificates.read("other.pem"))] {
+        let parts = ["an authority that is not trusted", "root_certificate_pem", "SSL_CERT_FILE"];
+        is_of_tls(&refused(localhost(port, tls), &parts).await);
+    }
+}
+
+#[tokio::test]
+async fn names_of_the_server() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    let by_address = |tls: Tls| Client::builder().url(format!("rediss://127.0.0.1:{port}")).tls(tls);
+    works(by_address(root().server_name("redis.internal"))).await;
+
+    let error = refused(by_address(root()), &["127.0.0.1", "localhost", "Tls::server_name"]).await;
+    is_of_tls(&error);
+    let error = refused(localhost(port, root().server_name("redis.example")), &["redis.example"]).await;
+    is_of_tls(&error);
+    let error = refused(localhost(port, root().server_name("no name")), &["`no name`"]).await;
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_expired() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    certificates.signed("old", "subjectAltName=DNS:localhost", "ca", -1);
+    let port = certificates.serve(&server, "old", "no");
+    let tls = Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    is_of_tls(&refused(localhost(port, tls), &["the server's certificate has expired"]).await);
+}
+
+#[tokio::test]
+async fn client_certificates() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "yes");
+    let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    let (chain, key) = (certificates.read("client.pem"), certificates.read("client.key"));
+    works(localhost(port, root().client_certificate_pem(&chain, &key))).await;
+    // As older tools write keys.
+    certificates.openssl("rsa -in client.key -traditional -out client.pkcs1");
+    let pkcs1 = certificates.read("client.pkcs1");
+    works(localhost(port, root().client_certificate_pem(&chain, pkcs1))).await;
+
+    let parts = ["requires a client certificate", "Tls::client_certificate_pem"];
+    is_of_tls(&refused(localhost(port, root()), &parts).await);
+    certificates.authority("other");
+    certificates.signed("stranger", "extendedKeyUsage=clientAuth", "other", 2);
+    let stranger =
+        root().client_certificate_pem(certificates.read("stranger.pem"), certificates.read("stranger.key"));
+    is_of_tls(&refused(localhost(port, stranger), &["rejected the client certificate"]).await);
+
+    let rows = [
+        (root().client_certificate_pem(&chain, certificates.read("ca.key")), "does not belong"),
+        (root().client_certificate_pem(&key, &key), "found a private key"),
+        (root().client_certificate_pem(&chain, &chain), "expected a private key"),
+        (root().root_certificate_pem("ca.pem"), "expected a certificate"),
+    ];
+    for (tls, part) in rows {
+        assert_eq!(refused(localhost(port, tls), &[part]).await.kind(), ErrorKind::Invalid);
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls() {
+    let server = Server::start();
+    // What Redis takes for a command may need a line break, which not each handshake has.
+    let builder = || localhost(server.port(), Tls::new()).connect_timeout(Duration::from_secs(4));
+    let error = builder().connect().await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Tls | ErrorKind::Unavailable), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("does not speak TLS on this port") || text.contains("the TLS handshake"), "{text}");
+    let error = refused(Client::builder().url(server.url()).tls(Tls::new()), &["rediss://"]).await;
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+/// A server whose certificate is replaced by one that is not trusted is waited for, and the reason is told.
+#[tokio::test]
+async fn a_certificate_that_changes_later() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    certificates.authority("other");
+    certificates.signed("new", "subjectAltName=DNS:localhost", "other", 2);
+    let port = certificates.serve(&server, "server", "no");
+    let tls = Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    let builder = localhost(port, tls).command_timeout(Duration::from_secs(1));
+    let client = builder.connect().await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::String);
+    server.cmd([
+        "CONFIG",
+        "SET",
+        "tls-key-file",
+        &certificates.path("new.key"),
+        "tls-cert-file",
+        &certificates.path("new.pem"),
+    ]);
+    server.kill_client_named("redelay");
+    until_async("it is noticed", || async { !client.stats().connected }).await;
+    let error = ready.len().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("an authority that is not trusted here"), "{error:?}");
+    assert!(error.source().is_some_and(|source| source.to_string().contains("certificate")), "{error:?}");
+    server.cmd([
+        "CONFIG",
+        "SET",
+        "tls-key-file",
+        &certificates.path("server.key"),
+        "tls-cert-file",
+        &certificates.path("server.pem"),
+    ]);
+    until_async("it is back", || async { ready.len().await.is_ok() }).await;
+}
+
+#[test]
+fn debug_shows_no_key() {
+    let tls = Tls::new().root_certificate_pem("hunter2").client_certificate_pem("hunter2", "hunter2");
+    let builder = Client::builder().tls(tls.clone());
+    let text = format!("{tls:?} {tls:#?} {builder:?}");
+    assert!(!text.contains("hunter2") && !text.contains("104"), "{text}");
+    assert!(text.contains("client_certificate: true"), "{text}");
+}
