@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::BlockingQueue;
 use crate::error::{ErrorKind, Result};
-use crate::pops::{End, Waiting, Wanted};
+use crate::pops::{End, PendingTake, Wanted};
 
 /// How long a stream rests after a refusal.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Elements<T> {
     queue: BlockingQueue<T>,
     /// The place among the takers. It stays when a `next()` is dropped.
-    waiting: Option<Waiting>,
+    waiting: Option<PendingTake>,
     /// After a refusal, which will probably last.
     pause: Option<Pin<Box<Sleep>>>,
 }
