@@ -35,7 +35,7 @@ async fn main() -> redelay::Result<()> {
     let next = Client::connect(&url).await?;
     let ready = next.blocking_queue::<i64>("example:jobs", codec::Long);
     let delayed = next.delayed_queue(&ready);
-    let mut left = ready.drain(usize::MAX).await?.len();
+    let mut left = ready.poll_many(usize::MAX).await?.len();
     left += delayed.poll_many(usize::MAX).await?.len();
     println!("{done} jobs done, {left} left, {} in all", done + left);
     next.shutdown().await;

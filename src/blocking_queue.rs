@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use stream::Elements;
+pub use stream::PayloadStream;
 
 use crate::conn::Command;
 use crate::error::Result;

@@ -22,7 +22,8 @@ pub use builder::Builder;
 /// of a list, and one for each pair of lists between which somebody waits to move). It reconnects by itself, for ever.
 ///
 /// # Shutting down
-/// [`Client::shutdown`] ends everything in order and waits for it. Dropping the last clone, and all queues made from
+/// [`Client::shutdown`] ends everything in order and waits for it. [`Client::stop_taking`] before that lets a service
+/// finish what it has taken while it can still offer. Dropping the last clone, and all queues made from
 /// it, starts the same and does not wait: payloads that were popped but not read are then given back only as long as
 /// the Tokio runtime runs.
 #[derive(Clone)]
@@ -117,6 +118,48 @@ impl Client {
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         self.0.conn.counters().stats(self.0.conn.is_connected())
+    }
+
+    /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has, and gets no
+    /// more.
+    ///
+    /// Waiting takers end with [`ErrorKind::Closed`](crate::ErrorKind::Closed), streams end, and every later take or poll
+    /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
+    /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
+    ///
+    /// It waits until the payloads are back in their lists, for about the command timeout at most. If the server is down
+    /// for longer, the client returns them in the background until [`Client::shutdown`] ends it. There is no way back:
+    /// connect a new client to take again. Calling it again waits for the same end. It applies to all clones of this
+    /// client and all queues made from it.
+    ///
+    /// # Errors
+    /// It cannot fail.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the client stops taking in the background.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let retries = client.delayed_queue(&orders);
+    /// let worker = tokio::spawn(async move {
+    ///     while let Ok(order) = orders.take().await {
+    ///         // An order that was taken before the stop can still be offered again.
+    ///         retries.offer(&order, Duration::from_secs(60)).await?;
+    ///     }
+    ///     redelay::Result::Ok(())
+    /// });
+    /// client.stop_taking().await; // No new orders.
+    /// worker.await.expect("a worker that does not panic")?; // It finishes the order that it has.
+    /// client.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stop_taking(&self) {
+        self.0.stop_taking().await;
     }
 
     /// Ends in order: waiting takers get [`ErrorKind::Closed`](crate::ErrorKind::Closed), the transfers in flight are

@@ -89,7 +89,7 @@ mod telemetry;
 pub use redisson_codec as codec;
 mod error;
 
-pub use blocking_queue::{BlockingQueue, Elements};
+pub use blocking_queue::{BlockingQueue, PayloadStream};
 pub use client::{Builder, Client};
 pub use delayed_queue::{DelayedQueue, Quarantined, Ticket};
 pub use error::{Error, ErrorKind, Result};

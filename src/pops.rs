@@ -8,7 +8,8 @@
 //! |---|---|
 //! | the taker is dropped before it got anything | the blocked pop is interrupted, unless others wait for the same list |
 //! | … after it got something and has not read it | that payload goes to the next taker, or back to its end of the list |
-//! | the client is shut down | unread payloads return to their lists, and every waiting taker gets `Closed` |
+//! | the client stops taking or is shut down | unread payloads return to their lists, and waiting takers get `Closed` |
+//! | the server refuses a pop | its takers get the error, and pause before they may try again |
 //! | the reply to a blocked pop is lost with its connection | the one payload that the server may have popped is lost |
 //! | the reply to a pop that does not block is lost | it is sent again, and gets what the first attempt popped |
 //! | the reply to a return is lost | it is sent again; a receipt on the server shows that it was done |
@@ -20,6 +21,7 @@ mod dispatcher;
 mod kind;
 mod list;
 mod popped;
+mod refusals;
 mod slots;
 mod task;
 mod waiter;
@@ -31,17 +33,19 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
-use kind::Kind;
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
-use task::Task;
+use refusals::Refusals;
+use task::{Stop, Task};
 use waiter::{Answer, Request, Wait, Waiter, WaiterId};
 
 /// The most takers that have sent a request and are not served yet. A loop that begins a take and drops it, again and
@@ -54,17 +58,49 @@ pub(crate) struct Pops {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
     backlog: Arc<AtomicUsize>,
+    refusals: Arc<Refusals>,
     command_timeout: Duration,
+    runtime: Handle,
+    stop: CancellationToken,
+    /// Cancelled when taking has stopped.
+    stopped: CancellationToken,
 }
 
 impl Pops {
-    /// Starts the task. It ends when `stop` is cancelled, after every popped payload is read or back in its list.
-    pub(crate) fn start(conn: Conn, stop: CancellationToken) -> (Self, tokio::task::JoinHandle<()>) {
+    /// Starts the task. It ends when `stop` is cancelled, after every popped payload is read or back in its list. When
+    /// `shutdown` is cancelled, too, it waits for that no longer than the command timeout.
+    pub(crate) fn start(
+        conn: Conn,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> (Self, JoinHandle<()>) {
         let (sender, requests) = mpsc::unbounded_channel();
-        let command_timeout = conn.command_timeout();
-        let backlog = Arc::<AtomicUsize>::default();
-        let handle = tokio::spawn(Task::new(conn, backlog.clone()).run(requests, stop));
-        (Self { requests: sender, ids: Arc::default(), backlog, command_timeout }, handle)
+        let stopped = CancellationToken::new();
+        let pops = Self {
+            requests: sender,
+            ids: Arc::default(),
+            backlog: Arc::default(),
+            refusals: Arc::default(),
+            command_timeout: conn.command_timeout(),
+            runtime: conn.runtime().clone(),
+            stop: stop.clone(),
+            stopped: stopped.clone(),
+        };
+        let task = Task::new(conn, pops.backlog.clone());
+        let handle = tokio::spawn(task.run(requests, Stop { stop, shutdown, stopped: stopped.drop_guard() }));
+        (pops, handle)
+    }
+
+    /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not delivered is back
+    /// in its list, after the command timeout at the latest; the task then continues with the rest until a shutdown.
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        self.stopped.cancelled().await;
+    }
+
+    /// An error after [`Pops::stop`].
+    pub(crate) fn check_open(&self) -> Result<(), OpError> {
+        if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
     }
 
     /// Waits for a payload, without a limit.
@@ -94,7 +130,7 @@ impl Pops {
     /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then
     /// is harmless.
     async fn promptly(&self, take: PendingTake) -> Answer {
-        let no_answer = take.kind.no_answer();
+        let no_answer = take.lists.0.no_answer();
         // A command waits for a connection first, for at most the same time. Then it fails with its own error.
         timeout(self.command_timeout * 2, take).await.unwrap_or(Err(no_answer))
     }
@@ -104,18 +140,31 @@ impl Pops {
         let (answer, receiver) = oneshot::channel();
         let Lists { keys, counters } = wanted.lists;
         let span = Span::take(&keys);
+        let lists = (wanted.kind, keys.clone());
         let waiter = Waiter { keys, want: wanted.count, wait, answer };
+        let pause = if wait == Wait::Endless { self.pause(&lists) } else { None };
         PendingTake {
             id,
-            kind: wanted.kind,
+            lists,
             unsent: Some(waiter),
+            pause,
             answer: receiver,
             requests: self.requests.clone(),
             backlog: self.backlog.clone(),
+            refusals: self.refusals.clone(),
             answered: false,
             span,
             _counted: Taker::new(counters),
         }
+    }
+
+    /// The pause after a refusal. It runs in the client's runtime: a taker may be polled by another executor.
+    fn pause(&self, lists: &refusals::Lists) -> Option<JoinHandle<()>> {
+        let until = self.refusals.pause_until(lists, Instant::now())?;
+        let requests = self.requests.clone();
+        Some(self.runtime.spawn(async move {
+            let _ = timeout_at(until, requests.closed()).await;
+        }))
     }
 }
 
@@ -124,12 +173,14 @@ impl Pops {
 #[derive(Debug)]
 pub(crate) struct PendingTake {
     id: WaiterId,
-    kind: Kind,
-    /// Until it is polled for the first time.
+    lists: refusals::Lists,
+    /// Until it is polled for the first time, and during the pause.
     unsent: Option<Waiter>,
+    pause: Option<JoinHandle<()>>,
     answer: oneshot::Receiver<Answer>,
     requests: mpsc::UnboundedSender<Request>,
     backlog: Arc<AtomicUsize>,
+    refusals: Arc<Refusals>,
     answered: bool,
     span: Span,
     _counted: Taker,
@@ -138,10 +189,33 @@ pub(crate) struct PendingTake {
 impl PendingTake {
     /// Its time is over.
     fn expire(&mut self) {
+        self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,
-            None => drop(self.requests.send(Request::Expire(self.kind.clone(), self.id))),
+            None => drop(self.requests.send(Request::Expire(self.lists.0.clone(), self.id))),
         }
+    }
+
+    /// Sends the waiter to the task, as soon as the task accepts it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.unsent.is_none() {
+            return Poll::Ready(());
+        }
+        if let Some(pause) = &mut self.pause {
+            // Fails only when the runtime is shutting down.
+            let _ = ready!(Pin::new(pause).poll(cx));
+            self.pause = None;
+        }
+        if self.backlog.load(Ordering::Relaxed) >= BACKLOG && !self.requests.is_closed() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(waiter) = self.unsent.take() {
+            self.backlog.fetch_add(1, Ordering::Relaxed);
+            // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
+            let _ = self.requests.send(Request::Join(self.lists.0.clone(), self.id, waiter));
+        }
+        Poll::Ready(())
     }
 }
 
@@ -149,27 +223,23 @@ impl Future for PendingTake {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        if let Some(waiter) = self.unsent.take() {
-            if self.backlog.load(Ordering::Relaxed) >= BACKLOG {
-                self.unsent = Some(waiter);
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            self.backlog.fetch_add(1, Ordering::Relaxed);
-            // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
-            let _ = self.requests.send(Request::Join(self.kind.clone(), self.id, waiter));
-        }
+        ready!(self.poll_send(cx));
         let Self { span, answer, .. } = &mut *self;
-        let answer = ready!(span.within(|| Pin::new(answer).poll(cx)));
+        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
         self.answered = true;
-        Poll::Ready(answer.unwrap_or(Err(OpError::Closed)))
+        match &answer {
+            Ok(_) => self.refusals.on_success(&self.lists),
+            Err(OpError::Server(_)) => self.refusals.on_refused(&self.lists, Instant::now()),
+            Err(_) => {}
+        }
+        Poll::Ready(answer)
     }
 }
 
 impl Drop for PendingTake {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            let _ = self.requests.send(Request::Leave(self.kind.clone(), self.id));
+            let _ = self.requests.send(Request::Leave(self.lists.0.clone(), self.id));
         }
     }
 }

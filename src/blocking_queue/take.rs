@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BlockingQueue, Elements};
+use super::{BlockingQueue, PayloadStream};
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::pops::{End, Lists, Popped, Wanted};
@@ -201,7 +201,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// for order in orders.drain(100).await? {
+    /// for order in orders.poll_many(100).await? {
     ///     match order {
     ///         Ok(order) => println!("{order}"),
     ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // Off the list like the others.
@@ -212,14 +212,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "drainTo")]
     #[doc(alias = "poll")]
-    pub async fn drain(&self, max: usize) -> Result<Vec<Result<T>>> {
+    #[doc(alias = "drain")]
+    pub async fn poll_many(&self, max: usize) -> Result<Vec<Result<T>>> {
         if max == 0 {
             return Ok(Vec::new());
         }
-        self.own_list("drain")?;
+        self.own_list("poll_many")?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped = self.queue.engine.pops.poll(wanted).await.map_err(self.queue.failed("drain"))?;
-        self.decode_each("drain", popped)
+        let popped = self.queue.engine.pops.poll(wanted).await.map_err(self.queue.failed("poll_many"))?;
+        self.decode_each("poll_many", popped)
     }
 
     /// All that comes, one after the other, as a stream that ends when the client is shut down.
@@ -246,14 +247,19 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "subscribeOnElements")]
     #[must_use = "streams do nothing unless polled"]
-    pub fn into_stream(self) -> Elements<T> {
-        Elements::new(self)
+    pub fn into_stream(self) -> PayloadStream<T> {
+        PayloadStream::new(self)
     }
 
     /// The list of this queue alone, which is kept moving from now on.
     pub(super) fn own_list(&self, verb: &str) -> Result<Lists> {
-        self.queue.open(verb)?;
+        self.check_taking(verb)?;
         Ok(self.keep_moving(vec![self.queue.keys.clone()]))
+    }
+
+    /// An error when the client takes no more.
+    pub(super) fn check_taking(&self, verb: &str) -> Result<()> {
+        self.queue.engine.pops.check_open().map_err(self.queue.failed(verb))
     }
 
     pub(super) fn payload(

@@ -88,7 +88,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// the question for the further payloads meets is no error: the first one is there.
     ///
     /// # Cancel safety
-    /// Cancel safe: as [`BlockingQueue::drain`].
+    /// Cancel safe: as [`BlockingQueue::poll_many`].
     ///
     /// # Examples
     /// ```no_run
@@ -96,30 +96,30 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let urgent = client.blocking_queue("urgent", codec::Long);
-    /// let some = urgent.poll_first_from_any(Duration::from_secs(10), 100, &["normal"]).await?;
+    /// let some = urgent.poll_many_from_any(Duration::from_secs(10), 100, &["normal"]).await?;
     /// if let Some((name, jobs)) = some {
     ///     println!("{} of {name}", jobs.len()); // 1 to 100, none of them from the other queue.
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn poll_first_from_any(
+    pub async fn poll_many_from_any(
         &self,
         timeout: Duration,
         count: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_from_any("poll_first_from_any", End::Head, timeout, count, others).await
+        self.poll_many_of_any("poll_many_from_any", End::Head, timeout, count, others).await
     }
 
-    /// As [`BlockingQueue::poll_first_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
+    /// As [`BlockingQueue::poll_many_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
     /// with a count.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_first_from_any`].
+    /// As [`BlockingQueue::poll_many_from_any`].
     ///
     /// # Cancel safety
-    /// Cancel safe: as [`BlockingQueue::drain`]; what comes back goes to the tail.
+    /// Cancel safe: as [`BlockingQueue::poll_many`]; what comes back goes to the tail.
     ///
     /// # Examples
     /// ```no_run
@@ -141,10 +141,10 @@ impl<T: 'static> BlockingQueue<T> {
         count: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_from_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
+        self.poll_many_of_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
     }
 
-    async fn poll_many_from_any(
+    async fn poll_many_of_any(
         &self,
         verb: &str,
         end: End,
@@ -173,7 +173,7 @@ impl<T: 'static> BlockingQueue<T> {
         timeout: Duration,
         others: &[&str],
     ) -> Result<Option<Popped>> {
-        self.queue.open(verb)?;
+        self.check_taking(verb)?;
         let mut lists = vec![self.queue.keys.clone()];
         for name in others {
             let keys = self.queue.engine.keys(name);

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{interval, sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome};
@@ -66,6 +66,16 @@ enum Completed {
     Other,
 }
 
+/// When the task ends.
+pub(super) struct Stop {
+    /// No more taking.
+    pub(super) stop: CancellationToken,
+    /// The client ends.
+    pub(super) shutdown: CancellationToken,
+    /// Dropped when taking has stopped.
+    pub(super) stopped: DropGuard,
+}
+
 /// The task that owns every pop.
 pub(super) struct Task {
     conn: Conn,
@@ -86,11 +96,7 @@ impl Task {
         Self { conn, outbox, unread, backlog, kinds: HashMap::new(), running: FuturesUnordered::new() }
     }
 
-    pub(super) async fn run(
-        mut self,
-        mut requests: mpsc::UnboundedReceiver<Request>,
-        stop: CancellationToken,
-    ) {
+    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: Stop) {
         let mut closing_idle = interval(KEEP);
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -98,7 +104,7 @@ impl Task {
             // Every branch is cancel safe: channels, a timer, and futures that stay in the set. No branch has precedence, so
             // takers that begin and end without a pause do not delay replies.
             tokio::select! {
-                () = stop.cancelled() => break,
+                () = stop.stop.cancelled() => break,
                 Some(batch) = self.unread.recv() => changed.extend(self.on_unread(batch)),
                 number = requests.recv_many(&mut batch, BATCH) => {
                     if number == 0 {
@@ -129,7 +135,7 @@ impl Task {
             // Dropping a waiter answers it.
             drop(request);
         }
-        self.finish().await;
+        self.finish(stop).await;
     }
 
     fn serve(&mut self, request: Request) -> Option<Kind> {
@@ -286,8 +292,9 @@ impl Task {
         }
     }
 
-    /// Answers the waiters, ends the pops, and returns undelivered payloads to their lists, all within a bound.
-    async fn finish(mut self) {
+    /// Answers the waiters, ends the pops, and returns undelivered payloads to their lists. Says that taking has stopped
+    /// when they are back, after the command timeout at the latest.
+    async fn finish(mut self, stop: Stop) {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
         self.outbox.close();
         // Together, so that they keep their order.
@@ -296,7 +303,20 @@ impl Task {
         }
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         kinds.iter().for_each(|kind| self.run_actions(kind));
-        let _ = timeout(self.conn.command_timeout(), self.settle()).await;
+        let bound = self.conn.command_timeout();
+        let settled = timeout(bound, self.settle()).await.is_ok();
+        drop(stop.stopped);
+        if !settled && !stop.shutdown.is_cancelled() {
+            // The rest of the client goes on, so there is time to return what is left.
+            let shutdown = async {
+                stop.shutdown.cancelled().await;
+                sleep(bound).await;
+            };
+            tokio::select! {
+                () = self.settle() => {}
+                () = shutdown => {}
+            }
+        }
         for link in self.kinds.into_values().flat_map(PopsOfKind::into_links) {
             link.close().await;
         }
