@@ -5,16 +5,20 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use futures::Stream;
+
 use super::BlockingQueue;
 use crate::error::Result;
 use crate::pops::{End, PendingTake, Wanted};
-use futures::Stream;
 
-/// The payloads of a queue as they come; made by [`BlockingQueue::into_stream`].
+/// The payloads of a queue as they become ready. Made by [`BlockingQueue::into_stream`].
 ///
-/// An error does not end it: one payload may not decode, and the next one does. When the server refuses (a key of another
-/// type, missing permission), it goes on after a pause: 10 ms, doubled with each refusal up to a second. It ends after
-/// [`ErrorKind::Closed`](crate::ErrorKind::Closed) would be returned, that is when the client stops taking or is shut down.
+/// An error does not end the stream: after a payload that does not decode comes the next one. When the server refuses (a
+/// key of another type, a missing permission), the stream continues after a pause: 10 ms, doubled with each refusal up to a
+/// second. The stream ends when [`BlockingQueue::take`] would fail with [`Closed`](crate::ErrorKind::Closed): after
+/// [`Client::stop_taking`](crate::Client::stop_taking) or [`Client::shutdown`](crate::Client::shutdown).
+///
+/// Delivery is at most once: a payload is off the list when the stream returns it.
 ///
 /// # Examples
 /// ```no_run
@@ -25,10 +29,10 @@ use futures::Stream;
 /// let done = orders.for_each_concurrent(8, |order| async move {
 ///     match order {
 ///         Ok(order) => println!("{order}"), // Up to 8 at a time.
-///         Err(error) => eprintln!("{error}"), // `Error::payload` has it, if it does not decode.
+///         Err(error) => eprintln!("{error}"), // `Error::payload` has the bytes, if they do not decode.
 ///     }
 /// });
-/// done.await; // Until the client is shut down.
+/// done.await; // Until the client stops taking.
 /// # }
 /// ```
 #[must_use = "streams do nothing unless polled"]
