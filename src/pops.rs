@@ -44,7 +44,7 @@ use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
-use refusals::Refusals;
+use refusals::{Refusals, Sources};
 use task::{Stop, Task};
 use waiter::{Answer, Request, Wait, Waiter, WaiterId};
 
@@ -130,7 +130,7 @@ impl Pops {
     /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then
     /// is harmless.
     async fn promptly(&self, take: PendingTake) -> Answer {
-        let no_answer = take.lists.0.no_answer();
+        let no_answer = take.sources.0.no_answer();
         // A command waits for a connection first, for at most the same time. Then it fails with its own error.
         timeout(self.command_timeout * 2, take).await.unwrap_or(Err(no_answer))
     }
@@ -140,13 +140,15 @@ impl Pops {
         let (answer, receiver) = oneshot::channel();
         let Lists { keys, counters } = wanted.lists;
         let span = Span::take(&keys);
-        let lists = (wanted.kind, keys.clone());
+        let sources = (wanted.kind, keys.clone());
         let waiter = Waiter { keys, want: wanted.count, wait, answer };
-        let pause = if wait == Wait::Endless { self.pause(&lists) } else { None };
+        let waits = wait == Wait::Endless;
+        let pause = if waits { self.pause(&sources) } else { None };
         PendingTake {
             id,
-            lists,
+            sources,
             unsent: Some(waiter),
+            waits,
             pause,
             answer: receiver,
             requests: self.requests.clone(),
@@ -159,8 +161,8 @@ impl Pops {
     }
 
     /// The pause after a refusal. It runs in the client's runtime: a taker may be polled by another executor.
-    fn pause(&self, lists: &refusals::Lists) -> Option<JoinHandle<()>> {
-        let until = self.refusals.pause_until(lists, Instant::now())?;
+    fn pause(&self, sources: &Sources) -> Option<JoinHandle<()>> {
+        let until = self.refusals.pause_until(sources, Instant::now())?;
         let requests = self.requests.clone();
         Some(self.runtime.spawn(async move {
             let _ = timeout_at(until, requests.closed()).await;
@@ -173,9 +175,11 @@ impl Pops {
 #[derive(Debug)]
 pub(crate) struct PendingTake {
     id: WaiterId,
-    lists: refusals::Lists,
+    sources: Sources,
     /// Until it is polled for the first time, and during the pause.
     unsent: Option<Waiter>,
+    /// Whether it waits, and so pauses after refusals.
+    waits: bool,
     pause: Option<JoinHandle<()>>,
     answer: oneshot::Receiver<Answer>,
     requests: mpsc::UnboundedSender<Request>,
@@ -192,7 +196,7 @@ impl PendingTake {
         self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,
-            None => drop(self.requests.send(Request::Expire(self.lists.0.clone(), self.id))),
+            None => drop(self.requests.send(Request::Expire(self.sources.0.clone(), self.id))),
         }
     }
 
@@ -213,7 +217,7 @@ impl PendingTake {
         if let Some(waiter) = self.unsent.take() {
             self.backlog.fetch_add(1, Ordering::Relaxed);
             // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
-            let _ = self.requests.send(Request::Join(self.lists.0.clone(), self.id, waiter));
+            let _ = self.requests.send(Request::Join(self.sources.0.clone(), self.id, waiter));
         }
         Poll::Ready(())
     }
@@ -228,8 +232,8 @@ impl Future for PendingTake {
         let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
         self.answered = true;
         match &answer {
-            Ok(_) => self.refusals.on_success(&self.lists),
-            Err(OpError::Server(_)) => self.refusals.on_refused(&self.lists, Instant::now()),
+            Ok(_) => self.refusals.on_success(&self.sources),
+            Err(OpError::Server(_)) if self.waits => self.refusals.on_refused(&self.sources, Instant::now()),
             Err(_) => {}
         }
         Poll::Ready(answer)
@@ -239,7 +243,7 @@ impl Future for PendingTake {
 impl Drop for PendingTake {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            let _ = self.requests.send(Request::Leave(self.lists.0.clone(), self.id));
+            let _ = self.requests.send(Request::Leave(self.sources.0.clone(), self.id));
         }
     }
 }

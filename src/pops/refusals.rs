@@ -17,12 +17,12 @@ use crate::wire::keys::Keys;
 /// A refusal that is this old does not lengthen the next pause.
 const MEMORY: Duration = Duration::from_secs(2);
 
-/// What a taker takes from. Takers of one refused list among several do not delay takers of the other lists.
-pub(super) type Lists = (Kind, Vec<Keys>);
+/// What a taker takes from. A taker of several lists, one of them refused, does not delay takers of the others.
+pub(super) type Sources = (Kind, Vec<Keys>);
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    refused: Mutex<HashMap<Lists, Refused>>,
+    refused: Mutex<HashMap<Sources, Refused>>,
     /// Whether there are any; then almost every take avoids the lock.
     some: AtomicBool,
 }
@@ -37,18 +37,18 @@ struct Refused {
 
 impl Refusals {
     /// The end of the pause of a new taker, if there is one.
-    pub(super) fn pause_until(&self, lists: &Lists, now: Instant) -> Option<Instant> {
+    pub(super) fn pause_until(&self, sources: &Sources, now: Instant) -> Option<Instant> {
         if !self.some.load(Ordering::Relaxed) {
             return None;
         }
-        self.refused().get(lists).map(|refused| refused.until).filter(|until| *until > now)
+        self.refused().get(sources).map(|refused| refused.until).filter(|until| *until > now)
     }
 
     /// A taker was refused. Takers that are refused together count once.
-    pub(super) fn on_refused(&self, lists: &Lists, now: Instant) {
+    pub(super) fn on_refused(&self, sources: &Sources, now: Instant) {
         let mut refused = self.refused();
         refused.retain(|_, refused| now < refused.until + MEMORY);
-        let entry = refused.entry(lists.clone()).or_insert(Refused { times: 0, until: now });
+        let entry = refused.entry(sources.clone()).or_insert(Refused { times: 0, until: now });
         if entry.until <= now {
             entry.until = now + backoff(entry.times);
             entry.times += 1;
@@ -57,15 +57,15 @@ impl Refusals {
     }
 
     /// A taker got a payload, or the server found nothing.
-    pub(super) fn on_success(&self, lists: &Lists) {
+    pub(super) fn on_success(&self, sources: &Sources) {
         if self.some.load(Ordering::Relaxed) {
             let mut refused = self.refused();
-            refused.remove(lists);
+            refused.remove(sources);
             self.some.store(!refused.is_empty(), Ordering::Relaxed);
         }
     }
 
-    fn refused(&self) -> MutexGuard<'_, HashMap<Lists, Refused>> {
+    fn refused(&self) -> MutexGuard<'_, HashMap<Sources, Refused>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -75,43 +75,43 @@ mod tests {
     use super::super::kind::End;
     use super::*;
 
-    fn lists(names: &[&str]) -> Lists {
+    fn sources(names: &[&str]) -> Sources {
         (Kind::Take(End::Head), names.iter().map(|name| Keys::new(name)).collect())
     }
 
     #[test]
     fn pauses_double_up_to_a_second() {
         let refusals = Refusals::default();
-        let lists = lists(&["a"]);
+        let sources = sources(&["a"]);
         let mut now = Instant::now();
         for longest in [10, 20, 40, 80, 160, 320, 640, 1_000, 1_000] {
-            assert_eq!(refusals.pause_until(&lists, now), None);
+            assert_eq!(refusals.pause_until(&sources, now), None);
             // Those that are refused together count once.
-            (0..8).for_each(|_| refusals.on_refused(&lists, now));
-            let until = refusals.pause_until(&lists, now).unwrap();
+            (0..8).for_each(|_| refusals.on_refused(&sources, now));
+            let until = refusals.pause_until(&sources, now).unwrap();
             let longest = Duration::from_millis(longest);
             assert!(until >= now + longest / 2 && until <= now + longest, "{:?}", until - now);
             now = until;
         }
         now += MEMORY;
-        refusals.on_refused(&lists, now);
-        assert!(refusals.pause_until(&lists, now).unwrap() <= now + Duration::from_millis(10));
+        refusals.on_refused(&sources, now);
+        assert!(refusals.pause_until(&sources, now).unwrap() <= now + Duration::from_millis(10));
     }
 
     #[test]
     fn only_takers_of_the_same_lists_pause() {
         let refusals = Refusals::default();
         let now = Instant::now();
-        refusals.on_refused(&lists(&["a", "b"]), now);
-        assert!(refusals.pause_until(&lists(&["a", "b"]), now).is_some());
+        refusals.on_refused(&sources(&["a", "b"]), now);
+        assert!(refusals.pause_until(&sources(&["a", "b"]), now).is_some());
         for others in
-            [lists(&["a"]), lists(&["b"]), (Kind::Take(End::Tail), vec![Keys::new("a"), Keys::new("b")])]
+            [sources(&["a"]), sources(&["b"]), (Kind::Take(End::Tail), vec![Keys::new("a"), Keys::new("b")])]
         {
             assert_eq!(refusals.pause_until(&others, now), None);
             refusals.on_success(&others);
         }
-        refusals.on_success(&lists(&["a", "b"]));
-        assert_eq!(refusals.pause_until(&lists(&["a", "b"]), now), None);
+        refusals.on_success(&sources(&["a", "b"]));
+        assert_eq!(refusals.pause_until(&sources(&["a", "b"]), now), None);
         assert!(!refusals.some.load(Ordering::Relaxed));
     }
 
@@ -120,7 +120,7 @@ mod tests {
         let refusals = Refusals::default();
         let now = Instant::now();
         for n in 0..100 {
-            refusals.on_refused(&lists(&[&n.to_string()]), now + Duration::from_secs(3) * n);
+            refusals.on_refused(&sources(&[&n.to_string()]), now + Duration::from_secs(3) * n);
         }
         assert!(refusals.refused().len() <= 2);
     }
