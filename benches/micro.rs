@@ -77,7 +77,7 @@ fn wake(bencher: Bencher, queues: u64) {
             match schedule.next(now) {
                 Next::Run(queue) => {
                     let head = Some(now + Duration::from_secs(3_600));
-                    return schedule.finished(queue, now, Outcome { head, moved: true, clock: 0 });
+                    return schedule.finished(queue, now, Outcome { head, transferred: true, clock: 0 });
                 }
                 Next::Sleep(until) => now = until,
                 Next::Idle => unreachable!("there are queues"),

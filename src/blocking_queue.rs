@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-pub use stream::Elements;
+pub use stream::PayloadStream;
 
 use crate::codec::Codec;
 use crate::conn::Command;

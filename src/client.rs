@@ -170,6 +170,48 @@ impl Client {
         self.conn.counters().stats(self.conn.is_connected())
     }
 
+    /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has, and gets no
+    /// more.
+    ///
+    /// Waiting takers end with [`ErrorKind::Closed`](crate::ErrorKind::Closed), streams end, and every later take or poll
+    /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
+    /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
+    ///
+    /// It waits until the payloads are back in their lists, for about the command timeout at most. If the server is down
+    /// for longer, the client returns them in the background until [`Client::shutdown`] ends it. There is no way back:
+    /// connect a new client to take again. Calling it again waits for the same end. It applies to all clones of this
+    /// client and all queues made from it.
+    ///
+    /// # Errors
+    /// It cannot fail.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the client stops taking in the background.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let retries = client.delayed_queue(&orders);
+    /// let worker = tokio::spawn(async move {
+    ///     while let Ok(order) = orders.take().await {
+    ///         // An order that was taken before the stop can still be offered again.
+    ///         retries.offer(&order, Duration::from_secs(60)).await?;
+    ///     }
+    ///     redelay::Result::Ok(())
+    /// });
+    /// client.stop_taking().await; // No new orders.
+    /// worker.await.expect("a worker that does not panic")?; // It finishes the order that it has.
+    /// client.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stop_taking(&self) {
+        self.engine.stop_taking().await;
+    }
+
     /// Shuts the client down, and waits until that is done, for about twice the command timeout at most.
     ///
     /// 1. Waiting takers end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server

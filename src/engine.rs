@@ -40,7 +40,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn start(conn: Conn, settings: Settings) -> Arc<Self> {
         let stop = CancellationToken::new();
-        let (pops, popping) = Pops::start(conn.clone(), stop.clone());
+        let (pops, popping) = Pops::start(conn.clone(), stop.child_token(), stop.clone());
         let (transfer, transferring) = match settings.transfer {
             Some(settings) => {
                 let (transfer, task) = Transfer::start(conn.clone(), settings, stop.clone());
@@ -78,6 +78,11 @@ impl Engine {
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         self.stopped.wait().await;
+    }
+
+    /// Stops taking, and waits until undelivered payloads are back in their lists. Everything else goes on.
+    pub(crate) async fn stop_taking(&self) {
+        self.pops.stop().await;
     }
 
     /// Returns an error after a shutdown.

@@ -140,7 +140,7 @@ mod telemetry;
 pub use redisson_codec as codec;
 mod error;
 
-pub use blocking_queue::{BlockingQueue, Elements};
+pub use blocking_queue::{BlockingQueue, PayloadStream};
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};

@@ -1,15 +1,15 @@
-//! What was taken out of Redis for a caller that has not read it yet. Pure.
+//! Values that were taken out of Redis for a caller that has not read them yet. Pure.
 //!
 //! A caller's future may be dropped at any await point: before the hand-over, after it, or between being woken and being
-//! polled. So what is handed over is a guard, [`Held`], and the value stays on a [`Outbox`] until it is read. A guard that
-//! is dropped sends the value back, and a shutdown sends back whatever lies there: a future that is never polled again
-//! must not take an element with it.
+//! polled. So the caller gets a guard, [`Held`], and the value stays in an [`Outbox`] until it is read. Dropping the guard
+//! returns the value, and a shutdown returns all unread values: a future that is never polled again must not take a value
+//! with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where values lie until they are read.
+/// Holds values until they are read.
 pub(crate) struct Outbox<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
@@ -23,7 +23,7 @@ struct Values<T> {
     closed: bool,
 }
 
-/// One value. Whoever drops it unread sends it back.
+/// One value. Dropping it unread returns the value.
 #[must_use]
 pub(crate) struct Held<T> {
     outbox: Outbox<T>,
@@ -31,13 +31,13 @@ pub(crate) struct Held<T> {
 }
 
 impl<T> Outbox<T> {
-    /// `return_unread` takes what nobody read. It runs under a lock, so it is to be quick, and to keep away from the outbox.
+    /// `return_unread` gets the unread values. It runs under a lock, so it must be quick and must not use the outbox.
     pub(crate) fn new(return_unread: impl Fn(T) + Send + Sync + 'static) -> Self {
         let values = Mutex::new(Values { unread: BTreeMap::new(), next: 0, closed: false });
         Self(Arc::new(Inner { values, return_unread: Box::new(return_unread) }))
     }
 
-    /// Puts a value there. After [`Outbox::close`] it is sent back at once.
+    /// Adds a value. After [`Outbox::close`] the value is returned at once.
     pub(crate) fn hold(&self, value: T) -> Held<T> {
         let mut values = self.values();
         let number = values.next;
@@ -51,7 +51,7 @@ impl<T> Outbox<T> {
         Held { outbox: self.clone(), number }
     }
 
-    /// Sends everything back that has not been read, the last first, and whatever comes from now on.
+    /// Returns all unread values, the last one first, and every value that is added from now on.
     pub(crate) fn close(&self) {
         let mut values = self.values();
         values.closed = true;
@@ -64,7 +64,7 @@ impl<T> Outbox<T> {
 }
 
 impl<T> Held<T> {
-    /// Takes the value: from here on it is the caller's. `None` when it was sent back, by a shutdown.
+    /// Takes the value; from here on the caller owns it. `None` when a shutdown has returned it.
     pub(crate) fn read(self) -> Option<T> {
         self.outbox.values().unread.remove(&self.number)
     }
@@ -78,7 +78,7 @@ impl<T> Held<T> {
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
         let mut values = self.outbox.values();
-        // Under the lock: who closes the outbox finds the value either unread there or sent back.
+        // Under the lock: `close` finds the value either unread in the outbox or already returned.
         if let Some(value) = values.unread.remove(&self.number) {
             (self.outbox.0.return_unread)(value);
         }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_stays_and_what_is_dropped_comes_back() {
+    fn a_read_value_stays_and_a_dropped_one_is_returned() {
         let (outbox, back) = outbox();
         let (read, dropped) = (outbox.hold("read"), outbox.hold("dropped"));
         assert_eq!(read.read(), Some("read"));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_sends_back_what_lies_there_and_what_comes_later_once() {
+    fn closing_returns_unread_and_later_values_once() {
         let (outbox, back) = outbox();
         let (first, second) = (outbox.hold("first"), outbox.hold("second"));
         outbox.close();

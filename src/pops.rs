@@ -1,25 +1,30 @@
 //! Taking from lists: one task that owns every pop and hands payloads to takers.
 //!
-//! A taker may be dropped at any await point, but a pop may not: the server has popped for it already. So takers wait
-//! on a channel, and the pops belong to a task that sees each of them through. What travels between them lies on a
-//! [`Outbox`](crate::outbox::Outbox), and comes back unless it is read.
+//! A taker may be dropped at any await point, but a pop may not: the server may have popped for it already. So takers
+//! wait on a channel, and the task awaits each pop until it ends. Payloads on their way to a taker stay in an
+//! [`Outbox`](crate::outbox::Outbox), and return to their list unless they are read.
 //!
 //! | if … | then … |
 //! |---|---|
-//! | the taker is dropped before it got anything | the parked pop is interrupted, unless others wait for the same list |
-//! | … after it got something and has not read it | that goes to the next taker, or back to its end of the list |
-//! | the client is shut down | what lies unread goes back, and whoever waits is told |
-//! | the reply to a parked pop is lost with its connection | the one payload that the server may have popped for it is lost |
-//! | the reply to a pop that does not block is lost | it is sent again, and gets what the first try took |
-//! | the reply to a give-back is lost | it is sent again; a marker on the server tells that it was done |
-//! | the server restarts | pops are parked again when the connection is back |
-//! | the connection falls silent | a watchdog gives it up a few seconds after the pop should have ended |
+//! | the taker is dropped before it got anything | the blocked pop is interrupted, unless others wait for the same list |
+//! | … after it got something and has not read it | that payload goes to the next taker, or back to its end of the list |
+//! | the client stops taking or is shut down | unread payloads return to their lists, and waiting takers get `Closed` |
+//! | the server refuses a pop | its takers get the error, and pause before they may try again |
+//! | the reply to a blocked pop is lost with its connection | the one payload that the server may have popped is lost |
+//! | the reply to a pop that does not block is lost | it is sent again, and gets what the first attempt popped |
+//! | the reply to a return is lost | it is sent again; a receipt on the server shows that it was done |
+//! | the server restarts | the pops block again when the connection is back |
+//! | the connection falls silent | a watchdog closes it a few seconds after the pop should have ended |
 
 mod calls;
-mod lane;
+mod dispatcher;
+mod kind;
 mod list;
 mod popped;
+mod refusals;
+mod slots;
 mod task;
+mod waiter;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,206 +33,217 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
+use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
-use crate::telemetry::{QueueCounters, Taker};
-use crate::wire::keys::Keys;
-use lane::{Answer, Patience, Waiter, WaiterId};
-pub(crate) use popped::{End, Popped};
-use task::Task;
+pub(crate) use kind::{End, Lists, Wanted};
+pub(crate) use popped::Popped;
+use refusals::{Refusals, Sources};
+use task::{Stop, Task};
+use waiter::{Answer, Request, Wait, Waiter, WaiterId};
 
-/// The kinds of pop; each has a lane, and a connection while it is used, for one connection parks one command.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Take(End),
-    /// From the tail of one list to the head of another.
-    Move {
-        source: Keys,
-        destination: Bytes,
-    },
-}
-
-impl Kind {
-    /// What it means that a server has fallen silent. What was popped comes back; what was moved is where it is.
-    fn silence(&self) -> OpError {
-        let why = "the server does not answer".into();
-        match self {
-            Self::Take(_) => OpError::NotExecuted(why),
-            Self::Move { .. } => OpError::Unknown(why),
-        }
-    }
-}
-
-/// The lists that somebody takes from, and where that is counted.
-#[derive(Clone, Debug)]
-pub(crate) struct Lists {
-    pub(crate) keys: Vec<Keys>,
-    pub(crate) counters: Vec<Arc<QueueCounters>>,
-}
-
-/// What a taker waits for.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    kind: Kind,
-    lists: Lists,
-    count: usize,
-}
-
-impl Wanted {
-    /// One payload from one of several lists.
-    pub(crate) fn one(end: End, lists: Lists) -> Self {
-        Self { kind: Kind::Take(end), lists, count: 1 }
-    }
-
-    /// Up to `count` payloads from one list; not for one who waits.
-    pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
-    }
-
-    /// One payload, moved from the tail of a list to the head of another.
-    pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
-        let kind = Kind::Move { source: source.clone(), destination };
-        Self { kind, lists: Lists { keys: vec![source], counters }, count: 1 }
-    }
-}
-
-/// Takers that may have come and are not looked at yet. A loop that begins a take and drops it, again and again, must not
-/// fill the memory.
+/// The most takers that have sent a request and are not served yet. A loop that begins a take and drops it, again and
+/// again, must not fill the memory.
 const BACKLOG: usize = 4096;
 
-/// The way to the pops task.
+/// The handle of the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
     backlog: Arc<AtomicUsize>,
+    refusals: Arc<Refusals>,
     command_timeout: Duration,
-}
-
-#[derive(Debug)]
-enum Request {
-    Join(Kind, WaiterId, Waiter),
-    Leave(Kind, WaiterId),
-    Expire(Kind, WaiterId),
+    runtime: Handle,
+    stop: CancellationToken,
+    /// Cancelled when taking has stopped.
+    stopped: CancellationToken,
 }
 
 impl Pops {
-    /// Starts the task. It ends when `stop` is cancelled, after everything that was popped has found a place.
-    pub(crate) fn start(conn: Conn, stop: CancellationToken) -> (Self, tokio::task::JoinHandle<()>) {
+    /// Starts the task. It ends when `stop` is cancelled, after every popped payload is read or back in its list. When
+    /// `shutdown` is cancelled, too, it waits for that no longer than the command timeout.
+    pub(crate) fn start(
+        conn: Conn,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> (Self, JoinHandle<()>) {
         let (sender, requests) = mpsc::unbounded_channel();
-        let command_timeout = conn.command_timeout();
-        let backlog = Arc::<AtomicUsize>::default();
-        let handle = tokio::spawn(Task::new(conn, backlog.clone()).run(requests, stop));
-        (Self { requests: sender, ids: Arc::default(), backlog, command_timeout }, handle)
+        let stopped = CancellationToken::new();
+        let pops = Self {
+            requests: sender,
+            ids: Arc::default(),
+            backlog: Arc::default(),
+            refusals: Arc::default(),
+            command_timeout: conn.command_timeout(),
+            runtime: conn.runtime().clone(),
+            stop: stop.clone(),
+            stopped: stopped.clone(),
+        };
+        let task = Task::new(conn, pops.backlog.clone());
+        let handle = tokio::spawn(task.run(requests, Stop { stop, shutdown, stopped: stopped.drop_guard() }));
+        (pops, handle)
     }
 
-    /// Waits as long as it takes.
-    pub(crate) fn wait(&self, wanted: Wanted) -> Waiting {
-        self.join(wanted, Patience::Endless)
+    /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not delivered is back
+    /// in its list, after the command timeout at the latest; the task then continues with the rest until a shutdown.
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        self.stopped.cancelled().await;
     }
 
-    /// Takes what is there.
+    /// An error after [`Pops::stop`].
+    pub(crate) fn check_open(&self) -> Result<(), OpError> {
+        if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
+    }
+
+    /// Waits for a payload, without a limit.
+    pub(crate) fn wait(&self, wanted: Wanted) -> PendingTake {
+        self.join(wanted, Wait::Endless)
+    }
+
+    /// Takes what is in the lists, without waiting.
     pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
-        let patience = if wanted.lists.keys.len() == 1 { Patience::None } else { Patience::Over };
-        let waiting = self.join(wanted, patience);
-        self.soon(waiting).await
+        let wait = if wanted.lists.keys.len() == 1 { Wait::None } else { Wait::Expired };
+        let take = self.join(wanted, wait);
+        self.promptly(take).await
     }
 
-    /// Waits until something comes, or this time has passed; looks at least once.
+    /// Waits for a payload for this time. The server looks at the lists at least once.
     pub(crate) async fn wait_for(&self, wanted: Wanted, time: Duration) -> Answer {
-        let mut waiting = self.wait(wanted);
-        match timeout(time, &mut waiting).await {
+        let mut take = self.wait(wanted);
+        match timeout(time, &mut take).await {
             Ok(answer) => answer,
             Err(_) => {
-                waiting.expire();
-                self.soon(waiting).await
+                take.expire();
+                self.promptly(take).await
             }
         }
     }
 
-    /// An answer that should come at once. From a server that has fallen silent it may not come at all; to give the
-    /// place up is harmless.
-    async fn soon(&self, waiting: Waiting) -> Answer {
-        let silence = waiting.kind.silence();
-        // A command waits for a connection first, for which it has as long; then it has an error of its own.
-        timeout(self.command_timeout * 2, waiting).await.unwrap_or(Err(silence))
+    /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then
+    /// is harmless.
+    async fn promptly(&self, take: PendingTake) -> Answer {
+        let no_answer = take.sources.0.no_answer();
+        // A command waits for a connection first, for at most the same time. Then it fails with its own error.
+        timeout(self.command_timeout * 2, take).await.unwrap_or(Err(no_answer))
     }
 
-    fn join(&self, wanted: Wanted, patience: Patience) -> Waiting {
+    fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let Lists { keys, counters } = wanted.lists;
         let span = Span::take(&keys);
-        let waiter = Waiter { keys, want: wanted.count, patience, answer };
-        Waiting {
+        let sources = (wanted.kind, keys.clone());
+        let waiter = Waiter { keys, want: wanted.count, wait, answer };
+        let waits = wait == Wait::Endless;
+        let pause = if waits { self.pause(&sources) } else { None };
+        PendingTake {
             id,
-            kind: wanted.kind,
+            sources,
             unsent: Some(waiter),
+            waits,
+            pause,
             answer: receiver,
             requests: self.requests.clone(),
             backlog: self.backlog.clone(),
+            refusals: self.refusals.clone(),
             answered: false,
             span,
             _counted: Taker::new(counters),
         }
     }
+
+    /// The pause after a refusal. It runs in the client's runtime: a taker may be polled by another executor.
+    fn pause(&self, sources: &Sources) -> Option<JoinHandle<()>> {
+        let until = self.refusals.pause_until(sources, Instant::now())?;
+        let requests = self.requests.clone();
+        Some(self.runtime.spawn(async move {
+            let _ = timeout_at(until, requests.closed()).await;
+        }))
+    }
 }
 
-/// A taker's place in the queue. Dropping it gives the place up; whatever was on its way to it goes on to the next.
+/// The place of a taker among the waiters. Dropping it gives up the place; a payload on its way to it goes to the next
+/// taker.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingTake {
     id: WaiterId,
-    kind: Kind,
-    /// Until it is polled for the first time.
+    sources: Sources,
+    /// Until it is polled for the first time, and during the pause.
     unsent: Option<Waiter>,
+    /// Whether it waits, and so pauses after refusals.
+    waits: bool,
+    pause: Option<JoinHandle<()>>,
     answer: oneshot::Receiver<Answer>,
     requests: mpsc::UnboundedSender<Request>,
     backlog: Arc<AtomicUsize>,
+    refusals: Arc<Refusals>,
     answered: bool,
     span: Span,
     _counted: Taker,
 }
 
-impl Waiting {
-    /// It has waited long enough.
+impl PendingTake {
+    /// Its time is over.
     fn expire(&mut self) {
+        self.pause = None;
         match &mut self.unsent {
-            Some(waiter) => waiter.patience = Patience::Over,
-            None => drop(self.requests.send(Request::Expire(self.kind.clone(), self.id))),
+            Some(waiter) => waiter.wait = Wait::Expired,
+            None => drop(self.requests.send(Request::Expire(self.sources.0.clone(), self.id))),
         }
+    }
+
+    /// Sends the waiter to the task, as soon as the task accepts it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.unsent.is_none() {
+            return Poll::Ready(());
+        }
+        if let Some(pause) = &mut self.pause {
+            // Fails only when the runtime is shutting down.
+            let _ = ready!(Pin::new(pause).poll(cx));
+            self.pause = None;
+        }
+        if self.backlog.load(Ordering::Relaxed) >= BACKLOG && !self.requests.is_closed() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if let Some(waiter) = self.unsent.take() {
+            self.backlog.fetch_add(1, Ordering::Relaxed);
+            // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
+            let _ = self.requests.send(Request::Join(self.sources.0.clone(), self.id, waiter));
+        }
+        Poll::Ready(())
     }
 }
 
-impl Future for Waiting {
+impl Future for PendingTake {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        if let Some(waiter) = self.unsent.take() {
-            if self.backlog.load(Ordering::Relaxed) >= BACKLOG {
-                self.unsent = Some(waiter);
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            self.backlog.fetch_add(1, Ordering::Relaxed);
-            // If the task is over, the waiter is dropped, and with it the channel: that is an answer, too.
-            let _ = self.requests.send(Request::Join(self.kind.clone(), self.id, waiter));
-        }
+        ready!(self.poll_send(cx));
         let Self { span, answer, .. } = &mut *self;
-        let answer = ready!(span.within(|| Pin::new(answer).poll(cx)));
+        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
         self.answered = true;
-        Poll::Ready(answer.unwrap_or(Err(OpError::Closed)))
+        match &answer {
+            Ok(_) => self.refusals.on_success(&self.sources),
+            Err(OpError::Server(_)) if self.waits => self.refusals.on_refused(&self.sources, Instant::now()),
+            Err(_) => {}
+        }
+        Poll::Ready(answer)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingTake {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            let _ = self.requests.send(Request::Leave(self.kind.clone(), self.id));
+            let _ = self.requests.send(Request::Leave(self.sources.0.clone(), self.id));
         }
     }
 }

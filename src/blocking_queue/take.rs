@@ -1,28 +1,34 @@
-//! Everything that takes: a payload leaves the list, and arrives or comes back.
+//! Everything that takes: a payload leaves the list, and is delivered or returned.
 
 use std::time::Duration;
 
-use super::{BlockingQueue, Elements};
+use super::{BlockingQueue, PayloadStream};
 use crate::conn::OpError;
 use crate::error::Result;
 use crate::pops::{End, Lists, Popped, Wanted};
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Waits for the next payload, for as long as it takes, through reconnections and restarts of the server.
-    /// Takers of one client are served in the order in which they began.
+    /// Waits for the next payload, without a limit, through reconnections and server restarts: Redisson's `take`.
+    /// The takers of one client are served in the order in which they began.
     ///
-    /// The death of the connection can cost one payload, which the server had popped for it: see
-    /// [`BlockingQueue`](BlockingQueue#what-a-lost-connection-can-cost).
+    /// Delivery is at most once: a payload that was taken is off the list, and a lost connection can cost
+    /// [one payload](BlockingQueue#what-a-lost-connection-can-cost).
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode): the payload is off the list, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): the key is no list,
-    /// or rights are missing. [`Closed`](crate::ErrorKind::Closed). A lost connection is no error; it is
-    /// waited for, also when the server refuses the user meanwhile (feature `tracing` tells of that).
+    /// * [`Decode`](crate::ErrorKind::Decode): the payload is off the list; its bytes are in
+    ///   [`Error::payload`](crate::Error::payload).
+    /// * [`Refused`](crate::ErrorKind::Refused): the key is not a list, or a permission is missing. After such an
+    ///   error the next `take` first pauses: 10 ms, doubled with each refusal up to a second. So a loop does not
+    ///   flood the server.
+    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
+    ///   [`Client::shutdown`](crate::Client::shutdown).
+    ///
+    /// A lost connection is not an error: `take` waits for the next connection, even while the server rejects the
+    /// user. The feature `tracing` logs this.
     ///
     /// # Cancel safety
-    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of
-    /// the list. Order holds among the takers of this client, not across processes.
+    /// Cancel safe: a payload on its way to a dropped future goes to the next taker, or back to the head of the
+    /// list. The order holds among the takers of this client, not across processes.
     ///
     /// # Examples
     /// ```no_run
@@ -38,17 +44,19 @@ impl<T: 'static> BlockingQueue<T> {
     /// }
     /// # }
     /// ```
+    #[doc(alias = "takeFirst")]
     pub async fn take(&self) -> Result<T> {
         self.take_from("take", End::Head).await
     }
 
-    /// As [`BlockingQueue::take`], from the tail of the list: Redisson's `RBlockingDeque.takeLast`.
+    /// As [`BlockingQueue::take`], from the tail of the list: Redisson's `RBlockingDeque.takeLast`. At most once,
+    /// as `take`.
     ///
     /// # Errors
     /// As [`BlockingQueue::take`].
     ///
     /// # Cancel safety
-    /// Cancel safe: as [`BlockingQueue::take`]; what comes back goes to the tail.
+    /// Cancel safe: as [`BlockingQueue::take`]; an undelivered payload goes back to the tail.
     ///
     /// # Examples
     /// ```no_run
@@ -60,6 +68,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "takeLast")]
     pub async fn take_last(&self) -> Result<T> {
         self.take_from("take_last", End::Tail).await
     }
@@ -73,11 +82,13 @@ impl<T: 'static> BlockingQueue<T> {
         }
     }
 
-    /// The first payload, or `None` when nothing is ready. Does not wait.
+    /// Takes the first payload, or returns `None` when nothing is ready. It does not wait: Redisson's `poll()`,
+    /// `pollFirst()` and `remove()` without its exception. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`], and [`Unavailable`](crate::ErrorKind::Unavailable) without a connection,
-    /// or when the server does not answer; what it may have popped then goes back to the list.
+    /// As [`BlockingQueue::take`], but without the pause after a refusal; and
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) when there is no connection or the server does not answer.
+    /// A payload that the server may have popped then goes back to the list.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -90,15 +101,18 @@ impl<T: 'static> BlockingQueue<T> {
     /// while let Some(order) = orders.poll().await? {
     ///     println!("{order}");
     /// }
-    /// println!("that was all; for what is still pending, `take` would wait");
+    /// println!("nothing is ready now; `take` would wait for pending orders");
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollFirst")]
+    #[doc(alias = "removeFirst")]
     pub async fn poll(&self) -> Result<Option<T>> {
         self.poll_end("poll", End::Head).await
     }
 
-    /// As [`BlockingQueue::poll`], from the tail of the list.
+    /// As [`BlockingQueue::poll`], from the tail of the list: Redisson's `RBlockingDeque.pollLast()`. At most once,
+    /// as `poll`.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll`].
@@ -112,13 +126,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // Too many to be done now: the newest one is put off.
+    /// // Too many orders for now: postpone the newest one.
     /// if let Some(order) = orders.poll_last().await? {
     ///     client.delayed_queue(&orders).offer(&order, Duration::from_secs(60)).await?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLast")]
+    #[doc(alias = "removeLast")]
     pub async fn poll_last(&self) -> Result<Option<T>> {
         self.poll_end("poll_last", End::Tail).await
     }
@@ -129,14 +145,17 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// The next payload, or `None` when none came within this time, ms-exact (Redisson truncates it to whole
-    /// seconds, and takes zero for ever). The list is looked at at least once, whatever the time.
+    /// Waits for the next payload for this time; `None` when there was none. The time is exact to the millisecond.
+    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits for ever on zero.) The server
+    /// looks at the list at least once, also when the time is zero. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::take`], and when the time is over: [`Unavailable`](crate::ErrorKind::Unavailable)
-    /// when there has been no connection for a second or more, or the server does not answer,
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the connection is lost just then. Either can
-    /// have cost [a payload](BlockingQueue#what-a-lost-connection-can-cost); to take again is right.
+    /// As [`BlockingQueue::take`], and when the time is over:
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): there has been no connection for a second or more, or the
+    ///   server does not answer.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the connection was lost at that moment.
+    ///
+    /// Either can have cost [one payload](BlockingQueue#what-a-lost-connection-can-cost). Take again.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -155,13 +174,13 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "poll")]
+    #[doc(alias = "pollFirst")]
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
-        let lists = self.own_list("poll_timeout")?;
-        let answer = self.queue.engine.pops.wait_for(Wanted::one(End::Head, lists), timeout).await;
-        self.payload("poll_timeout", answer)
+        self.poll_end_timeout("poll_timeout", End::Head, timeout).await
     }
 
-    /// As [`BlockingQueue::poll_timeout`], from the tail of the list.
+    /// As [`BlockingQueue::poll_timeout`], from the tail of the list: Redisson's
+    /// `RBlockingDeque.pollLast(timeout, unit)`. At most once, as `poll_timeout`.
     ///
     /// # Errors
     /// As [`BlockingQueue::poll_timeout`].
@@ -175,33 +194,39 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // Zero looks once, and is not for ever as in Redisson.
+    /// // Zero looks once. In Redisson it would wait for ever.
     /// let newest = orders.poll_last_timeout(Duration::ZERO).await?;
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLast")]
     pub async fn poll_last_timeout(&self, timeout: Duration) -> Result<Option<T>> {
-        let lists = self.own_list("poll_last_timeout")?;
-        let answer = self.queue.engine.pops.wait_for(Wanted::one(End::Tail, lists), timeout).await;
-        self.payload("poll_last_timeout", answer)
+        self.poll_end_timeout("poll_last_timeout", End::Tail, timeout).await
     }
 
-    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `drainTo` and
-    /// `poll(int)`. `usize::MAX` takes all, or as many as come within the command timeout. Each is decoded by
-    /// itself, so that one that does not decode costs no other.
+    async fn poll_end_timeout(&self, verb: &'static str, end: End, timeout: Duration) -> Result<Option<T>> {
+        let lists = self.own_list(verb)?;
+        let answer = self.queue.engine.pops.wait_for(Wanted::one(end, lists), timeout).await;
+        self.payload(verb, answer)
+    }
+
+    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `poll(int)`,
+    /// `pollFirst(int)` and `drainTo`. `usize::MAX` takes all of them, or as many as arrive within the command
+    /// timeout. The server pops at most 1,000 at a time, so other clients can take in between. Each payload is
+    /// decoded separately: one that does not decode affects no other. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::poll`].
     ///
     /// # Cancel safety
-    /// Cancel safe: payloads on their way to a dropped future come back to the head of the list, in order.
+    /// Cancel safe: payloads on their way to a dropped future go back to the head of the list, in order.
     ///
     /// # Examples
     /// ```no_run
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// for order in orders.drain(100).await? {
+    /// for order in orders.poll_many(100).await? {
     ///     match order {
     ///         Ok(order) => println!("{order}"),
     ///         Err(error) => eprintln!("{error}: {:?}", error.payload()), // Off the list like the others.
@@ -210,33 +235,32 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "drain")]
     #[doc(alias = "drainTo")]
     #[doc(alias = "poll")]
-    pub async fn drain(&self, max: usize) -> Result<Vec<Result<T>>> {
+    #[doc(alias = "pollFirst")]
+    pub async fn poll_many(&self, max: usize) -> Result<Vec<Result<T>>> {
+        const VERB: &str = "poll_many";
         if max == 0 {
             return Ok(Vec::new());
         }
-        self.own_list("drain")?;
+        self.own_list(VERB)?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped = self
-            .queue
-            .engine
-            .pops
-            .poll(wanted)
-            .await
-            .map_err(|error| self.queue.op("drain").failed(error))?;
-        self.decode_each("drain", popped)
+        let popped = self.queue.engine.pops.poll(wanted).await.map_err(|error| self.queue.op(VERB).failed(error))?;
+        self.decode_each(VERB, popped)
     }
 
-    /// All that comes, one after the other, as a stream that ends when the client is shut down.
+    /// Takes all payloads as they become ready, one after the other, as a stream: Redisson's
+    /// `subscribeOnElements`. The stream ends when the client stops taking or is shut down. At most once, as
+    /// [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// Errors are items, as [`BlockingQueue::take`] has them, and do not end the stream. Only
-    /// [`Closed`](crate::ErrorKind::Closed) is none: it is the end.
+    /// The errors of [`BlockingQueue::take`] are items and do not end the stream, except
+    /// [`Closed`](crate::ErrorKind::Closed), which is its end.
     ///
     /// # Cancel safety
-    /// Cancel safe: a `next()` may be dropped at any time, and a payload on its way stays in the stream.
-    /// Dropping the stream gives it back, as [`BlockingQueue::take`] does.
+    /// Cancel safe: a `next()` may be dropped at any time, and a payload on its way stays in the stream. Dropping
+    /// the stream returns that payload, as [`BlockingQueue::take`] does.
     ///
     /// # Examples
     /// ```no_run
@@ -251,15 +275,21 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "subscribeOnElements")]
+    #[doc(alias = "subscribeOnFirstElements")]
     #[must_use = "streams do nothing unless polled"]
-    pub fn into_stream(self) -> Elements<T> {
-        Elements::new(self)
+    pub fn into_stream(self) -> PayloadStream<T> {
+        PayloadStream::new(self)
     }
 
-    /// The list of this queue alone, which is kept moving from now on.
+    /// The list of this queue alone. From now on this handle keeps its delayed queue moving.
     pub(super) fn own_list(&self, verb: &'static str) -> Result<Lists> {
-        self.queue.op(verb).ensure_open()?;
+        self.check_taking(verb)?;
         Ok(self.keep_moving(vec![self.queue.keys.clone()]))
+    }
+
+    /// An error when the client takes no more.
+    pub(super) fn check_taking(&self, verb: &'static str) -> Result<()> {
+        self.queue.engine.pops.check_open().map_err(|error| self.queue.op(verb).failed(error))
     }
 
     pub(super) fn payload(
@@ -271,7 +301,7 @@ impl<T: 'static> BlockingQueue<T> {
         self.decode_each(verb, popped)?.pop().transpose()
     }
 
-    /// Reads what was popped: from here on it is the caller's.
+    /// Reads popped payloads; from here on the caller owns them.
     pub(super) fn decode_each(
         &self,
         verb: &'static str,
@@ -282,7 +312,7 @@ impl<T: 'static> BlockingQueue<T> {
             match popped.read() {
                 Ok(more) => payloads.extend(more),
                 Err(error) if payloads.is_empty() => return Err(self.queue.op(verb).failed(error)),
-                // What came before is here, and must not go with it.
+                // Payloads that were read before the error are here, and must not be lost with it.
                 Err(_) => break,
             }
         }

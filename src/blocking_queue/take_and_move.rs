@@ -8,16 +8,19 @@ use crate::error::Result;
 use crate::pops::Wanted;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Moves the last payload of this queue to the head of another, and returns it; `None` when nothing is
-    /// ready. It is in one of the two at any time.
+    /// Moves the last payload of this queue to the head of another queue and returns it: Redisson's
+    /// `pollLastAndOfferFirstTo`. `None` when nothing is ready; it does not wait. The move is atomic, so the
+    /// payload is in one of the two lists at any time. The return value is delivered at most once.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode): the payload is moved all the same, its bytes are in
-    /// [`Error::payload`](crate::Error::payload). [`Refused`](crate::ErrorKind::Refused): one of the keys is
-    /// no list, or rights are missing. [`Closed`](crate::ErrorKind::Closed).
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost, or the server does not
-    /// answer: one payload may be moved, and a second try may move another.
+    /// * [`Decode`](crate::ErrorKind::Decode): the payload was moved; its bytes are in
+    ///   [`Error::payload`](crate::Error::payload).
+    /// * [`Refused`](crate::ErrorKind::Refused): one of the keys is not a list, or a permission is missing.
+    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
+    ///   [`Client::shutdown`](crate::Client::shutdown).
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): there is no connection.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost, or the server does not answer.
+    ///   One payload may have been moved, and a retry may move another one.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
@@ -29,10 +32,11 @@ impl<T: 'static> BlockingQueue<T> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.offer_all(&[7, 8]).await?;
     /// assert_eq!(orders.poll_last_and_offer_first_to("archive").await?, Some(8));
-    /// // 8 is the next to be taken from `archive`, and 7 from here.
+    /// // The next `take` gets 8 from `archive`, and 7 from `orders`.
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLastAndOfferFirstTo")]
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;
@@ -40,15 +44,17 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(VERB, answer)
     }
 
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for a payload, ms-exact.
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload for this time, which is exact to
+    /// the millisecond: Redisson's `pollLastAndOfferFirstTo` with a timeout. The return value is delivered at most
+    /// once.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) and
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) only when the time is over, as
-    /// [`BlockingQueue::poll_timeout`]. A connection that was lost before that is no error: it may have moved
-    /// a payload of which nobody is told, and the next one is waited for. When the time is over before there
-    /// is a connection again, that is `OutcomeUnknown`, too.
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], except for lost connections:
+    /// * A connection that is lost before the time is over is not an error. The server may have moved a payload
+    ///   that no caller gets; the call waits for the next one.
+    /// * When the time is over, [`Unavailable`](crate::ErrorKind::Unavailable) and
+    ///   [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) as in [`BlockingQueue::poll_timeout`]. It is
+    ///   `OutcomeUnknown`, too, when a connection was lost and none was back before the end of the time.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
@@ -59,7 +65,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // The worker's own list still has the order if the worker dies.
+    /// // If the worker dies, its own list still has the order.
     /// let mine = client.blocking_queue("worker-3", codec::Long);
     /// let wait = Duration::from_secs(10);
     /// if let Some(order) = orders.poll_last_and_offer_first_to_timeout("worker-3", wait).await? {
@@ -69,6 +75,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLastAndOfferFirstTo")]
     pub async fn poll_last_and_offer_first_to_timeout(
         &self,
         destination: &str,
@@ -80,13 +87,14 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(VERB, answer)
     }
 
-    /// As [`BlockingQueue::poll_last_and_offer_first_to`], and waits for as long as it takes.
+    /// As [`BlockingQueue::poll_last_and_offer_first_to`], but waits for a payload without a limit: Redisson's
+    /// `takeLastAndOfferFirstTo`. The return value is delivered at most once.
     ///
     /// # Errors
-    /// [`Decode`](crate::ErrorKind::Decode), [`Refused`](crate::ErrorKind::Refused),
-    /// [`Closed`](crate::ErrorKind::Closed), as [`BlockingQueue::poll_last_and_offer_first_to`]. A lost
-    /// connection is no error: it may have moved a payload of which nobody is told, and the next one is
-    /// waited for.
+    /// [`Decode`](crate::ErrorKind::Decode), [`Refused`](crate::ErrorKind::Refused) and
+    /// [`Closed`](crate::ErrorKind::Closed), as [`BlockingQueue::poll_last_and_offer_first_to`]. After a refusal
+    /// the next call pauses, as [`BlockingQueue::take`] does. A lost connection is not an error: the server may have
+    /// moved a payload that no caller gets, and the call waits for the next one.
     ///
     /// # Cancel safety
     /// Not cancel safe: when the future is dropped, the payload may or may not be moved.
@@ -102,6 +110,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// }
     /// # }
     /// ```
+    #[doc(alias = "takeLastAndOfferFirstTo")]
     pub async fn take_last_and_offer_first_to(&self, destination: &str) -> Result<T> {
         const VERB: &str = "take_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;

@@ -1,4 +1,4 @@
-//! Taking from whichever of several queues has something first.
+//! Taking from whichever of several queues has a payload first.
 
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use crate::pops::{End, Popped, Wanted};
 use crate::wire::keys::Keys;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// The next payload of this queue or of the others, whichever has one first, and the name of the queue it
-    /// is from: Redisson's `pollFromAnyWithName`. When several have one, this queue comes first, then the
-    /// others in the order of their names here. `None` when none came within the time, ms-exact.
+    /// Waits for the next payload of this queue or of one of the others, and returns it with the name of its queue:
+    /// Redisson's `pollFromAny` and `pollFromAnyWithName`. When several queues have payloads, this queue comes
+    /// first, then the others in the order of `others`. `None` when there was no payload within the time, which is
+    /// exact to the millisecond. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_timeout`]; [`Refused`](crate::ErrorKind::Refused) when one of the keys is refused.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -24,23 +25,25 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let urgent = client.blocking_queue("urgent", codec::Long);
-    /// // As long as `urgent` has something, it comes first.
+    /// // As long as `urgent` has payloads, they come first.
     /// if let Some((name, job)) = urgent.poll_from_any(Duration::from_secs(10), &["normal", "low"]).await? {
     ///     println!("{job}, from {name}");
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollFromAny")]
     #[doc(alias = "pollFromAnyWithName")]
+    #[doc(alias = "pollFirstFromAny")]
     pub async fn poll_from_any(&self, timeout: Duration, others: &[&str]) -> Result<Option<(String, T)>> {
         self.poll_any("poll_from_any", End::Head, timeout, others).await
     }
 
-    /// As [`BlockingQueue::poll_from_any`], from the tails of the lists: Redisson's
-    /// `pollLastFromAnyWithName`.
+    /// As [`BlockingQueue::poll_from_any`], from the tails of the lists: Redisson's `pollLastFromAny` and
+    /// `pollLastFromAnyWithName`. At most once, as `poll_from_any`.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`].
+    /// As [`BlockingQueue::poll_from_any`].
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take_last`].
@@ -57,6 +60,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "pollLastFromAny")]
     #[doc(alias = "pollLastFromAnyWithName")]
     pub async fn poll_last_from_any(
         &self,
@@ -78,17 +82,18 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(self.payload(verb, Ok(Some(popped)))?.map(|value| (name, value)))
     }
 
-    /// Up to `count` payloads of this queue or of one of the others, whichever has some first, and the name
-    /// of that queue: Redisson's `pollFirstFromAny`. It waits for the first payload only; what else is ready
-    /// in the same queue then comes with it. `None` when none came within the time, ms-exact. Works below
-    /// Redis 7, too.
+    /// Takes up to `count` payloads from the first of these queues that has any, and returns them with the name of
+    /// that queue: Redisson's `pollFirstFromAny` with a count. It waits for the first payload only; the others are
+    /// those that are ready in the same queue at that moment. `None` when there was no payload within the time,
+    /// which is exact to the millisecond. Works on servers before Redis 7, too. At most once, as
+    /// [`BlockingQueue::take`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_timeout`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. What
-    /// the question for the further payloads meets is no error: the first one is there.
+    /// As [`BlockingQueue::poll_from_any`], and [`Invalid`](crate::ErrorKind::Invalid) for a count of 0. A failure
+    /// to get more payloads after the first one is not an error.
     ///
     /// # Cancel safety
-    /// Cancel safe: as [`BlockingQueue::drain`].
+    /// Cancel safe: as [`BlockingQueue::poll_many`].
     ///
     /// # Examples
     /// ```no_run
@@ -96,30 +101,32 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let urgent = client.blocking_queue("urgent", codec::Long);
-    /// let some = urgent.poll_first_from_any(Duration::from_secs(10), 100, &["normal"]).await?;
+    /// let some = urgent.poll_many_from_any(Duration::from_secs(10), 100, &["normal"]).await?;
     /// if let Some((name, jobs)) = some {
-    ///     println!("{} of {name}", jobs.len()); // 1 to 100, none of them from the other queue.
+    ///     println!("{} of {name}", jobs.len()); // 1 to 100, all of one queue.
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn poll_first_from_any(
+    #[doc(alias = "poll_first_from_any")]
+    #[doc(alias = "pollFirstFromAny")]
+    pub async fn poll_many_from_any(
         &self,
         timeout: Duration,
         count: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_from_any("poll_first_from_any", End::Head, timeout, count, others).await
+        self.poll_many_of_any("poll_many_from_any", End::Head, timeout, count, others).await
     }
 
-    /// As [`BlockingQueue::poll_first_from_any`], from the tails of the lists: Redisson's `pollLastFromAny`
-    /// with a count.
+    /// As [`BlockingQueue::poll_many_from_any`], from the tails of the lists: Redisson's `pollLastFromAny` with a
+    /// count. At most once, as `poll_many_from_any`.
     ///
     /// # Errors
-    /// As [`BlockingQueue::poll_first_from_any`].
+    /// As [`BlockingQueue::poll_many_from_any`].
     ///
     /// # Cancel safety
-    /// Cancel safe: as [`BlockingQueue::drain`]; what comes back goes to the tail.
+    /// Cancel safe: as [`BlockingQueue::poll_many`]; undelivered payloads go back to the tail.
     ///
     /// # Examples
     /// ```no_run
@@ -141,10 +148,10 @@ impl<T: 'static> BlockingQueue<T> {
         count: usize,
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
-        self.poll_many_from_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
+        self.poll_many_of_any("poll_last_many_from_any", End::Tail, timeout, count, others).await
     }
 
-    async fn poll_many_from_any(
+    async fn poll_many_of_any(
         &self,
         verb: &'static str,
         end: End,
@@ -153,14 +160,14 @@ impl<T: 'static> BlockingQueue<T> {
         others: &[&str],
     ) -> Result<Option<(String, Vec<Result<T>>)>> {
         if count == 0 {
-            return Err(self.queue.op(verb).invalid("a count of 0 asks for nothing; it must be at least 1"));
+            return Err(self.queue.op(verb).invalid("a count of 0 takes nothing; it must be at least 1"));
         }
         let Some(first) = self.pop_any(verb, end, timeout, others).await? else { return Ok(None) };
         let name = self.name_of(&first.keys, others);
         let mut popped = vec![first];
         if count > 1 {
             let more = Wanted::many(end, popped[0].keys.clone(), count - 1);
-            // Whatever becomes of the others, the first one is here.
+            // Whatever happens to the others, the first payload is here.
             popped.extend(self.queue.engine.pops.poll(more).await.ok().flatten());
         }
         Ok(Some((name, self.decode_each(verb, popped)?)))
@@ -173,7 +180,7 @@ impl<T: 'static> BlockingQueue<T> {
         timeout: Duration,
         others: &[&str],
     ) -> Result<Option<Popped>> {
-        self.queue.op(verb).ensure_open()?;
+        self.check_taking(verb)?;
         let mut lists = vec![self.queue.keys.clone()];
         for name in others {
             let keys = self.queue.engine.keys(name);

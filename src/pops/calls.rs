@@ -1,4 +1,4 @@
-//! The commands behind the pops. Each future is seen through to its end by the pops task.
+//! The commands behind the pops. The pops task awaits each of these futures until it ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -9,45 +9,42 @@ use futures::future::join;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Kind;
-use super::lane::Parked;
-use super::list::Place;
-use super::popped::End;
-use super::task::Done;
+use super::dispatcher::PopOutcome;
+use super::kind::{End, Kind};
 use crate::conn::{Command, Conn, Link, OpError, Reply};
 use crate::pacing::backoff;
 use crate::scripts;
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
-/// How long one blocking pop is parked. A pop without end would never notice that nobody is at the other side.
+/// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
-/// Payloads that one call pops at most.
-const CLAIM: usize = 1000;
-/// Claims that one command deletes at most, each with as many payloads as that.
-const FORGET: usize = 100;
+/// The most payloads that one call pops or returns.
+const CALL: usize = 1000;
+/// The most receipts that one command deletes. Each holds at most `CALL` payloads.
+const DELETE: usize = 100;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {
     pub(super) conn: Conn,
     pub(super) kind: Kind,
-    pub(super) place: Place,
     pub(super) keys: Vec<Keys>,
-    /// Interrupt it as soon as it is sent: what matters is that the lists are looked at.
-    pub(super) hurry: bool,
+    /// Interrupt it as soon as it is sent: the only purpose is that the server looks at the lists.
+    pub(super) interrupt_at_once: bool,
     pub(super) interrupt: CancellationToken,
-    /// Is told when it is sent.
+    /// Set when the pop is sent.
     pub(super) sent: Arc<OnceLock<Instant>>,
-    /// How many attempts in a row have failed before.
+    /// The number of attempts in a row that have failed before.
     pub(super) failures: u32,
 }
 
 impl BlockingPop {
-    pub(super) async fn run(self, link: Option<Arc<Link>>) -> Done {
+    /// Returns the connection, which may be new, and how the pop ended.
+    pub(super) async fn run(self, link: Option<Arc<Link>>) -> (Option<Arc<Link>>, PopOutcome) {
         if self.failures > 0 {
             sleep(backoff(self.failures - 1)).await;
         }
@@ -56,48 +53,47 @@ impl BlockingPop {
             None => match self.conn.open_blocking().await {
                 Ok(link) => Arc::new(link),
                 Err(error) => {
-                    let outcome = Parked::Failed(OpError::NotExecuted(error.into()));
-                    return Done::Parked { kind: self.kind, place: self.place, link: None, outcome };
+                    return (None, PopOutcome::Failed(OpError::NotExecuted(error.into())));
                 }
             },
         };
-        let outcome = self.park(&link).await;
-        Done::Parked { kind: self.kind, place: self.place, link: Some(link), outcome }
+        let outcome = self.block(&link).await;
+        (Some(link), outcome)
     }
 
-    async fn park(&self, link: &Link) -> Parked {
+    async fn block(&self, link: &Link) -> PopOutcome {
         match timeout(CONNECTION, link.connected()).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => return Parked::Failed(error),
-            Err(_) => return Parked::Failed(link.no_connection()),
+            Ok(Err(error)) => return PopOutcome::Failed(error),
+            Err(_) => return PopOutcome::Failed(link.no_connection()),
         }
-        if self.interrupt.is_cancelled() && !self.hurry {
-            return Parked::NotSent;
+        if self.interrupt.is_cancelled() && !self.interrupt_at_once {
+            return PopOutcome::NotSent;
         }
         let now = Instant::now();
         let _ = self.sent.set(now);
         let mut pop = std::pin::pin!(link.call_blocking(self.command()));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
-        let mut deadline = now + GRACE + if self.hurry { Duration::ZERO } else { SLICE };
+        let mut deadline = now + GRACE + if self.interrupt_at_once { Duration::ZERO } else { SLICE };
         let mut until_unblocked = Duration::ZERO;
         loop {
-            let interrupted = self.hurry || self.interrupt.is_cancelled();
+            let interrupted = self.interrupt_at_once || self.interrupt.is_cancelled();
             tokio::select! {
                 biased;
-                reply = &mut pop => return self.read(reply),
+                reply = &mut pop => return self.outcome(reply),
                 () = self.interrupt.cancelled(), if !interrupted => {
                     deadline = deadline.min(Instant::now() + GRACE);
                 }
                 () = sleep(until_unblocked), if interrupted => {
-                    // No effect before the server has the pop, so it is repeated until the pop ends.
-                    // The id is of use only as long as the server has not been started anew.
+                    // No effect before the server has received the pop, so it is repeated until the pop ends. The id is
+                    // valid only until the server restarts.
                     if let Some(session) = link.session().filter(|_| self.conn.is_connected()) {
                         let _ = timeout(GRACE, unblock(&self.conn, session.client_id)).await;
                     }
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {
-                    // The server is silent. With its connection the pop ends, too, as one of unknown outcome.
+                    // The server does not answer. The pop ends with its connection, as one of unknown outcome.
                     link.reconnect();
                     deadline = Instant::now() + GRACE;
                 }
@@ -118,113 +114,111 @@ impl BlockingPop {
         }
     }
 
-    fn read(&self, reply: Result<Reply, OpError>) -> Parked {
-        let parse = |reply: Reply| -> Result<Parked, OpError> {
+    fn outcome(&self, reply: Result<Reply, OpError>) -> PopOutcome {
+        let parse = |reply: Reply| -> Result<PopOutcome, OpError> {
             match (&self.kind, reply) {
-                (_, Reply::Nil) => Ok(Parked::Empty),
+                (_, Reply::Nil) => Ok(PopOutcome::Empty),
                 (Kind::Move { source, .. }, payload) => {
-                    Ok(Parked::Payload(source.clone(), payload.into_bytes()?))
+                    Ok(PopOutcome::Payload(source.clone(), payload.into_bytes()?))
                 }
                 (Kind::Take(_), reply) => {
                     let [name, payload] = reply.into_parts()?;
                     let name = name.into_bytes()?;
                     let keys = self.keys.iter().find(|keys| *keys.target() == name);
-                    let keys =
-                        keys.ok_or_else(|| OpError::Server("popped from another list than asked".into()))?;
-                    Ok(Parked::Payload(keys.clone(), payload.into_bytes()?))
+                    let keys = keys.ok_or_else(|| {
+                        OpError::Server("the server popped from another list than requested".into())
+                    })?;
+                    Ok(PopOutcome::Payload(keys.clone(), payload.into_bytes()?))
                 }
             }
         };
         match reply.and_then(parse) {
             Ok(outcome) => outcome,
-            // Another way for a server to say that the pop was interrupted.
-            Err(OpError::Server(why)) if why.starts_with("UNBLOCKED") => Parked::Empty,
-            Err(error) => Parked::Failed(error),
+            // Another reply of a server to an interrupted pop.
+            Err(OpError::Server(why)) if why.starts_with("UNBLOCKED") => PopOutcome::Empty,
+            Err(error) => PopOutcome::Failed(error),
         }
     }
 }
 
-/// Ends the pop of this client.
+/// Ends the blocked pop of this connection.
 ///
-/// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a
-/// client is to be unblocked. A script is held back, too, and with it what follows on its connection.
+/// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
+/// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
 async fn unblock(conn: &Conn, client_id: i64) {
     let hold = Command::new("EVAL").arg("return 0").number(0);
     let unblock = Command::new("CLIENT").arg("UNBLOCK").number(client_id).arg("TIMEOUT");
     let _ = join(conn.call(hold), conn.call(unblock)).await;
 }
 
-/// What a question brought, and the key under which the server remembers it until it is deleted.
-pub(super) struct Taken {
-    pub(super) payloads: Vec<Bytes>,
-    pub(super) claim: Option<Bytes>,
-}
-
-/// Pops up to `count` payloads without blocking. `earlier` is the claim of a pop whose reply has arrived.
+/// Pops up to `count` payloads without blocking. Returns them, and the *receipt*: the key under which the server remembers
+/// the last call until the key is deleted. `earlier` is the receipt of a pop whose reply has arrived; this call deletes it.
 ///
-/// What if the reply is lost? The same pop is sent again until it is answered, and gets what the first try took.
-pub(super) async fn ask(
+/// If a reply is lost, the same pop is sent again until it is answered. The receipt makes it return what the first attempt
+/// popped.
+pub(super) async fn try_pop(
     conn: &Conn,
     kind: &Kind,
     keys: &Keys,
     count: usize,
     mut earlier: Option<Bytes>,
-) -> Result<Taken, OpError> {
+) -> Result<(Vec<Bytes>, Option<Bytes>), OpError> {
     let pop = match kind {
         Kind::Take(End::Head) => "LPOP",
         Kind::Take(End::Tail) => "RPOP",
-        // What was moved is in the other list, whether or not the reply comes.
+        // A moved payload is in the other list, whether or not the reply arrives.
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
             let payload = conn.call(command).await?.into_optional_bytes()?;
-            return Ok(Taken { payloads: payload.into_iter().collect(), claim: None });
+            return Ok((payload.into_iter().collect(), None));
         }
     };
-    let mut taken = Vec::new();
-    // Who waits does not wait for ever, and what came too late would have to go back.
+    let mut popped = Vec::new();
+    // Takers do not wait for ever, and payloads that arrive too late would have to return to the list.
     let deadline = Instant::now() + conn.command_timeout();
-    while taken.len() < count && (taken.is_empty() || Instant::now() < deadline) {
-        let most = CLAIM.min(count - taken.len());
-        let claim = keys.popped();
-        let call = scripts::TAKE.on(&[keys.target(), &claim, earlier.as_ref().unwrap_or(&claim)]);
-        let call = call.arg(pop).number(most).number(scripts::REMEMBERED_MS);
+    while popped.len() < count && (popped.is_empty() || Instant::now() < deadline) {
+        let limit = CALL.min(count - popped.len());
+        let receipt = keys.popped();
+        let call = scripts::TAKE.on(&[keys.target(), &receipt, earlier.as_ref().unwrap_or(&receipt)]);
+        let call = call.arg(pop).number(limit).number(scripts::REMEMBERED_MS);
         let more = match call.run_until_answered(conn).await {
             Ok(reply) => reply.into_counted_bytes()?,
-            // What came before the error is here, and must not go with it.
-            Err(_) if !taken.is_empty() => break,
+            // Payloads that came before the error are here, and must not be lost with it.
+            Err(_) if !popped.is_empty() => break,
             Err(error) => return Err(error),
         };
-        let popped = more.len();
-        earlier = (popped > 0).then_some(claim);
-        taken.extend(more);
-        if popped < most {
+        let len = more.len();
+        earlier = (len > 0).then_some(receipt);
+        popped.extend(more);
+        if len < limit {
             break;
         }
     }
-    Ok(Taken { payloads: taken, claim: earlier })
+    Ok((popped, earlier))
 }
 
-/// Lets the server forget what pops took, now that their replies have arrived. If this is lost, it forgets by itself.
-pub(super) async fn forget(conn: &Conn, claims: Vec<Bytes>) {
-    for part in claims.chunks(FORGET) {
-        let _ = conn.call(Command::new("DEL").args(part.iter().cloned())).await;
+/// Deletes the receipts of pops whose replies have arrived. If this command is lost, the server deletes them later by
+/// itself.
+pub(super) async fn delete_receipts(conn: &Conn, receipts: Vec<Bytes>) {
+    for chunk in receipts.chunks(DELETE) {
+        let _ = conn.call(Command::new("DEL").args(chunk.iter().cloned())).await;
     }
 }
 
-/// Payloads on their way back to where they came from.
+/// Payloads on their way back to the end of the list they came from.
 pub(super) struct Return {
     conn: Conn,
     keys: Keys,
     push: &'static str,
-    /// In parts, of which the last is the first to go: a command may not have any number of arguments.
-    parts: Vec<Part>,
-    /// Of the parts that are back.
+    /// In chunks, because the number of arguments of a command is limited. The last chunk goes first.
+    chunks: Vec<Chunk>,
+    /// The receipts of the chunks that are back.
     spent: Vec<Bytes>,
 }
 
-struct Part {
-    /// Tells on the server that it was done, so that a lost reply costs nothing.
-    marker: Bytes,
+struct Chunk {
+    /// Remembers on the server that the chunk was pushed, so that a lost reply has no effect.
+    receipt: Bytes,
     /// In the order of the pushes.
     payloads: Vec<Bytes>,
 }
@@ -235,66 +229,68 @@ impl Return {
             End::Head => "LPUSH",
             End::Tail => "RPUSH",
         };
-        // The one popped first is pushed last.
-        let part =
-            |part: &[Bytes]| Part { marker: keys.returned(), payloads: part.iter().rev().cloned().collect() };
-        let parts = payloads.chunks(CLAIM).map(part).collect();
-        Self { conn, keys, push, parts, spent: Vec::new() }
+        // The payload that was popped first is pushed last.
+        let chunk = |chunk: &[Bytes]| Chunk {
+            receipt: keys.returned(),
+            payloads: chunk.iter().rev().cloned().collect(),
+        };
+        let chunks = payloads.chunks(CALL).map(chunk).collect();
+        Self { conn, keys, push, chunks, spent: Vec::new() }
     }
 
-    /// The first try, which takers of the list wait for.
+    /// The first attempt. Takers of the list wait for it.
     pub(super) async fn try_once(&mut self) {
-        if let Err(error) = self.put_back().await {
+        if let Err(error) = self.return_to_list().await {
             events::give_back_failing(&self.keys, &error);
         }
     }
 
-    /// Does not rest before it is done: nobody else has them.
+    /// Retries until all payloads are back: they are nowhere else.
     pub(super) async fn finish(mut self) {
         let mut attempt = 0;
-        while !self.parts.is_empty() {
+        while !self.chunks.is_empty() {
             sleep(backoff(attempt)).await;
             attempt += 1;
-            if let Err(OpError::Closed) = self.put_back().await {
+            if let Err(OpError::Closed) = self.return_to_list().await {
                 return;
             }
         }
-        // If this is lost, the server forgets by itself.
+        // If this command is lost, the server deletes the receipts later by itself.
         let _ = self.conn.call(Command::new("DEL").args(self.spent)).await;
     }
 
-    async fn put_back(&mut self) -> Result<(), OpError> {
-        while let Some(part) = self.parts.last() {
+    async fn return_to_list(&mut self) -> Result<(), OpError> {
+        while let Some(chunk) = self.chunks.last() {
             let call = scripts::RETURN_TO_LIST
-                .on(&[self.keys.target(), &part.marker])
+                .on(&[self.keys.target(), &chunk.receipt])
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)
-                .args(part.payloads.iter().cloned())
+                .args(chunk.payloads.iter().cloned())
                 .idempotent();
             call.run(&self.conn).await?;
-            self.spent.extend(self.parts.pop().map(|part| part.marker));
+            self.spent.extend(self.chunks.pop().map(|chunk| chunk.receipt));
         }
         Ok(())
     }
 }
 
-/// Which of these lists a pop was refused for, and why.
+/// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of them together.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
-    let kinds =
+    let types =
         lists.iter().map(|keys| conn.call_idempotent(Command::new("TYPE").arg(keys.target().clone())));
-    let kinds = futures::future::join_all(kinds).await;
-    let all_known = kinds.iter().all(|kind| matches!(kind, Ok(_) | Err(OpError::Server(_))));
-    let why = |kind: Result<Reply, OpError>| match kind.and_then(|reply| Ok(reply.into_bytes()?)) {
-        Ok(kind) if kind == "list" || kind == "none" => None,
+    let types = futures::future::join_all(types).await;
+    let all_known = types.iter().all(|reply| matches!(reply, Ok(_) | Err(OpError::Server(_))));
+    let why = |reply: Result<Reply, OpError>| match reply.and_then(|reply| Ok(reply.into_bytes()?)) {
+        Ok(name) if name == "list" || name == "none" => None,
         Ok(_) => Some(OpError::Server("WRONGTYPE the key holds another type than a list".into())),
         Err(error @ OpError::Server(_)) => Some(error),
         Err(_) => None,
     };
     let mut wrong: HashMap<Keys, OpError> =
-        lists.iter().cloned().zip(kinds).filter_map(|(keys, kind)| Some((keys, why(kind)?))).collect();
-    let of_a_type = matches!(&refused, OpError::Server(why) if why.starts_with("WRONGTYPE"));
-    if wrong.is_empty() && all_known && !of_a_type {
-        // It is none of them alone, so it is for all. What was of another type may be a list by now.
+        lists.iter().cloned().zip(types).filter_map(|(keys, reply)| Some((keys, why(reply)?))).collect();
+    let is_wrong_type = matches!(&refused, OpError::Server(why) if why.starts_with("WRONGTYPE"));
+    if wrong.is_empty() && all_known && !is_wrong_type {
+        // No single list explains the error, so it is about all of them. A key of another type may be a list by now.
         wrong.extend(lists.into_iter().map(|keys| (keys, refused.clone())));
     }
     wrong

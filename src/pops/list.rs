@@ -1,103 +1,105 @@
-//! One list with takers: who waits, what they want in sum, and what is known of it. Pure.
+//! One list with takers: its waiters, what they want in sum, and what is known of its content. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{AddAssign, SubAssign};
 
 use bytes::Bytes;
 
-use super::lane::{Patience, Waiter, WaiterId};
+use super::waiter::{Wait, Waiter, WaiterId};
 
-/// One list, as a lane sees it.
+/// One list, as a dispatcher sees it.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    /// Those who take from it, in the order in which they came.
+    /// The takers that wait for it, in the order in which they began.
     pub(super) waiting: BTreeSet<WaiterId>,
     /// What they want, in sum.
     pub(super) demand: Demand,
-    pub(super) known: Known,
-    /// What is being asked.
-    pub(super) questions: Vec<Question>,
+    pub(super) content: Content,
+    /// The non-blocking pops in flight.
+    pub(super) try_pops: Vec<TryPop>,
     /// When it was last served, counted in pops.
     pub(super) served: u64,
-    /// Which of the parked pops it belongs to.
-    pub(super) place: Place,
-    /// Which of them it is in.
-    pub(super) parked: Option<Place>,
-    /// Popped, and for nobody: for the next taker, or to go back as soon as no pop is in flight that would overtake it.
-    /// In the order in which they were popped.
+    /// The blocked pop that it belongs to.
+    pub(super) tier: Tier,
+    /// The blocked pop that it is in.
+    pub(super) blocked_in: Option<Tier>,
+    /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or back to the
+    /// list as soon as no pop is in flight that would overtake them.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,
 }
 
 impl List {
-    /// Whether something is in flight whose end has to come first.
+    /// Whether something is in flight that has to end first.
     pub(super) fn is_busy(&self) -> bool {
-        !self.questions.is_empty() || self.known == Known::Returning
+        !self.try_pops.is_empty() || self.content == Content::Returning
     }
 
-    /// Payloads that the questions in flight may bring.
-    pub(super) fn asked(&self) -> u128 {
-        self.questions.iter().map(|question| question.count as u128).sum()
+    /// The most payloads that the non-blocking pops in flight can bring.
+    pub(super) fn in_flight(&self) -> u128 {
+        self.try_pops.iter().map(|try_pop| try_pop.count as u128).sum()
     }
 
-    /// Whether somebody waits for a parked pop on this list.
-    pub(super) fn is_for_parking(&self) -> bool {
-        if self.known == Known::Returning {
+    /// Whether a taker needs a blocked pop on this list.
+    pub(super) fn wants_blocked_pop(&self) -> bool {
+        if self.content == Content::Returning {
             false
-        } else if self.questions.is_empty() {
-            self.demand.is_patient()
+        } else if self.try_pops.is_empty() {
+            self.demand.has_patient()
         } else {
-            // No question is asked for takers of several lists, and questions may follow each other without a gap.
-            self.demand.over_shared > 0 && self.demand.payloads() > self.asked()
+            // No non-blocking pop is sent for takers of several lists, and such pops may follow each other without a gap.
+            self.demand.expired_shared > 0 && self.demand.payloads() > self.in_flight()
         }
     }
 }
 
-/// One of the two parked pops. To park one costs by the number of its lists, so those that are served often are kept
-/// apart from the many that hardly ever are.
+/// The two blocked pops. The cost of a blocking pop grows with the number of its lists, so lists that are served often are
+/// kept apart from the many that are rarely served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum Tier {
     #[default]
     Hot,
     Cold,
 }
 
-impl Place {
+impl Tier {
     pub(crate) const BOTH: [Self; 2] = [Self::Hot, Self::Cold];
 }
 
-/// What takers want of a list.
+/// What the takers of a list want, in sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// Payloads that are wanted at once; one taker may want `usize::MAX`.
+    /// Payloads for takers that do not wait. One taker may want `usize::MAX`.
     pub(super) at_once: u128,
     /// Takers that wait for this list alone.
     pub(super) alone: usize,
     /// Takers that wait for several lists.
     pub(super) shared: usize,
-    /// Those of them whose time is over.
-    pub(super) over: usize,
-    pub(super) over_shared: usize,
+    /// The waiting takers whose time is over.
+    pub(super) expired: usize,
+    /// Those of them that wait for several lists.
+    pub(super) expired_shared: usize,
 }
 
 impl Demand {
     pub(super) fn of(waiter: &Waiter) -> Self {
-        let patient = waiter.patience != Patience::None;
-        let over = waiter.patience == Patience::Over;
+        let patient = waiter.wait != Wait::None;
+        let expired = waiter.wait == Wait::Expired;
         let shared = waiter.keys.len() > 1;
         Self {
             at_once: if patient { 0 } else { waiter.want as u128 },
             alone: usize::from(patient && !shared),
             shared: usize::from(patient && shared),
-            over: usize::from(over),
-            over_shared: usize::from(over && shared),
+            expired: usize::from(expired),
+            expired_shared: usize::from(expired && shared),
         }
     }
 
-    pub(super) fn is_patient(&self) -> bool {
+    /// Whether any taker waits.
+    pub(super) fn has_patient(&self) -> bool {
         self.alone + self.shared > 0
     }
 
-    /// Payloads that certainly find a taker.
+    /// The number of payloads that certainly find a taker.
     pub(super) fn payloads(&self) -> u128 {
         self.at_once + (self.alone + self.shared) as u128
     }
@@ -108,8 +110,8 @@ impl AddAssign for Demand {
         self.at_once += more.at_once;
         self.alone += more.alone;
         self.shared += more.shared;
-        self.over += more.over;
-        self.over_shared += more.over_shared;
+        self.expired += more.expired;
+        self.expired_shared += more.expired_shared;
     }
 }
 
@@ -118,28 +120,28 @@ impl SubAssign for Demand {
         self.at_once -= less.at_once;
         self.alone -= less.alone;
         self.shared -= less.shared;
-        self.over -= less.over;
-        self.over_shared -= less.over_shared;
+        self.expired -= less.expired;
+        self.expired_shared -= less.expired_shared;
     }
 }
 
-/// A pop of up to so many payloads that does not block, on behalf of the waiters before this one. Its answer ends it, and
-/// nothing else: who forgot a question would have no place for what it brings.
+/// A non-blocking pop of up to `count` payloads for the waiters before `before`. Only its reply completes it: a
+/// dispatcher that forgot an outstanding pop could not deliver its payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct TryPop {
     pub(crate) before: WaiterId,
     pub(crate) count: usize,
 }
 
-/// What is known of a list that no pop is parked on.
+/// What is known of the content of a list that is in no blocked pop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum Content {
     #[default]
-    Nothing,
-    /// Payloads are on their way back to it: what is popped before they are there would come in front of them.
+    Unknown,
+    /// Payloads are on their way back to it. A pop that ran before they arrive would overtake them.
     Returning,
-    /// The last question was answered in full, so there may be more.
-    More,
-    /// The last question found it empty: it is time to park.
+    /// The last non-blocking pop was answered in full, so there may be more.
+    MaybeMore,
+    /// The last non-blocking pop emptied it: the next pop should block.
     Empty,
 }

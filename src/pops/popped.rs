@@ -2,29 +2,22 @@
 
 use bytes::Bytes;
 
+use super::kind::End;
 use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
 use crate::wire::keys::Keys;
 
-/// The end of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum End {
-    Head,
-    Tail,
-}
-
-/// A payload, and its number among all that were popped: what comes back keeps their order.
-pub(crate) type Numbered = (u64, Bytes);
-
-/// Payloads that were popped from one end of a list.
+/// Payloads that were popped from one end of a list. Each has its number among all popped payloads, so that returned
+/// payloads keep their order.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) keys: Keys,
     pub(crate) end: End,
-    pub(crate) payloads: Vec<Numbered>,
+    pub(crate) payloads: Vec<(u64, Bytes)>,
 }
 
-/// What a taker is handed. Unread, the payloads go to the next taker, or back to the end of the list they came from.
+/// What a taker receives. If it is dropped unread, its payloads go to the next taker, or back to the end of the list they
+/// came from.
 #[derive(Debug)]
 pub(crate) struct Popped {
     pub(crate) keys: Keys,
@@ -36,19 +29,19 @@ impl Popped {
         Self { keys: batch.keys.clone(), batch: outbox.hold(batch) }
     }
 
-    /// Takes the payloads: from here on they are the caller's. After a shutdown they may have gone back already.
+    /// Takes the payloads; from here on the caller owns them. After a shutdown they may be back in their list.
     pub(crate) fn read(self) -> Result<Vec<Bytes>, OpError> {
         let batch = self.batch.read().ok_or(OpError::Closed)?;
         Ok(batch.payloads.into_iter().map(|(_, payload)| payload).collect())
     }
 
     #[cfg(test)]
-    pub(super) fn number(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.batch.peek(|batch| batch.payloads.len()).unwrap_or_default()
     }
 
-    /// The payloads again, because the taker is gone.
-    pub(super) fn unread(self) -> Vec<Numbered> {
+    /// The numbered payloads, because the taker was dropped.
+    pub(super) fn into_undelivered(self) -> Vec<(u64, Bytes)> {
         self.batch.read().map(|batch| batch.payloads).unwrap_or_default()
     }
 }

@@ -1,23 +1,32 @@
-//! What the server's clock shows, seen from ours. Pure.
+//! The server's clock, measured against the local clock. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far two clocks may drift apart, in parts of a million: more than quartz does.
+/// How far two clocks can drift apart, in parts per million. Quartz drifts less.
 const DRIFT_PPM: i64 = 100;
 
-/// Bounds on the difference between the server's clock and ours, narrowed by every reply that tells the time.
+/// The server's clock showed `micros`, epoch µs, at some instant between these two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClockReading {
+    pub(crate) sent: Instant,
+    pub(crate) received: Instant,
+    pub(crate) micros: i64,
+}
+
+/// Bounds on the difference between the server's clock and the local clock. Every reply with the server's time narrows
+/// them.
 ///
-/// Announcements carry due times by the server's clock. The machine's own wall clock is never asked: it may be wrong,
-/// and the server's may jump. A reply that contradicts the bounds starts them anew.
+/// Announcements carry due times of the server's clock. The local wall clock is never read: it may be wrong, and the
+/// server's clock may jump. A reply that contradicts the bounds replaces them.
 #[derive(Debug)]
 pub(crate) struct ServerClock {
     origin: Instant,
     bounds: Option<Bounds>,
 }
 
-/// Server's µs since the epoch minus our µs since `origin`.
+/// The server's µs since the epoch minus the local µs since `origin`.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     low: i64,
@@ -30,10 +39,10 @@ impl ServerClock {
         Self { origin, bounds: None }
     }
 
-    /// The server's clock showed `micros` at some instant between these two. Returns whether it was set since it was seen
-    /// last.
-    pub(crate) fn observe(&mut self, sent: Instant, received: Instant, micros: i64) -> bool {
-        let seen = Bounds {
+    /// Takes a reading into account. Returns whether the server's clock was set since the last one.
+    pub(crate) fn observe(&mut self, reading: ClockReading) -> bool {
+        let ClockReading { sent, received, micros } = reading;
+        let new = Bounds {
             low: micros - self.micros_of(received),
             high: micros - self.micros_of(sent),
             at: received,
@@ -43,23 +52,23 @@ impl ServerClock {
             Some(known) => {
                 let drift =
                     self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
-                let low = seen.low.max(known.low - drift - 1);
-                let high = seen.high.min(known.high + drift + 1);
+                let low = new.low.max(known.low - drift - 1);
+                let high = new.high.min(known.high + drift + 1);
                 was_set = low > high;
-                if was_set { seen } else { Bounds { low, high, at: received } }
+                if was_set { new } else { Bounds { low, high, at: received } }
             }
-            None => seen,
+            None => new,
         });
         was_set
     }
 
-    /// When to send a call that is to be executed at this time of the server's clock (epoch ms). Rather early than
-    /// late, by no more than the quickest reply took: a call that comes early finds nothing, and tells the time anew.
-    /// `None` when it is too far off to matter. While no reply has told the time, every time may be now.
+    /// When to send a call that the server should execute at this time of its clock (epoch ms). It is rather early than
+    /// late, by no more than the quickest reply took: a call that is early finds nothing, and its reply has the time again.
+    /// `None` when the time is too far in the future to matter. Before the first reply, every time may be now.
     pub(crate) fn instant_of(&self, epoch_ms: f64) -> Option<Instant> {
         let Some(Bounds { high, .. }) = self.bounds else { return Some(self.origin) };
         let micros = (epoch_ms * 1000.0).ceil() - high as f64;
-        // NaN and whatever lies beyond a century from now is never.
+        // NaN and every time more than a century from now mean never.
         (micros < 3.2e15).then(|| self.origin + Duration::from_micros(micros.max(0.0) as u64))
     }
 
@@ -76,6 +85,10 @@ mod tests {
 
     const EPOCH: i64 = 1_795_249_257_299_000;
 
+    fn at(sent: Instant, received: Instant, micros: i64) -> ClockReading {
+        ClockReading { sent, received, micros }
+    }
+
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
     }
@@ -85,9 +98,9 @@ mod tests {
         let start = Instant::now();
         let mut clock = ServerClock::new(start);
         assert_eq!(clock.instant_of(EPOCH as f64 / 1000.0), Some(start));
-        clock.observe(start, start + ms(40), EPOCH + 20_000);
-        clock.observe(start + ms(100), start + ms(102), EPOCH + 101_000);
-        clock.observe(start + ms(200), start + ms(260), EPOCH + 230_000);
+        clock.observe(at(start, start + ms(40), EPOCH + 20_000));
+        clock.observe(at(start + ms(100), start + ms(102), EPOCH + 101_000));
+        clock.observe(at(start + ms(200), start + ms(260), EPOCH + 230_000));
         let due = clock.instant_of((EPOCH + 500_000) as f64 / 1000.0).unwrap();
         let right = start + ms(500);
         assert!(due <= right && due >= right - ms(2), "{:?}", right - due);
@@ -97,10 +110,10 @@ mod tests {
     fn follows_a_clock_that_jumped() {
         let start = Instant::now();
         let mut clock = ServerClock::new(start);
-        clock.observe(start, start + ms(1), EPOCH);
+        clock.observe(at(start, start + ms(1), EPOCH));
         for jump in [3_600_000_000, -7_200_000_000] {
-            assert!(clock.observe(start + ms(10), start + ms(11), EPOCH + 10_000 + jump));
-            assert!(!clock.observe(start + ms(12), start + ms(13), EPOCH + 12_000 + jump));
+            assert!(clock.observe(at(start + ms(10), start + ms(11), EPOCH + 10_000 + jump)));
+            assert!(!clock.observe(at(start + ms(12), start + ms(13), EPOCH + 12_000 + jump)));
             let due = clock.instant_of((EPOCH + jump + 20_000) as f64 / 1000.0).unwrap();
             assert!(due <= start + ms(20) && due >= start + ms(18));
         }
@@ -110,7 +123,7 @@ mod tests {
     fn strange_times() {
         let start = Instant::now();
         let mut clock = ServerClock::new(start);
-        clock.observe(start, start, EPOCH);
+        clock.observe(at(start, start, EPOCH));
         for past in [0.0, -5.0, f64::NEG_INFINITY] {
             assert_eq!(clock.instant_of(past), Some(start), "{past}");
         }
@@ -120,18 +133,18 @@ mod tests {
     }
 
     /// How long a call or a reply takes, ms.
-    fn way() -> impl Strategy<Value = u64> {
+    fn latency() -> impl Strategy<Value = u64> {
         prop_oneof![0_u64..3, 0_u64..2_000]
     }
 
-    /// What a bad quartz does, either way.
+    /// The drift of a bad quartz, in either direction.
     const PPM: i64 = DRIFT_PPM / 2;
 
     proptest! {
-        /// Calls overlap, and their replies are seen in another order than they came; the clocks drift apart.
+        /// Calls overlap, their replies are observed in another order than they arrived, and the clocks drift apart.
         #[test]
         fn is_never_late(
-            calls in proptest::collection::vec((0_u64..600_000, way(), way()), 1..10),
+            calls in proptest::collection::vec((0_u64..600_000, latency(), latency()), 1..10),
             ppm in -PPM..=PPM,
             ahead in 0_u64..100_000,
         ) {
@@ -142,12 +155,12 @@ mod tests {
             for (pause, there, back) in &calls {
                 sent += pause;
                 let received = sent + there + back;
-                clock.observe(start + ms(sent), start + ms(received), shows(sent + there));
+                clock.observe(at(start + ms(sent), start + ms(received), shows(sent + there)));
                 last = last.max(received);
             }
             let right = start + ms(last + ahead);
             let due = clock.instant_of(shows(last + ahead) as f64 / 1000.0).unwrap();
-            // What no bound can foresee: the drift from the last call to the due time; and a µs of rounding a call.
+            // No bound can foresee the drift from the last call to the due time, and a µs of rounding per call.
             let rounding = Duration::from_micros(2 * calls.len() as u64);
             let unforeseen = Duration::from_nanos((ahead + 4_000) * DRIFT_PPM as u64) + rounding;
             prop_assert!(due <= right + unforeseen, "late by {:?}", due - right);

@@ -74,7 +74,7 @@ async fn every_take_takes_it_and_the_next_one_works() {
 async fn of_several_each_is_decoded_by_itself() {
     let server = Server::start();
     let (ready, delayed) = queues(&server).await;
-    let [first, second, third] = ready.drain(9).await.unwrap().try_into().unwrap();
+    let [first, second, third] = ready.poll_many(9).await.unwrap().try_into().unwrap();
     carries(first, "wrong1");
     assert_eq!(second.unwrap(), 2);
     carries(third, "wrong3");
@@ -85,7 +85,7 @@ async fn of_several_each_is_decoded_by_itself() {
     carries(third, "wrong3");
 
     let (ready, _delayed) = queues(&server).await;
-    let (_, several) = soon(ready.poll_first_from_any(HOUR, 2, &["x"])).await.unwrap().unwrap();
+    let (_, several) = soon(ready.poll_many_from_any(HOUR, 2, &["x"])).await.unwrap().unwrap();
     let [first, second] = several.try_into().unwrap();
     carries(first, "wrong1");
     assert_eq!(second.unwrap(), 2);

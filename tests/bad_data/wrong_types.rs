@@ -1,7 +1,7 @@
 //! Keys of another type where a queue's keys should be: each operation is refused with a sentence, nothing is half
 //! written, other queues of the same client go on, and when the wrong key is gone everything goes on by itself.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
@@ -63,13 +63,13 @@ const OF_THE_TARGET: &[Call] = &calls![
     q.ready.poll_timeout(Duration::ZERO),
     q.ready.poll_last_timeout(HOUR),
     q.ready.poll_last_timeout(Duration::ZERO),
-    q.ready.drain(3),
+    q.ready.poll_many(3),
     q.ready.poll_from_any(HOUR, &["other"]),
     q.ready.poll_from_any(Duration::ZERO, &["other"]),
     q.ready.poll_last_from_any(HOUR, &["other"]),
     q.ready.poll_last_from_any(Duration::ZERO, &["other"]),
-    q.ready.poll_first_from_any(HOUR, 3, &["other"]),
-    q.ready.poll_first_from_any(Duration::ZERO, 3, &["other"]),
+    q.ready.poll_many_from_any(HOUR, 3, &["other"]),
+    q.ready.poll_many_from_any(Duration::ZERO, 3, &["other"]),
     q.ready.poll_last_many_from_any(HOUR, 3, &["other"]),
     q.ready.poll_last_many_from_any(Duration::ZERO, 3, &["other"]),
     q.ready.poll_last_and_offer_first_to("other"),
@@ -279,7 +279,8 @@ async fn takers_of_other_queues_go_on_beside_a_wrong_key() {
     let right = client.blocking_queue("right", codec::Long);
     let later = client.delayed_queue(&right);
     server.cmd(["SET", TARGET, "text"]);
-    for n in 0..20 {
+    // Few: each refusal lengthens the pause before the next one.
+    for n in 0..8 {
         let other_taker = async {
             let error = soon(wrong.take()).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -382,4 +383,30 @@ async fn a_stream_rests_after_a_refusal_and_goes_on() {
     server.cmd(["DEL", TARGET]);
     server.cmd(["RPUSH", TARGET, "7"]);
     assert_eq!(soon(stream.next()).await.unwrap().unwrap(), 7);
+}
+
+/// Nor does a taker in a loop; and it goes on soon after the key is right.
+#[tokio::test]
+async fn a_taker_in_a_loop_pauses_after_refusals() {
+    let server = Server::start();
+    let Queues { ready, .. } = queues(&server).await;
+    server.cmd(["SET", TARGET, "text"]);
+    let window = tokio::time::Instant::now() + ms(2000);
+    let mut errors = 0;
+    while let Ok(refused) = tokio::time::timeout_at(window, ready.take()).await {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Refused);
+        errors += 1;
+    }
+    assert!((2..=12).contains(&errors), "{errors} errors in 2 s");
+    // Calls that do not wait are answered at once, in a pause, too.
+    for _ in 0..20 {
+        assert_eq!(soon(ready.poll()).await.unwrap_err().kind(), ErrorKind::Refused);
+        assert_eq!(soon(ready.poll_timeout(ms(1))).await.unwrap_err().kind(), ErrorKind::Refused);
+    }
+    assert_eq!(soon(ready.take()).await.unwrap_err().kind(), ErrorKind::Refused);
+    server.cmd(["DEL", TARGET]);
+    server.cmd(["RPUSH", TARGET, "7"]);
+    let right = Instant::now();
+    assert_eq!(soon(ready.take()).await.unwrap(), 7);
+    assert!(right.elapsed() < ms(3000), "{:?}", right.elapsed());
 }

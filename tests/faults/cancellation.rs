@@ -84,15 +84,16 @@ fn poll_timeout() {
 #[test]
 fn drain() {
     drop_under_load(|queues| {
-        async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+        async move { queues.ready.poll_many(3).await.unwrap().into_iter().map(Result::unwrap).collect() }
+            .boxed()
     });
 }
 
 #[test]
-fn poll_first_from_any() {
+fn poll_many_from_any() {
     drop_under_load(|queues| {
         async move {
-            let polled = queues.ready.poll_first_from_any(ms(5), 3, &["other"]).await.unwrap();
+            let polled = queues.ready.poll_many_from_any(ms(5), 3, &["other"]).await.unwrap();
             polled.into_iter().flat_map(|(_, several)| several).map(Result::unwrap).collect()
         }
         .boxed()
@@ -217,7 +218,8 @@ fn a_single_taker_keeps_the_order() {
 #[test]
 fn a_single_drainer_keeps_the_order() {
     let call: Call = |queues| {
-        async move { queues.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+        async move { queues.ready.poll_many(3).await.unwrap().into_iter().map(Result::unwrap).collect() }
+            .boxed()
     };
     keeps_the_order(async |traffic, queues| drop_calls(traffic, queues, call, drops()).await);
 }

@@ -31,7 +31,7 @@ async fn every_call_gives_back_what_it_was_handed_and_did_not_read() {
         ("poll", |q| Box::pin(async move { drop(q.poll().await) })),
         ("poll_last", |q| Box::pin(async move { drop(q.poll_last().await) })),
         ("poll_timeout", |q| Box::pin(async move { drop(q.poll_timeout(HOUR).await) })),
-        ("drain", |q| Box::pin(async move { drop(q.drain(3).await) })),
+        ("drain", |q| Box::pin(async move { drop(q.poll_many(3).await) })),
         ("poll_from_any", |q| Box::pin(async move { drop(q.poll_from_any(HOUR, &["x"]).await) })),
         ("poll_last_from_any", |q| Box::pin(async move { drop(q.poll_last_from_any(HOUR, &["x"]).await) })),
         ("stream", |q| Box::pin(async move { drop(q.into_stream().next().await) })),
@@ -56,7 +56,7 @@ async fn several_from_any_come_back_together() {
         let ready = ready.clone();
         let mut call = pending(async move {
             let several = match last {
-                false => ready.poll_first_from_any(HOUR, 3, &["x"]).await,
+                false => ready.poll_many_from_any(HOUR, 3, &["x"]).await,
                 true => ready.poll_last_many_from_any(HOUR, 3, &["x"]).await,
             };
             several.map(drop)
@@ -211,7 +211,7 @@ async fn thousands_come_back_in_order() {
     let values: Vec<String> = (0..2_500).map(|n| n.to_string()).collect();
     ready.offer_all(&values).await.unwrap();
     let queue = ready.clone();
-    let mut drain = pending(async move { queue.drain(2_400).await });
+    let mut drain = pending(async move { queue.poll_many(2_400).await });
     woken(&mut drain).await;
     assert_eq!(server.list("q").len(), 100);
     drop(drain);

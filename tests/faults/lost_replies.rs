@@ -214,10 +214,11 @@ const POLLS: [(&str, Call); 4] = [
     ("poll", |q| async move { Vec::from_iter(q.ready.poll().await.unwrap()) }.boxed()),
     ("poll_last", |q| async move { Vec::from_iter(q.ready.poll_last().await.unwrap()) }.boxed()),
     ("drain", |q| {
-        async move { q.ready.drain(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+        async move { q.ready.poll_many(3).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
     }),
     ("drain of many", |q| {
-        async move { q.ready.drain(2500).await.unwrap().into_iter().map(Result::unwrap).collect() }.boxed()
+        async move { q.ready.poll_many(2500).await.unwrap().into_iter().map(Result::unwrap).collect() }
+            .boxed()
     }),
 ];
 
@@ -288,7 +289,7 @@ async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
     for _ in 0..5 {
         let Queues { client, ready, .. } = behind(&proxy).await;
         server.cmd(["RPUSH", "q", "1", "2", "3"]);
-        let drain = unread(ready.drain(2)).await;
+        let drain = unread(ready.poll_many(2)).await;
         proxy.hold_replies(true);
         drop(drain);
         lose_replies(&proxy, || server.list("q").len() == 3).await;

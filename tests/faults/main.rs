@@ -11,5 +11,6 @@ mod lost_replies;
 mod never_stuck;
 mod processes;
 mod shutdown;
+mod stop_taking;
 mod under_load;
 mod workload;

@@ -46,7 +46,7 @@ async fn shutdown_gives_back_what_lies_unread() {
     let (client, ready, _delayed) = text_queues(&server).await;
     let mut take = unread_take(&server, &ready).await;
     let drained = ready.clone();
-    let mut drain = pending(async move { drained.drain(2).await });
+    let mut drain = pending(async move { drained.poll_many(2).await });
     server.cmd(["RPUSH", "q", "b", "c", "d"]);
     woken(&mut drain).await;
     client.shutdown().await;

@@ -262,7 +262,7 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             Taker::Polls => with_pause(pause, ready.poll()).await.map(Vec::from_iter),
             Taker::PollsWithTimeout => ready.poll_timeout(pause).await.map(Vec::from_iter),
             Taker::Drains => {
-                let drained = with_pause(pause, ready.drain(random.usize(1..30))).await;
+                let drained = with_pause(pause, ready.poll_many(random.usize(1..30))).await;
                 drained.map(numbers)
             }
             Taker::Streams => match stream.next().await {
@@ -272,7 +272,7 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             Taker::Drops => {
                 let call = async {
                     match pause.as_micros() % 4 {
-                        0 => ready.drain(3).await.map(numbers),
+                        0 => ready.poll_many(3).await.map(numbers),
                         1 => delayed.poll().await.map(Vec::from_iter),
                         _ => ready.take().await.map(|number| vec![number]),
                     }

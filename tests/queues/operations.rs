@@ -197,9 +197,9 @@ async fn the_blocking_queue_as_a_list() {
     assert_eq!(ready.read_all().await.unwrap().concat(), "acbd");
     assert_eq!(ready.poll().await.unwrap().as_deref(), Some("a"));
     assert_eq!(ready.poll_last().await.unwrap().as_deref(), Some("d"));
-    let drained: Vec<String> = ready.drain(1).await.unwrap().into_iter().map(Result::unwrap).collect();
+    let drained: Vec<String> = ready.poll_many(1).await.unwrap().into_iter().map(Result::unwrap).collect();
     assert_eq!(drained, ["c"]);
-    assert_eq!(ready.drain(usize::MAX).await.unwrap().len(), 1);
+    assert_eq!(ready.poll_many(usize::MAX).await.unwrap().len(), 1);
     assert_eq!(ready.poll().await.unwrap(), None);
     ready.put(&text("a")).await.unwrap();
     assert!(ready.clear().await.unwrap());
@@ -268,7 +268,7 @@ async fn taking_from_several_queues() {
 
     third.offer_all([&text("2"), &text("3"), &text("4")]).await.unwrap();
     let (name, several) =
-        ready.poll_first_from_any(second * 30, 3, &["other", "third"]).await.unwrap().unwrap();
+        ready.poll_many_from_any(second * 30, 3, &["other", "third"]).await.unwrap().unwrap();
     assert_eq!(name, "third");
     assert_eq!(several.into_iter().map(Result::unwrap).collect::<Vec<_>>(), ["1", "2", "3"]);
     let (_, several) = ready.poll_last_many_from_any(second * 30, 3, &["third"]).await.unwrap().unwrap();
@@ -421,7 +421,7 @@ async fn payloads_that_read_like_announcements() {
             let values: Vec<String> = std::iter::once(word).chain(["a"; 4]).take(count).map(text).collect();
             ready.offer_all(&values).await.unwrap();
             assert_eq!(ready.read_all().await.unwrap(), values);
-            let drained = ready.drain(count).await.unwrap();
+            let drained = ready.poll_many(count).await.unwrap();
             assert_eq!(drained.into_iter().map(Result::unwrap).collect::<Vec<_>>(), values);
             delayed.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap();
             assert_eq!(delayed.read_all().await.unwrap(), values);

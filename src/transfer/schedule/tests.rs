@@ -11,9 +11,9 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// What a run tells that moved nothing.
+/// The result of a run that transferred nothing.
 fn head(head: Option<Instant>) -> Outcome {
-    Outcome { head, moved: false, clock: 1 }
+    Outcome { head, transferred: false, clock: 1 }
 }
 
 /// A schedule with one queue whose first run is in flight.
@@ -51,7 +51,7 @@ fn failures_back_off_and_keep_the_wake_up() {
     for expected in [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000] {
         schedule.failed(7, now);
         assert!(schedule.is_failing(7));
-        // It does not hurry an ailing server.
+        // An announcement does not shorten the pause of a failing server.
         schedule.announced(7, now);
         let Next::Sleep(at) = schedule.next(now) else { panic!("no pause of {expected} ms") };
         assert!(at >= now + ms(expected / 2) && at <= now + ms(expected), "{:?}", at - now);
@@ -113,7 +113,7 @@ fn ten_thousand_queues_sweep_twice_a_second_in_all() {
     for queue in 0..10_000 {
         schedule.finished(queue, now, head(None));
     }
-    // The first ones are spread over a quarter of an interval of 5,000 s, all later ones over the whole.
+    // The first sweeps are spread over a quarter of an interval of 5,000 s, all later ones over the whole.
     let seconds = schedule.timers.iter().map(|(at, _)| (*at - now).as_secs());
     let mut sweeps = BTreeMap::<u64, usize>::new();
     seconds.for_each(|second| *sweeps.entry(second).or_default() += 1);
@@ -121,7 +121,7 @@ fn ten_thousand_queues_sweep_twice_a_second_in_all() {
     assert!(sweeps.values().all(|queues| *queues <= 30), "{sweeps:?}");
 }
 
-/// Whose call came too late twice, and who has heard who was quicker, lets that one go first.
+/// A client whose call was too late twice, and that has seen the quicker peer, lets that peer go first.
 #[test]
 fn one_goes_first_and_the_others_step_in() {
     let now = Instant::now();
@@ -130,33 +130,33 @@ fn one_goes_first_and_the_others_step_in() {
     schedule.finished(7, now, head(Some(next)));
     assert_eq!(schedule.next(next), Next::Run(7));
     let after = next + ms(100);
-    // Somebody else was quicker. Nothing is known of it yet but that.
-    assert!(schedule.finished(7, next, Outcome { head: Some(after), moved: false, clock: 2 }));
+    // A peer was quicker. Nothing else is known of it yet.
+    assert!(schedule.finished(7, next, Outcome { head: Some(after), transferred: false, clock: 2 }));
     assert_eq!(schedule.next(next), Next::Sleep(after));
     assert_eq!(schedule.next(after), Next::Run(7));
     let third = after + ms(100);
-    schedule.relieved(7, after, Some(third), 3);
-    assert!(schedule.finished(7, after, Outcome { head: Some(third), moved: false, clock: 4 }));
+    schedule.on_peer_transfer(7, after, Some(third), 3);
+    assert!(schedule.finished(7, after, Outcome { head: Some(third), transferred: false, clock: 4 }));
     let Next::Sleep(at) = schedule.next(after) else { panic!("does not wait") };
-    assert!(at >= third + DEFERENCE.start && at <= third + DEFERENCE.end, "{:?}", at - third);
-    // It is heard of in time.
+    assert!(at >= third + STAND_DOWN.start && at <= third + STAND_DOWN.end, "{:?}", at - third);
+    // The message of the peer arrives in time.
     let fourth = third + ms(100);
-    schedule.relieved(7, third + ms(2), Some(fourth), 5);
+    schedule.on_peer_transfer(7, third + ms(2), Some(fourth), 5);
     let Next::Sleep(at) = schedule.next(third + ms(50)) else { panic!("does not wait") };
-    assert!(at >= fourth + DEFERENCE.start && at <= fourth + DEFERENCE.end, "{:?}", at - fourth);
-    // Old news do not postpone anything.
-    schedule.relieved(7, third + ms(3), None, 4);
+    assert!(at >= fourth + STAND_DOWN.start && at <= fourth + STAND_DOWN.end, "{:?}", at - fourth);
+    // Old messages postpone nothing.
+    schedule.on_peer_transfer(7, third + ms(3), None, 4);
     assert_eq!(schedule.next(third + ms(50)), Next::Sleep(at));
-    // Nothing is heard any more, so it is this one's turn from now on.
+    // No more messages arrive, so from now on this client calls in time.
     assert_eq!(schedule.next(at), Next::Run(7));
     let fifth = at + ms(100);
-    schedule.finished(7, at, Outcome { head: Some(fifth), moved: true, clock: 6 });
+    schedule.finished(7, at, Outcome { head: Some(fifth), transferred: true, clock: 6 });
     assert_eq!(schedule.next(at), Next::Sleep(fifth));
 }
 
-/// Entries that are cancelled are no reason to be late: nobody else was heard.
+/// Cancelled entries are no reason to be late: no peer was seen.
 #[test]
-fn a_miss_alone_changes_nothing() {
+fn a_lost_race_alone_changes_nothing() {
     let mut now = Instant::now();
     let mut schedule = running(now);
     schedule.finished(7, now, head(None));

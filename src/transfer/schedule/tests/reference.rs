@@ -1,4 +1,4 @@
-//! The schedule beside a reference that remembers all it was told.
+//! The schedule compared with a reference that remembers all events.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,37 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What anybody may know of a queue from outside: the reference that [`Schedule`] is compared with.
+/// The state of a queue as seen from outside: the reference that [`Schedule`] is compared with.
 #[derive(Default)]
 struct Known {
     /// All due times named since the last run began.
     named: BTreeSet<Instant>,
-    /// While a run is in flight: what had been named when it began.
-    serving: Option<BTreeSet<Instant>>,
+    /// While a run is in flight: the times that had been named when it began.
+    named_before_run: Option<BTreeSet<Instant>>,
     /// The next sweep is between these two.
     sweep: Option<(Instant, Instant)>,
-    /// A sweep was asked for since the last run began.
-    asked: bool,
-    /// Somebody else has moved something since this one has.
-    heard: bool,
-    /// Somebody else goes first.
-    defers: bool,
-    /// When the head was told last, by the server's clock.
+    /// A sweep was requested since the last run began.
+    sweep_requested: bool,
+    /// A peer has transferred something since this client has.
+    peer_seen: bool,
+    /// A peer goes first.
+    stands_down: bool,
+    /// When the head was reported last, by the server's clock.
     clock: i64,
-    /// A failure is waited out until some time between these two.
+    /// The pause after a failure ends between these two.
     not_before: Option<(Instant, Instant)>,
     failures: u32,
 }
 
 impl Known {
-    /// The earliest and the latest time at which it may be run.
+    /// The earliest and the latest time of its next run.
     fn bounds(&self) -> (Instant, Instant) {
         let (sweep_low, sweep_high) = self.sweep.unwrap();
-        let (least, most) =
-            if self.defers { (DEFERENCE.start, DEFERENCE.end) } else { (Duration::ZERO, Duration::ZERO) };
+        let (least, most) = if self.stands_down {
+            (STAND_DOWN.start, STAND_DOWN.end)
+        } else {
+            (Duration::ZERO, Duration::ZERO)
+        };
         let named = self.named.first().copied();
         let (low, high) = (
             named.map_or(sweep_low, |at| sweep_low.min(at + least)),
@@ -43,25 +46,25 @@ impl Known {
     }
 }
 
-/// One of those there are, modulo their number.
+/// An index, modulo the number of the things there are.
 type Which = usize;
 
-/// Everything that happens to a schedule, by way of `transfer.rs`.
+/// All events of a schedule in `transfer.rs`.
 #[derive(Clone, Debug)]
 enum Event {
     Open,
     /// The same queue once more.
     OpenAgain(Which),
     Close(Which),
-    /// So many ms from now, or ago.
+    /// This number of ms from now, or ago.
     Announce(Which, i64),
     Sweep(Which),
     Pass(u64),
     Next,
-    /// A run ends, the head so many ms from now, or ago. The queue may have been closed meanwhile.
+    /// A run ends, with the head this number of ms from now, or ago. The queue may have been closed during the run.
     Finish(Which, Option<i64>, bool),
-    /// Somebody else has moved something; perhaps that is old news.
-    Relieve(Which, Option<i64>, bool),
+    /// A peer has transferred something; the flag says that the message is old.
+    PeerTransfer(Which, Option<i64>, bool),
     Fail(Which),
 }
 
@@ -77,9 +80,9 @@ fn event() -> impl Strategy<Value = Event> {
         4 => prop_oneof![0_u64..100, 0_u64..80_000].prop_map(Event::Pass),
         8 => Just(Event::Next),
         4 => (which(), proptest::option::of(offset()), any::<bool>())
-            .prop_map(|(run, head, moved)| Event::Finish(run, head, moved)),
+            .prop_map(|(run, head, transferred)| Event::Finish(run, head, transferred)),
         4 => (which(), proptest::option::of(offset()), any::<bool>())
-            .prop_map(|(run, head, old)| Event::Relieve(run, head, old)),
+            .prop_map(|(run, head, old)| Event::PeerTransfer(run, head, old)),
         3 => which().prop_map(Event::Fail),
     ]
 }
@@ -88,12 +91,12 @@ fn event() -> impl Strategy<Value = Event> {
 struct Pair {
     schedule: Schedule,
     model: BTreeMap<QueueId, Known>,
-    /// Runs whose reply is to come.
+    /// Runs in flight.
     in_flight: Vec<QueueId>,
     opened: QueueId,
     clock: i64,
     now: Instant,
-    /// Before everything.
+    /// Before all events.
     origin: Instant,
 }
 
@@ -154,44 +157,49 @@ impl Pair {
                 if let Some(known) = self.model.get_mut(&queue) {
                     let (low, high) = known.sweep.unwrap();
                     known.sweep = Some((low.min(now), high.min(now)));
-                    known.asked = true;
+                    known.sweep_requested = true;
                     known.not_before = None;
                 }
             }
             Event::Pass(millis) => self.now += ms(millis),
             Event::Next => self.run_next()?,
-            Event::Finish(which, head, moved) => {
+            Event::Finish(which, head, transferred) => {
                 let Some(queue) = self.end_of_run(which) else { return Ok(()) };
                 self.clock += 1;
                 let head = head.map(|offset| self.at(offset));
-                let missed = self.schedule.finished(queue, now, Outcome { head, moved, clock: self.clock });
+                let lost_race =
+                    self.schedule.finished(queue, now, Outcome { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
-                    let was_due =
-                        known.serving.take().unwrap_or_default().first().is_some_and(|due| *due <= now);
-                    let is_missed = was_due && !moved && head.is_none_or(|head| head > now + EARLY);
-                    prop_assert_eq!(missed, is_missed);
+                    let was_due = known
+                        .named_before_run
+                        .take()
+                        .unwrap_or_default()
+                        .first()
+                        .is_some_and(|due| *due <= now);
+                    let has_lost = was_due && !transferred && head.is_none_or(|head| head > now + EARLY);
+                    prop_assert_eq!(lost_race, has_lost);
                     let next = (now + INTERVAL, now + INTERVAL + INTERVAL / 4);
                     *known = Known {
                         named: std::mem::take(&mut known.named),
-                        sweep: Some(if known.asked { (now, now) } else { next }),
-                        asked: known.asked,
-                        heard: known.heard && !moved,
-                        defers: !moved && (known.defers || is_missed && known.heard),
+                        sweep: Some(if known.sweep_requested { (now, now) } else { next }),
+                        sweep_requested: known.sweep_requested,
+                        peer_seen: known.peer_seen && !transferred,
+                        stands_down: !transferred && (known.stands_down || has_lost && known.peer_seen),
                         clock: self.clock,
                         ..Known::default()
                     };
                     known.named.extend(head);
                 }
             }
-            Event::Relieve(which, head, old) => {
+            Event::PeerTransfer(which, head, old) => {
                 let Some(queue) = self.queue(which) else { return Ok(()) };
                 let head = head.map(|offset| self.at(offset));
                 self.clock += 1;
                 let clock = if old { self.clock - 2 } else { self.clock };
-                self.schedule.relieved(queue, now, head, clock);
+                self.schedule.on_peer_transfer(queue, now, head, clock);
                 let running = self.in_flight.contains(&queue);
                 if let Some(known) = self.model.get_mut(&queue) {
-                    known.heard = true;
+                    known.peer_seen = true;
                     if !running && clock > known.clock {
                         known.clock = clock;
                         known.named = head.map(|head| head.max(now)).into_iter().collect();
@@ -202,7 +210,7 @@ impl Pair {
                 let Some(queue) = self.end_of_run(which) else { return Ok(()) };
                 self.schedule.failed(queue, now);
                 if let Some(known) = self.model.get_mut(&queue) {
-                    known.named.extend(known.serving.take().unwrap_or_default());
+                    known.named.extend(known.named_before_run.take().unwrap_or_default());
                     known.sweep = Some((now, now));
                     let backoff = ms(50 * 2_u64.pow(known.failures.min(20))).min(ms(5_000));
                     known.not_before = Some((now + backoff / 2, now + backoff));
@@ -224,25 +232,25 @@ impl Pair {
                 return Err(TestCaseError::fail(format!("{queue} is closed")));
             };
             prop_assert!(known.bounds().0 <= self.now, "{queue} runs too early");
-            known.serving = Some(std::mem::take(&mut known.named));
-            known.asked = false;
+            known.named_before_run = Some(std::mem::take(&mut known.named));
+            known.sweep_requested = false;
             known.not_before = None;
             self.in_flight.push(queue);
         }
         Ok(())
     }
 
-    /// The rule: it wakes no later than anybody asked for any queue, and not without a reason.
+    /// The rule: it wakes no later than the earliest named time of any queue, and not without a reason.
     fn compare(&mut self) -> Result<(), TestCaseError> {
         let resting = self.model.iter().filter(|(queue, _)| !self.in_flight.contains(queue));
         let bounds: Vec<_> = resting.map(|(queue, known)| (*queue, known.bounds())).collect();
         let earliest = bounds.iter().map(|(_, (low, _))| *low).min();
-        // What is late already is run now.
+        // A queue that is late already runs now.
         let latest = bounds.iter().map(|(_, (_, high))| (*high).max(self.now)).min();
-        // Asked about a time before everything, it names the next wake-up and hands nothing out.
+        // For a time before all events, it returns the next wake-up and no run.
         match self.schedule.next(self.origin) {
             Next::Sleep(at) => {
-                prop_assert!(earliest.is_some_and(|earliest| earliest <= at), "wakes for nobody");
+                prop_assert!(earliest.is_some_and(|earliest| earliest <= at), "wakes without a reason");
                 prop_assert!(
                     latest.is_some_and(|latest| at <= latest),
                     "oversleeps by {:?}",
@@ -250,7 +258,7 @@ impl Pair {
                 );
             }
             Next::Idle => prop_assert!(bounds.is_empty(), "forgot {bounds:?}"),
-            Next::Run(queue) => prop_assert!(false, "{queue} runs before everything"),
+            Next::Run(queue) => prop_assert!(false, "{queue} runs before all events"),
         }
         for (queue, known) in &self.model {
             prop_assert_eq!(self.schedule.is_failing(*queue), known.failures > 0);
@@ -261,12 +269,12 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn never_sleeps_past_what_it_was_told(seed: u64, events in proptest::collection::vec(event(), 0..80)) {
+    fn never_sleeps_past_a_named_time(seed: u64, events in proptest::collection::vec(event(), 0..80)) {
         let mut pair = Pair::new(seed);
         for event in events {
             pair.apply(event)?;
         }
-        // Whatever happened: once all replies are here, every open queue gets its run within a sweep or a backoff.
+        // Whatever happened: when all replies are here, every open queue runs within a sweep interval or a pause.
         while !pair.in_flight.is_empty() {
             pair.apply(Event::Fail(0))?;
         }

@@ -1,5 +1,5 @@
-//! Schedules at work on one queue, each in a process of its own: calls, replies and messages take their time, calls fail
-//! before or after the server ran them, announcements get lost, processes stop.
+//! Schedules of several processes for one queue. Calls, replies and messages take time, calls fail before or after the
+//! server ran them, announcements get lost, processes stop.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The longest way of an announcement, a call or a reply.
+/// The longest time that an announcement, a call or a reply takes.
 const LATENCY: Duration = Duration::from_millis(20);
 
 proptest! {
     #[test]
-    fn every_entry_is_moved_in_time(
+    fn every_entry_is_transferred_in_time(
         offers in proptest::collection::vec((0_u64..200_000, prop_oneof![0_u64..100, 0_u64..100_000]), 1..40),
         failures in proptest::collection::btree_set(0_usize..20, 0..4),
         processes in 1_usize..5,
@@ -21,24 +21,24 @@ proptest! {
     ) {
         let mut world = World::new(&offers, &failures, processes, lossy, LATENCY, seed);
         world.run();
-        prop_assert_eq!(world.moved.len(), offers.len());
-        // Known from the announcement, or from the sweep that makes up for it. Then one call may be in the way, and
-        // one moves it; failures add their pauses, no more than all of them in a row would.
+        prop_assert_eq!(world.transferred.len(), offers.len());
+        // Known from the announcement, or from the sweep that replaces a lost one. Then one call may be in flight, and
+        // the next one transfers it. Failures add their pauses, at most all of them in a row.
         let known = LATENCY + if lossy { INTERVAL + INTERVAL / 4 } else { Duration::ZERO };
-        let trouble: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
-        let others = if processes > 1 { DEFERENCE.end } else { Duration::ZERO };
-        for (entry, at) in &world.moved {
+        let pauses: Duration = (0..failures.len()).map(|times| ms(50 << times) + LATENCY * 2).sum();
+        let others = if processes > 1 { STAND_DOWN.end } else { Duration::ZERO };
+        for (entry, at) in &world.transferred {
             let due = entry.due.max(entry.offered + known);
-            prop_assert!(*at >= entry.due, "{:?} was moved before its time", entry);
-            prop_assert!(*at <= due + LATENCY * 4 + trouble + others, "{:?} is late by {:?}", entry, *at - due);
+            prop_assert!(*at >= entry.due, "{:?} was transferred before its time", entry);
+            prop_assert!(*at <= due + LATENCY * 4 + pauses + others, "{:?} is late by {:?}", entry, *at - due);
         }
-        // Each run has its reason: an announcement, a head, a failure, or that nobody spoke for long.
+        // Each run has a reason: an announcement, a head, a failure or a sweep.
         let sweeps = (world.now - world.origin).as_secs() / INTERVAL.as_secs() + 2;
-        let reasons = world.heard + processes * (world.moved.len() + failures.len() + sweeps as usize);
+        let reasons = world.announcements + processes * (world.transferred.len() + failures.len() + sweeps as usize);
         prop_assert!(world.runs <= reasons, "{} runs for {} reasons", world.runs, reasons);
     }
 
-    /// After a while one process calls for all; and when it stops, another does.
+    /// After a while one process calls for all; when it stops, another one does.
     #[test]
     fn one_call_for_each_entry_is_enough(
         gaps in proptest::collection::vec(80_u64..1_000, 40..80),
@@ -50,18 +50,18 @@ proptest! {
         let failures = BTreeSet::new();
         let latency = ms(2);
         let mut world = World::new(&offers, &failures, processes, false, latency, seed);
-        world.run_until(|world| world.moved.len() >= 20);
-        let (moved, runs) = (world.moved.len(), world.runs);
-        world.run_until(|world| world.moved.len() >= 30);
-        let (moved, runs) = (world.moved.len() - moved, world.runs - runs);
-        prop_assert!(runs <= 2 * moved, "{} runs for {} entries in {} processes", runs, moved, processes);
-        let leader = world.last_mover.unwrap();
+        world.run_until(|world| world.transferred.len() >= 20);
+        let (transferred, runs) = (world.transferred.len(), world.runs);
+        world.run_until(|world| world.transferred.len() >= 30);
+        let (transferred, runs) = (world.transferred.len() - transferred, world.runs - runs);
+        prop_assert!(runs <= 2 * transferred, "{} runs for {} entries in {} processes", runs, transferred, processes);
+        let leader = world.last_transferrer.unwrap();
         world.stopped.insert(leader);
         world.run();
-        prop_assert_eq!(world.moved.len(), offers.len());
-        for (entry, at) in &world.moved {
+        prop_assert_eq!(world.transferred.len(), offers.len());
+        for (entry, at) in &world.transferred {
             let late = *at - entry.due.min(*at);
-            prop_assert!(late <= DEFERENCE.end + latency * 2, "{:?} is late by {:?}", entry, late);
+            prop_assert!(late <= STAND_DOWN.end + latency * 2, "{:?} is late by {:?}", entry, late);
         }
     }
 }
@@ -78,8 +78,8 @@ type Process = usize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Offered(Entry),
-    Heard(Process, Instant),
-    HeardOfAnother(Process, Option<Instant>, i64),
+    Announced(Process, Instant),
+    PeerTransferred(Process, Option<Instant>, i64),
     /// The script has run, or the call was lost before that.
     Executed {
         process: Process,
@@ -88,30 +88,30 @@ enum Happening {
     Replied {
         process: Process,
         head: Option<Instant>,
-        moved: bool,
+        transferred: bool,
         clock: i64,
     },
     Failed(Process),
 }
 
-/// One queue on a server, and the tasks that watch it.
+/// One queue on a server, and the processes that transfer for it.
 struct World<'a> {
     schedules: Vec<Schedule>,
-    /// Those that listen to what others move.
+    /// The processes that listen to the messages of their peers.
     listening: BTreeSet<Process>,
     stopped: BTreeSet<Process>,
-    /// When each process hears the last message that is on its way: they keep their order.
-    last_heard: Vec<Instant>,
+    /// When each process gets the last message that is in flight: messages keep their order.
+    last_message: Vec<Instant>,
     to_come: BTreeSet<(Instant, usize, Happening)>,
     happenings: usize,
     pending: BTreeSet<Entry>,
-    moved: Vec<(Entry, Instant)>,
-    last_mover: Option<Process>,
+    transferred: Vec<(Entry, Instant)>,
+    last_transferrer: Option<Process>,
     /// The runs that fail.
     failures: &'a BTreeSet<usize>,
     lossy: bool,
     latency: Duration,
-    heard: usize,
+    announcements: usize,
     runs: usize,
     clock: i64,
     origin: Instant,
@@ -138,16 +138,16 @@ impl<'a> World<'a> {
             schedules: schedules.collect(),
             listening: BTreeSet::new(),
             stopped: BTreeSet::new(),
-            last_heard: vec![origin; processes],
+            last_message: vec![origin; processes],
             to_come: BTreeSet::new(),
             happenings: 0,
             pending: BTreeSet::new(),
-            moved: Vec::new(),
-            last_mover: None,
+            transferred: Vec::new(),
+            last_transferrer: None,
             failures,
             lossy,
             latency,
-            heard: 0,
+            announcements: 0,
             runs: 0,
             clock: 0,
             origin,
@@ -201,20 +201,20 @@ impl<'a> World<'a> {
                 let is_head = self.pending.first() == Some(&entry);
                 if is_head && !(self.lossy && self.random.bool()) {
                     for process in 0..self.schedules.len() {
-                        self.publish(process, Happening::Heard(process, entry.due));
+                        self.publish(process, Happening::Announced(process, entry.due));
                     }
                 }
             }
-            Happening::Heard(process, due) => {
-                self.heard += 1;
+            Happening::Announced(process, due) => {
+                self.announcements += 1;
                 self.schedules[process].announced(0, due);
             }
-            Happening::HeardOfAnother(process, head, clock) => {
-                self.schedules[process].relieved(0, self.now, head, clock);
+            Happening::PeerTransferred(process, head, clock) => {
+                self.schedules[process].on_peer_transfer(0, self.now, head, clock);
             }
             Happening::Executed { process, failing } => self.execute(process, failing),
-            Happening::Replied { process, head, moved, clock } => {
-                let outcome = Outcome { head, moved, clock };
+            Happening::Replied { process, head, transferred, clock } => {
+                let outcome = Outcome { head, transferred, clock };
                 if self.schedules[process].finished(0, self.now, outcome) && self.listening.insert(process) {
                     // Once the subscription is confirmed, it looks again.
                     self.schedules[process].sweep(0, self.now);
@@ -226,31 +226,31 @@ impl<'a> World<'a> {
 
     fn execute(&mut self, process: Process, failing: bool) {
         self.clock += 1;
-        let before = self.moved.len();
+        let before = self.transferred.len();
         if !failing || self.random.bool() {
             while self.pending.first().is_some_and(|entry| entry.due <= self.now) {
-                self.moved.extend(self.pending.pop_first().map(|entry| (entry, self.now)));
+                self.transferred.extend(self.pending.pop_first().map(|entry| (entry, self.now)));
             }
         }
-        let moved = self.moved.len() > before;
+        let transferred = self.transferred.len() > before;
         let head = self.pending.first().map(|entry| entry.due);
         let clock = self.clock;
-        if moved {
-            self.last_mover = Some(process);
+        if transferred {
+            self.last_transferrer = Some(process);
             for other in self.listening.clone() {
                 if other != process {
-                    self.publish(other, Happening::HeardOfAnother(other, head, clock));
+                    self.publish(other, Happening::PeerTransferred(other, head, clock));
                 }
             }
         }
-        let reply = Happening::Replied { process, head, moved, clock };
+        let reply = Happening::Replied { process, head, transferred, clock };
         self.soon(if failing { Happening::Failed(process) } else { reply });
     }
 
     fn publish(&mut self, process: Process, message: Happening) {
         let at = self.now + self.latency.mul_f64(self.random.f64());
-        let at = at.max(self.last_heard[process]);
-        self.last_heard[process] = at;
+        let at = at.max(self.last_message[process]);
+        self.last_message[process] = at;
         self.at(at, message);
     }
 

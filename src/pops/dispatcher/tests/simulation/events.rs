@@ -1,27 +1,27 @@
-//! What may happen to takers, to the task and on the server.
+//! The events: of takers, of the task and of the server.
 
 use super::*;
 
-/// One of those there are, modulo their number.
+/// An index, modulo the number of the things there are.
 type Which = usize;
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// A taker comes; if it races the one before, its request overtakes the other's.
-    Join { patience: Patience, lists: Vec<Name>, want: usize, races: bool },
+    /// A taker joins. If it races the one before, its request overtakes the other's.
+    Join { wait: Wait, lists: Vec<Name>, want: usize, races: bool },
     /// A taker is dropped, whether it was answered or not.
     Drop(Which),
-    /// A taker's time is over; perhaps there has been no connection for long.
+    /// The time of a taker is over; the flag says that there has been no connection for long.
     Expire(Which, bool),
     /// A taker reads its answer.
     Read(Which),
-    /// The task receives what a taker sent.
+    /// The task receives a request.
     Serve,
-    /// The task receives what comes back unread.
+    /// The task receives an unread batch.
     Return,
-    /// Some other client pushes.
+    /// Another client pushes.
     Push(Name),
-    /// Some other client makes the list another type, or a list again.
+    /// Another client gives the key another type, or makes it a list again.
     Retype(Name),
     /// The server runs a command.
     Run(Which),
@@ -31,7 +31,7 @@ pub(super) enum Event {
     Break(Which, Break),
     /// The interrupt reaches the server.
     Unblock,
-    /// A parked pop has been parked for as long as it may.
+    /// The slice of a blocked pop is over.
     Slice,
     /// Time passes.
     Pass,
@@ -49,16 +49,16 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     let name = || 0..NAMES.len();
     let some = || proptest::sample::subsequence(vec![0, 1, 2], 1..=3).prop_shuffle();
     let join = prop_oneof![
-        3 => (name(), 1_usize..=3).prop_map(|(list, want)| (Patience::None, vec![list], want)),
-        4 => (name(), 1_usize..=3).prop_map(|(list, want)| (Patience::Endless, vec![list], want)),
-        3 => some().prop_map(|lists| (Patience::Endless, lists, 1)),
-        1 => some().prop_map(|lists| (Patience::Over, lists, 1)),
+        3 => (name(), 1_usize..=3).prop_map(|(list, want)| (Wait::None, vec![list], want)),
+        4 => (name(), 1_usize..=3).prop_map(|(list, want)| (Wait::Endless, vec![list], want)),
+        3 => some().prop_map(|lists| (Wait::Endless, lists, 1)),
+        1 => some().prop_map(|lists| (Wait::Expired, lists, 1)),
     ];
     let how =
         prop_oneof![Just(Break::BeforeItWasSent), Just(Break::BeforeItWasRun), Just(Break::AfterItWasRun)];
     prop_oneof![
         8 => (join, proptest::bool::weighted(0.2))
-            .prop_map(|((patience, lists, want), races)| Event::Join { patience, lists, want, races }),
+            .prop_map(|((wait, lists, want), races)| Event::Join { wait, lists, want, races }),
         3 => which().prop_map(Event::Drop),
         2 => (which(), proptest::bool::weighted(0.1)).prop_map(|(taker, down)| Event::Expire(taker, down)),
         2 => which().prop_map(Event::Read),

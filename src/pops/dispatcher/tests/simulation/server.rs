@@ -24,28 +24,28 @@ impl World {
         payload
     }
 
-    /// What a blocking pop finds; `None`: nothing yet.
-    pub(super) fn look(&mut self, lists: &[Name]) -> Option<Parked> {
+    /// What a blocking pop finds; `None` when it blocks.
+    pub(super) fn look(&mut self, lists: &[Name]) -> Option<PopOutcome> {
         for list in lists {
             if self.wrong[*list] {
-                return Some(Parked::Failed(wrong_type()));
+                return Some(PopOutcome::Failed(wrong_type()));
             }
             if let Some(payload) = self.pop(*list) {
-                return Some(Parked::Payload(self.keys[*list].clone(), payload));
+                return Some(PopOutcome::Payload(self.keys[*list].clone(), payload));
             }
         }
         None
     }
 
-    /// Who is blocked gets what is pushed, but does not learn of another type.
+    /// A blocked pop gets a pushed payload, but does not notice a key of another type.
     pub(super) fn serve_blocked(&mut self) {
         for at in 0..self.calls.len() {
-            let Action::Park { keys, .. } = &self.calls[at].action else { continue };
+            let Action::Block { keys, .. } = &self.calls[at].action else { continue };
             if matches!(self.calls[at].stage, Stage::Blocked) {
                 let mut lists = self.names(keys);
                 lists.retain(|list| !self.wrong[*list]);
                 if let Some(outcome) = self.look(&lists) {
-                    self.calls[at].stage = Stage::Parked(outcome);
+                    self.calls[at].stage = Stage::PopEnded(outcome);
                 }
             }
         }
@@ -57,36 +57,36 @@ impl World {
             return;
         }
         match &self.calls[at].action {
-            Action::Park { hurry: false, .. }
+            Action::Block { interrupt_at_once: false, .. }
                 if self.calls[at].interrupted && self.step.is_multiple_of(2) =>
             {
-                self.calls[at].stage = Stage::Parked(Parked::NotSent);
+                self.calls[at].stage = Stage::PopEnded(PopOutcome::NotSent);
             }
-            Action::Park { keys, .. } => {
+            Action::Block { keys, .. } => {
                 let lists = self.names(keys);
-                self.calls[at].stage = self.look(&lists).map_or(Stage::Blocked, Stage::Parked);
+                self.calls[at].stage = self.look(&lists).map_or(Stage::Blocked, Stage::PopEnded);
             }
-            Action::Ask { keys, question } => {
-                let (list, count) = (self.name(keys), question.count);
+            Action::TryPop { keys, try_pop } => {
+                let (list, count) = (self.name(keys), try_pop.count);
                 let count = if self.destination.is_some() { 1 } else { count };
                 let result = match self.wrong[list] {
                     true => Err(wrong_type()),
                     false => Ok((0..count).map_while(|_| self.pop(list)).collect()),
                 };
-                self.calls[at].stage = Stage::Asked(result);
+                self.calls[at].stage = Stage::TryPopped(result);
             }
             Action::Examine { keys, .. } => {
                 let mut lists = self.names(keys);
                 lists.retain(|list| self.wrong[*list]);
                 self.calls[at].stage = Stage::Examined(lists);
             }
-            Action::GiveBack { keys, .. } => {
+            Action::ReturnToList { keys, .. } => {
                 let (keys, list) = (keys.clone(), self.name(keys));
                 if self.wrong[list] {
-                    // The first try has failed; nobody waits for the others.
+                    // The first attempt has failed; nothing waits for the others.
                     self.calls[at].stage = Stage::Trying;
                 } else {
-                    let Action::GiveBack { payloads, .. } = self.calls.remove(at).action else {
+                    let Action::ReturnToList { payloads, .. } = self.calls.remove(at).action else {
                         unreachable!()
                     };
                     for payload in payloads.into_iter().rev() {
@@ -98,7 +98,7 @@ impl World {
                     self.serve_blocked();
                 }
                 if first_try {
-                    self.lane.returned(&keys);
+                    self.dispatcher.on_returned(&keys);
                     self.act();
                 }
             }
@@ -106,27 +106,27 @@ impl World {
         }
     }
 
-    /// Ends a blocked pop, because it is interrupted, or has been there for long.
+    /// Ends a blocked pop, because it is interrupted or its slice is over.
     pub(super) fn unblock(&mut self, long: bool) {
         for call in &mut self.calls {
-            let Action::Park { .. } = call.action else { continue };
+            let Action::Block { .. } = call.action else { continue };
             if matches!(call.stage, Stage::Blocked) && (long || call.interrupted) {
                 self.events += usize::from(long);
-                call.stage = Stage::Parked(Parked::Empty);
+                call.stage = Stage::PopEnded(PopOutcome::Empty);
             }
         }
     }
 
-    /// The connection breaks; a server may run later what it has received.
+    /// The connection breaks. The server may still run a command that it has received.
     pub(super) fn break_off(&mut self, at: usize, how: Break) {
-        if let Action::GiveBack { keys, .. } = &self.calls[at].action {
+        if let Action::ReturnToList { keys, .. } = &self.calls[at].action {
             let keys = keys.clone();
             if matches!(how, Break::AfterItWasRun) {
-                // A marker on the server tells the next try that it was done.
+                // A receipt on the server shows the next attempt that it was done.
                 self.run(at);
             } else if matches!(self.calls[at].stage, Stage::Sent) {
                 self.calls[at].stage = Stage::Trying;
-                self.lane.returned(&keys);
+                self.dispatcher.on_returned(&keys);
                 self.act();
             }
             return;
@@ -143,13 +143,13 @@ impl World {
         };
         let call = &mut self.calls[at];
         let stage = match call.action {
-            Action::Park { .. } => Stage::Parked(Parked::Failed(error)),
-            Action::Ask { .. } => Stage::Asked(Err(error)),
+            Action::Block { .. } => Stage::PopEnded(PopOutcome::Failed(error)),
+            Action::TryPop { .. } => Stage::TryPopped(Err(error)),
             _ => Stage::Examined(Vec::new()),
         };
         let lost = match std::mem::replace(&mut call.stage, stage) {
-            Stage::Parked(Parked::Payload(_, payload)) => vec![payload],
-            Stage::Asked(Ok(payloads)) => payloads,
+            Stage::PopEnded(PopOutcome::Payload(_, payload)) => vec![payload],
+            Stage::TryPopped(Ok(payloads)) => payloads,
             _ => Vec::new(),
         };
         if self.destination.is_none() {

@@ -1,4 +1,4 @@
-//! The lane between takers and a simulated server, with everything in between late, lost or out of order.
+//! The dispatcher between takers and a simulated server. Commands and replies are late, lost or reordered.
 
 mod checks;
 mod events;
@@ -13,20 +13,20 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    // What is left to find comes once in thousands.
+    // The faults that are left to find occur once in thousands of cases.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2048), ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_and_nobody_forgotten(
+    fn no_payload_is_lost_and_no_taker_forgotten(
         events in proptest::collection::vec(event(), 0..100),
         tail: bool,
         moves in proptest::bool::weighted(0.2),
         close: bool,
-        most_hot in proptest::sample::select(vec![1_usize, 2, 64]),
+        hot_limit in proptest::sample::select(vec![1_usize, 2, 64]),
         together in 1_usize..4,
     ) {
         let mut world = World::new(if tail { End::Tail } else { End::Head }, moves);
-        world.lane.most_hot = most_hot;
+        world.dispatcher.hot_limit = hot_limit;
         world.together = together;
         for event in events {
             world.happen(event);
@@ -54,19 +54,19 @@ struct Taker {
     lists: Vec<Name>,
     want: usize,
     patient: bool,
-    /// Wants all that there is at once.
+    /// Wants everything that is there at once.
     at_once: bool,
-    /// The step at which it came.
+    /// The step at which it began.
     came: usize,
-    answer: Waiting,
+    answer: Delivery,
 }
 
-enum Waiting {
-    Yet(oneshot::Receiver<Answer>),
+enum Delivery {
+    Pending(oneshot::Receiver<Answer>),
     Holds(Popped),
 }
 
-/// A command on its way.
+/// A command in flight.
 struct Call {
     action: Action,
     interrupted: bool,
@@ -75,21 +75,21 @@ struct Call {
 
 enum Stage {
     Sent,
-    /// Failed once, and tried again until it succeeds.
+    /// Failed once, and is retried until it succeeds.
     Trying,
     Blocked,
-    Parked(Parked),
-    Asked(Result<Vec<Bytes>, OpError>),
+    PopEnded(PopOutcome),
+    TryPopped(Result<Vec<Bytes>, OpError>),
     Examined(Vec<Name>),
 }
 
 struct World {
-    lane: Lane,
+    dispatcher: Dispatcher,
     end: End,
     keys: Vec<Keys>,
     lists: Vec<VecDeque<Bytes>>,
     wrong: Vec<bool>,
-    /// Where payloads are moved, in a lane that moves.
+    /// The list that payloads are moved to, if the dispatcher moves.
     destination: Option<Vec<Bytes>>,
     calls: Vec<Call>,
     requests: VecDeque<Request>,
@@ -97,21 +97,21 @@ struct World {
     takers: Vec<Taker>,
     taken: Vec<Bytes>,
     lost: Vec<Bytes>,
-    /// What has arrived from the server, in this order.
+    /// The payloads that have arrived from the server, in order.
     arrived: Vec<Bytes>,
     pushed: u32,
     ids: WaiterId,
-    /// Whether the parked pop has been so for long.
+    /// Whether the blocked pop of each tier has certainly looked at its lists.
     looked: [bool; 2],
     step: usize,
-    /// Of so many steps in a row, the lane's actions are done together.
+    /// The actions of this number of steps run together.
     together: usize,
-    /// The last step at which each list was empty, and at which it was none.
+    /// The last step at which each list was empty, and at which its key had another type.
     empty: Vec<usize>,
     mistyped: Vec<usize>,
     broken: usize,
     closed: bool,
-    /// What came from outside, and what the lane made of it.
+    /// Events from outside, and the actions that followed.
     events: usize,
     actions: usize,
 }
@@ -121,7 +121,7 @@ impl World {
         let (outbox, returned) = outbox();
         let end = if moves { End::Tail } else { end };
         Self {
-            lane: if moves { Lane::moving() } else { Lane::taking(end, outbox) },
+            dispatcher: if moves { Dispatcher::moving() } else { Dispatcher::taking(end, outbox) },
             end,
             keys: NAMES.iter().map(|name| Keys::new(name)).collect(),
             lists: vec![VecDeque::new(); NAMES.len()],
@@ -159,11 +159,10 @@ impl World {
     fn happen(&mut self, event: Event) {
         self.step += 1;
         match event {
-            Event::Join { patience, lists, want, races } => {
+            Event::Join { wait, lists, want, races } => {
                 let (lists, want) = if self.destination.is_some() { (vec![0], 1) } else { (lists, want) };
-                let patience =
-                    if lists.len() == 1 && patience == Patience::Over { Patience::None } else { patience };
-                self.join(patience, &lists, want);
+                let wait = if lists.len() == 1 && wait == Wait::Expired { Wait::None } else { wait };
+                self.join(wait, &lists, want);
                 if let [.., Request::Join(..), Request::Join(..)] = self.requests.make_contiguous()
                     && races
                 {
@@ -209,9 +208,9 @@ impl World {
             Event::Unblock => self.unblock(false),
             Event::Slice => self.unblock(true),
             Event::Pass => {
-                // So long no command and no reply is on its way.
-                let parked = |call: &Call| matches!(call.action, Action::Park { .. });
-                if self.calls.iter().all(|call| !parked(call) || matches!(call.stage, Stage::Blocked)) {
+                // Enough time passes that no command and no reply is in flight.
+                let blocked = |call: &Call| matches!(call.action, Action::Block { .. });
+                if self.calls.iter().all(|call| !blocked(call) || matches!(call.stage, Stage::Blocked)) {
                     self.looked = [true; 2];
                 }
             }
@@ -219,7 +218,7 @@ impl World {
         self.look_around();
     }
 
-    /// Remembers what the server holds now.
+    /// Records the state of the server.
     fn look_around(&mut self) {
         for list in 0..NAMES.len() {
             if self.lists[list].is_empty() {

@@ -1,40 +1,40 @@
-//! The takers, and the task that the lane is in.
+//! The takers, and the task around the dispatcher.
 
 use super::*;
 
 impl World {
     // The takers.
 
-    pub(super) fn join(&mut self, patience: Patience, lists: &[Name], want: usize) {
+    pub(super) fn join(&mut self, wait: Wait, lists: &[Name], want: usize) {
         self.events += 1;
         let (answer, receiver) = oneshot::channel();
         let keys = lists.iter().map(|list| self.keys[*list].clone()).collect();
         let id = self.ids;
         self.ids += 1;
-        self.requests.push_back(Request::Join(id, Waiter { keys, want, patience, answer }));
+        self.requests.push_back(Request::Join(id, Waiter { keys, want, wait, answer }));
         self.takers.push(Taker {
             id,
             lists: lists.to_vec(),
             want,
-            patient: patience == Patience::Endless,
-            at_once: patience == Patience::None,
+            patient: wait == Wait::Endless,
+            at_once: wait == Wait::None,
             came: self.step,
-            answer: Waiting::Yet(receiver),
+            answer: Delivery::Pending(receiver),
         });
     }
 
     pub(super) fn drop_taker(&mut self, at: usize) {
         self.events += 1;
         let taker = self.takers.remove(at);
-        if matches!(taker.answer, Waiting::Yet(_)) {
+        if matches!(taker.answer, Delivery::Pending(_)) {
             self.requests.push_back(Request::Leave(taker.id));
         }
     }
 
     pub(super) fn read(&mut self, at: usize) {
-        if matches!(self.takers[at].answer, Waiting::Holds(_)) {
+        if matches!(self.takers[at].answer, Delivery::Holds(_)) {
             let taker = self.takers.remove(at);
-            let Waiting::Holds(popped) = taker.answer else { unreachable!() };
+            let Delivery::Holds(popped) = taker.answer else { unreachable!() };
             let payloads = popped.read().unwrap();
             assert!((1..=taker.want).contains(&payloads.len()));
             self.check_sequence(&payloads);
@@ -46,14 +46,14 @@ impl World {
 
     pub(super) fn serve(&mut self) {
         match self.requests.pop_front() {
-            Some(Request::Join(id, waiter)) => self.lane.join(id, waiter),
-            Some(Request::Leave(id)) => self.lane.leave(id),
+            Some(Request::Join(id, waiter)) => self.dispatcher.join(id, waiter),
+            Some(Request::Leave(id)) => self.dispatcher.leave(id),
             Some(Request::Expire(id, down)) => {
                 self.broken += usize::from(down);
                 let looked = self.looked;
-                self.lane.expire(
+                self.dispatcher.expire(
                     id,
-                    |place| looked[place as usize],
+                    |tier| looked[tier as usize],
                     down.then(|| OpError::NotExecuted("down for long".into())),
                 );
             }
@@ -64,7 +64,7 @@ impl World {
 
     pub(super) fn take_back(&mut self) {
         if let Ok(batch) = self.returned.try_recv() {
-            self.lane.given_back(batch);
+            self.dispatcher.on_unread(batch);
             self.act();
         }
     }
@@ -75,55 +75,57 @@ impl World {
         }
         let call = self.calls.remove(at);
         match &call.stage {
-            Stage::Parked(Parked::Payload(_, payload)) => self.arrived.push(payload.clone()),
-            Stage::Asked(Ok(payloads)) => self.arrived.extend(payloads.iter().cloned()),
+            Stage::PopEnded(PopOutcome::Payload(_, payload)) => self.arrived.push(payload.clone()),
+            Stage::TryPopped(Ok(payloads)) => self.arrived.extend(payloads.iter().cloned()),
             _ => {}
         }
         match (call.action, call.stage) {
-            (Action::Park { place, .. }, Stage::Parked(outcome)) => self.lane.parked(place, outcome),
-            (Action::Ask { keys, question }, Stage::Asked(result)) => {
-                self.lane.asked(&keys, question, result);
+            (Action::Block { tier, .. }, Stage::PopEnded(outcome)) => {
+                self.dispatcher.on_pop_ended(tier, outcome)
             }
-            (Action::Examine { place, .. }, Stage::Examined(wrong)) => {
+            (Action::TryPop { keys, try_pop }, Stage::TryPopped(result)) => {
+                self.dispatcher.on_try_popped(&keys, try_pop, result);
+            }
+            (Action::Examine { tier, .. }, Stage::Examined(wrong)) => {
                 let wrong = wrong.iter().map(|list| (self.keys[*list].clone(), wrong_type())).collect();
-                self.lane.examined(place, &wrong);
+                self.dispatcher.on_examined(tier, &wrong);
             }
             (action, _) => panic!("no reply to {action:?}"),
         }
         self.act();
     }
 
-    /// Does what the lane asks for, and looks at what it told the takers.
+    /// Runs the actions of the dispatcher, and checks the answers of the takers.
     pub(super) fn act(&mut self) {
         if !self.step.is_multiple_of(self.together) {
             self.check_answers();
             return;
         }
-        let mut asked = HashSet::new();
-        for action in self.lane.next_actions() {
+        let mut requested = HashSet::new();
+        for action in self.dispatcher.next_actions() {
             self.actions += 1;
             match &action {
                 Action::Interrupt(interrupted) => {
-                    let is_it = |call: &&mut Call| matches!(&call.action, Action::Park { place, .. } if place == interrupted);
-                    let parked = self.calls.iter_mut().find(is_it);
-                    parked.expect("nothing to interrupt").interrupted = true;
+                    let is_it = |call: &&mut Call| matches!(&call.action, Action::Block { tier, .. } if tier == interrupted);
+                    let blocked = self.calls.iter_mut().find(is_it);
+                    blocked.expect("nothing to interrupt").interrupted = true;
                     continue;
                 }
-                Action::Park { place, keys, .. } => {
-                    self.check_parked(*place, keys);
+                Action::Block { tier, keys, .. } => {
+                    self.check_blocked(*tier, keys);
                     self.check_order(keys);
-                    self.looked[*place as usize] = false;
-                    asked.extend(self.names(keys));
+                    self.looked[*tier as usize] = false;
+                    requested.extend(self.names(keys));
                 }
-                Action::Ask { keys, .. } => {
-                    asked.insert(self.name(keys));
+                Action::TryPop { keys, .. } => {
+                    requested.insert(self.name(keys));
                 }
-                Action::GiveBack { keys, payloads } => {
+                Action::ReturnToList { keys, payloads } => {
                     assert!(!payloads.is_empty());
                     self.check_sequence(payloads);
                     let overtakes = |call: &Call| match &call.action {
-                        Action::Park { keys: parked, .. } => parked.contains(keys),
-                        Action::Ask { keys: asked, .. } => asked == keys,
+                        Action::Block { keys: blocked, .. } => blocked.contains(keys),
+                        Action::TryPop { keys: popped, .. } => popped == keys,
                         _ => false,
                     };
                     assert!(
@@ -135,21 +137,20 @@ impl World {
             }
             self.calls.push(Call { action, interrupted: false, stage: Stage::Sent });
         }
-        for list in asked {
+        for list in requested {
             self.check_measure(list);
         }
         for call in &mut self.calls {
-            call.interrupted |= matches!(call.action, Action::Park { hurry: true, .. });
+            call.interrupted |= matches!(call.action, Action::Block { interrupt_at_once: true, .. });
         }
         self.check_answers();
-        for (keys, list) in &self.lane.lists {
+        for (keys, list) in &self.dispatcher.lists {
             let mut demand = Demand::default();
-            list.waiting.iter().for_each(|id| demand += Demand::of(&self.lane.waiters[id]));
+            list.waiting.iter().for_each(|id| demand += Demand::of(&self.dispatcher.waiters[id]));
             assert_eq!(list.demand, demand, "{keys:?}");
-            // But for one who wants more at once.
-            let first = list.waiting.first().map(|id| &self.lane.waiters[id]);
-            let is_content =
-                |first: &Waiter| first.patience != Patience::None || first.want <= list.unclaimed.len();
+            // Unless the first taker wants more at once.
+            let first = list.waiting.first().map(|id| &self.dispatcher.waiters[id]);
+            let is_content = |first: &Waiter| first.wait != Wait::None || first.want <= list.unclaimed.len();
             assert!(list.unclaimed.is_empty() || !first.is_some_and(is_content), "{list:?}");
         }
     }

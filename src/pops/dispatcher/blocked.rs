@@ -1,0 +1,186 @@
+//! The blocked pops of a dispatcher: which lists each of them covers.
+
+use std::collections::HashSet;
+
+use super::{Action, Dispatcher};
+use crate::pops::list::{List, Tier};
+use crate::pops::waiter::{Wait, Waiter, WaiterId};
+use crate::wire::keys::Keys;
+
+/// A blocking pop that was sent.
+#[derive(Debug)]
+pub(super) struct BlockedPop {
+    pub(super) keys: Vec<Keys>,
+    /// It serves the waiters before this one.
+    pub(super) before: WaiterId,
+    pub(super) interrupted: bool,
+}
+
+impl Dispatcher {
+    /// Makes the least recently served lists cold, if there are too many hot lists for the pop that is sent next.
+    pub(super) fn cool_down(&mut self) {
+        if self.hot.is_some() || self.hot_lists.len() <= self.hot_limit {
+            return;
+        }
+        let lists = self.hot_lists.iter().filter_map(|keys| Some((keys, self.lists.get(keys)?)));
+        let mut cooling: Vec<(u64, Keys)> = lists
+            .filter(|(_, list)| list.demand.shared == 0 && list.demand.expired == 0)
+            .filter(|(_, list)| list.blocked_in.is_none() && list.wants_blocked_pop())
+            .map(|(keys, list)| (list.served, keys.clone()))
+            .collect();
+        if cooling.len() <= self.hot_limit {
+            return;
+        }
+        cooling.sort_unstable_by_key(|(served, _)| *served);
+        cooling.truncate(cooling.len() - self.hot_limit / 2);
+        for (_, keys) in cooling {
+            if let Some(list) = self.lists.get_mut(&keys) {
+                list.tier = Tier::Cold;
+                self.hot_lists.remove(&keys);
+                self.joining_cold.push(keys);
+            }
+        }
+        if let Some(cold) = self.cold.as_mut().filter(|cold| !cold.interrupted) {
+            cold.interrupted = true;
+            self.actions.push(Action::Interrupt(Tier::Cold));
+        }
+    }
+
+    /// Makes a list hot. If it is in the cold pop, the next review interrupts that pop.
+    pub(super) fn warm_up(&mut self, keys: &Keys) {
+        if let Some(list) = self.lists.get_mut(keys).filter(|list| list.tier == Tier::Cold) {
+            list.tier = Tier::Hot;
+            self.hot_lists.insert(keys.clone());
+            self.changed.insert(keys.clone());
+        }
+    }
+
+    /// Sends the cold pop, if there are cold lists.
+    pub(super) fn block_cold(&mut self) {
+        let mut keys = std::mem::take(&mut self.cold_lists);
+        for joining in std::mem::take(&mut self.joining_cold) {
+            let Some(list) = self.lists.get_mut(&joining).filter(|list| list.tier == Tier::Cold) else {
+                continue;
+            };
+            if list.blocked_in.is_none() && list.wants_blocked_pop() {
+                list.blocked_in = Some(Tier::Cold);
+                keys.push(joining);
+            } else {
+                self.warm_up(&joining);
+            }
+        }
+        if !keys.is_empty() {
+            self.actions.push(Action::Block {
+                tier: Tier::Cold,
+                keys: keys.clone(),
+                interrupt_at_once: false,
+            });
+            let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
+            self.cold = Some(BlockedPop { keys, before, interrupted: false });
+        }
+    }
+
+    /// Sends the hot pop on every hot list with waiters and without a try pop, the least recently served list first.
+    pub(super) fn block_hot(&mut self) {
+        let lists = self.hot_lists.iter().filter_map(|keys| self.lists.get_key_value(keys));
+        let mut lists: Vec<(&Keys, &List)> =
+            lists.filter(|(_, list)| list.blocked_in.is_none() && list.wants_blocked_pop()).collect();
+        if lists.is_empty() {
+            return;
+        }
+        lists.sort_by_key(|(_, list)| std::cmp::Reverse(list.served));
+        let mut keys: Vec<Keys> = Vec::with_capacity(lists.len());
+        let mut left: HashSet<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        let mut next: Vec<&Keys> = lists.iter().map(|(keys, _)| *keys).collect();
+        while let Some(list) = next.pop() {
+            if !left.contains(list) {
+                continue;
+            }
+            // Redisson promises a taker of several lists that they are searched in the order in which it named them. The
+            // payloads of a list go to its first taker, so the lists that this taker named before it come first. There is
+            // no cycle: the first takers of those lists are the same taker, or began even earlier.
+            let first = self.lists[list].waiting.first().map(|id| &self.waiters[id]);
+            let mut named_before =
+                first.into_iter().flat_map(|taker| &taker.keys).take_while(|other| *other != list);
+            match named_before.find(|other| left.contains(other)) {
+                Some(other) => next.extend([list, other]),
+                None => keys.extend(left.take(list).cloned()),
+            }
+        }
+        let some_expired = lists.iter().any(|(_, list)| list.demand.expired > 0);
+        for keys in &keys {
+            if let Some(list) = self.lists.get_mut(keys) {
+                list.blocked_in = Some(Tier::Hot);
+            }
+        }
+        let before = self.waiters.last_key_value().map_or(0, |(id, _)| id + 1);
+        self.hot = Some(BlockedPop { keys: keys.clone(), before, interrupted: false });
+        let is_expired = |(id, waiter): (&WaiterId, &Waiter)| {
+            waiter.wait == Wait::Expired && self.covers(Tier::Hot, *id, waiter)
+        };
+        let interrupt_at_once = some_expired && self.waiters.iter().any(is_expired);
+        if let Some(pop) = &mut self.hot {
+            pop.interrupted = interrupt_at_once;
+        }
+        self.actions.push(Action::Block { tier: Tier::Hot, keys, interrupt_at_once });
+    }
+
+    pub(super) fn blocked(&self, tier: Tier) -> Option<&BlockedPop> {
+        match tier {
+            Tier::Hot => self.hot.as_ref(),
+            Tier::Cold => self.cold.as_ref(),
+        }
+    }
+
+    pub(super) fn blocked_mut(&mut self, tier: Tier) -> Option<&mut BlockedPop> {
+        self.slot_mut(tier).as_mut()
+    }
+
+    fn slot_mut(&mut self, tier: Tier) -> &mut Option<BlockedPop> {
+        match tier {
+            Tier::Hot => &mut self.hot,
+            Tier::Cold => &mut self.cold,
+        }
+    }
+
+    /// Removes a blocked pop that has ended. The lists that it held up are reviewed: unclaimed payloads can return now, and
+    /// lists can go to the other pop. Lists with waiters are blocked on again.
+    pub(super) fn take_blocked(&mut self, tier: Tier) -> Option<BlockedPop> {
+        let pop = self.slot_mut(tier).take()?;
+        if tier == Tier::Cold {
+            self.cold_lists = pop.keys.clone();
+            self.leave_cold();
+            return Some(pop);
+        }
+        for keys in &pop.keys {
+            if let Some(list) = self.lists.get_mut(keys) {
+                list.blocked_in = None;
+                if list.waiting.is_empty() {
+                    self.changed.insert(keys.clone());
+                }
+            }
+        }
+        Some(pop)
+    }
+
+    /// Removes lists from the cold pop while it is not sent.
+    pub(super) fn leave_cold(&mut self) {
+        let leaving = std::mem::take(&mut self.leaving_cold);
+        if !leaving.is_empty() {
+            self.cold_lists.retain(|keys| !leaving.contains(keys));
+        }
+        for keys in leaving {
+            if let Some(list) = self.lists.get_mut(&keys) {
+                list.blocked_in = None;
+            }
+            self.warm_up(&keys);
+            self.changed.insert(keys);
+        }
+    }
+
+    /// Whether a blocked pop covers all lists of a waiter, and was sent for it.
+    pub(super) fn covers(&self, tier: Tier, id: WaiterId, waiter: &Waiter) -> bool {
+        let is_covered = |keys: &Keys| self.lists.get(keys).is_some_and(|list| list.blocked_in == Some(tier));
+        self.blocked(tier).is_some_and(|pop| id < pop.before) && waiter.keys.iter().all(is_covered)
+    }
+}

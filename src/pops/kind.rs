@@ -1,0 +1,71 @@
+//! The kinds of pop, and what a taker wants.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::conn::OpError;
+use crate::telemetry::QueueCounters;
+use crate::wire::keys::Keys;
+
+/// The end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum End {
+    Head,
+    Tail,
+}
+
+/// Each kind of pop has a dispatcher, and connections while it is in use: one connection blocks on one command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Take(End),
+    /// From the tail of one list to the head of another.
+    Move {
+        source: Keys,
+        destination: Bytes,
+    },
+}
+
+impl Kind {
+    /// The error for a server that does not answer. A popped payload comes back; a moved payload stays moved.
+    pub(super) fn no_answer(&self) -> OpError {
+        let why = "the server does not answer".into();
+        match self {
+            Self::Take(_) => OpError::NotExecuted(why),
+            Self::Move { .. } => OpError::Unknown(why),
+        }
+    }
+}
+
+/// The lists that a taker takes from, and their counters.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists {
+    pub(crate) keys: Vec<Keys>,
+    pub(crate) counters: Vec<Arc<QueueCounters>>,
+}
+
+/// What a taker wants.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(super) kind: Kind,
+    pub(super) lists: Lists,
+    pub(super) count: usize,
+}
+
+impl Wanted {
+    /// One payload from one of several lists.
+    pub(crate) fn one(end: End, lists: Lists) -> Self {
+        Self { kind: Kind::Take(end), lists, count: 1 }
+    }
+
+    /// Up to `count` payloads from one list, for a taker that does not wait.
+    pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
+        Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
+    }
+
+    /// One payload, moved from the tail of a list to the head of another.
+    pub(crate) fn moved(source: Keys, counters: Vec<Arc<QueueCounters>>, destination: Bytes) -> Self {
+        let kind = Kind::Move { source: source.clone(), destination };
+        Self { kind, lists: Lists { keys: vec![source], counters }, count: 1 }
+    }
+}

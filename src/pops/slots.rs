@@ -1,0 +1,186 @@
+//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the receipts of its try
+//! pops, and whether its pops fail.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::{Dispatcher, PopOutcome};
+use super::kind::Kind;
+use super::list::Tier;
+use super::waiter::WaiterId;
+use crate::conn::{Conn, Link, OpError};
+use crate::telemetry::events;
+use crate::wire::keys::Keys;
+
+/// A pop that has blocked for this long has looked at its lists, and what it found would have arrived, if the server
+/// answers other commands in the meantime. This is more time than a command and its reply take, at any distance.
+const LOOKED: Duration = Duration::from_secs(1);
+/// After this time without a connection, expired takers get its error.
+const DOWN: Duration = Duration::from_secs(1);
+
+/// The pops of one kind.
+pub(super) struct PopsOfKind {
+    pub(super) dispatcher: Dispatcher,
+    hot: BlockingSlot,
+    cold: BlockingSlot,
+    /// The receipts of try pops whose replies have arrived. The next try pop of a list deletes one of them.
+    receipts: HashMap<Keys, Vec<Bytes>>,
+    /// Whether a timer runs for the receipts that no try pop deletes.
+    deleting: bool,
+    failing: Option<Failing>,
+    used: Instant,
+}
+
+/// The pops of a kind fail.
+struct Failing {
+    since: Instant,
+    /// The number of failures in a row.
+    times: u32,
+    /// The reason for takers whose time is over.
+    error: OpError,
+}
+
+/// A connection that blocks on one pop at a time.
+#[derive(Default)]
+pub(super) struct BlockingSlot {
+    pub(super) link: Option<Arc<Link>>,
+    pub(super) interrupt: CancellationToken,
+    /// When the blocked pop was sent.
+    pub(super) sent: Arc<OnceLock<Instant>>,
+}
+
+impl BlockingSlot {
+    /// Prepares the slot for a new pop.
+    pub(super) fn reset(&mut self) {
+        self.interrupt = CancellationToken::new();
+        self.sent = Arc::default();
+    }
+
+    /// Whether the pop has certainly looked at its lists, and what it found would have arrived.
+    fn has_looked(&self, conn: &Conn) -> bool {
+        self.sent
+            .get()
+            .is_some_and(|sent| sent.elapsed() >= LOOKED && conn.last_reply() >= *sent + LOOKED / 2)
+    }
+}
+
+impl PopsOfKind {
+    pub(super) fn new(dispatcher: Dispatcher) -> Self {
+        Self {
+            dispatcher,
+            hot: BlockingSlot::default(),
+            cold: BlockingSlot::default(),
+            receipts: HashMap::new(),
+            deleting: false,
+            failing: None,
+            used: Instant::now(),
+        }
+    }
+
+    pub(super) fn slot(&mut self, tier: Tier) -> &mut BlockingSlot {
+        match tier {
+            Tier::Hot => &mut self.hot,
+            Tier::Cold => &mut self.cold,
+        }
+    }
+
+    pub(super) fn into_links(self) -> impl Iterator<Item = Arc<Link>> {
+        [self.hot.link, self.cold.link].into_iter().flatten()
+    }
+
+    /// A taker uses this kind of pop.
+    pub(super) fn touch(&mut self) {
+        self.used = Instant::now();
+    }
+
+    /// Whether nothing has used it for this long, and nothing is in flight or to be deleted.
+    pub(super) fn is_unused_for(&self, time: Duration) -> bool {
+        self.dispatcher.is_idle() && self.receipts.is_empty() && self.used.elapsed() >= time
+    }
+
+    /// The number of blocking pops that have failed in a row.
+    pub(super) fn failures(&self) -> u32 {
+        self.failing.as_ref().map_or(0, |failing| failing.times)
+    }
+
+    /// The time of a taker is over.
+    pub(super) fn expire(&mut self, id: WaiterId, conn: &Conn) {
+        let down = self.failing.as_ref().filter(|failing| failing.since.elapsed() >= DOWN);
+        let down = down.map(|failing| failing.error.clone());
+        let looked = Tier::BOTH.map(|tier| self.slot(tier).has_looked(conn));
+        self.dispatcher.expire(id, |tier| looked[tier as usize], down);
+    }
+
+    /// A blocking pop ended.
+    pub(super) fn on_pop_ended(
+        &mut self,
+        kind: &Kind,
+        tier: Tier,
+        link: Option<Arc<Link>>,
+        outcome: PopOutcome,
+    ) {
+        let slot = self.slot(tier);
+        slot.link = link.or(slot.link.take());
+        match &outcome {
+            PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
+                self.on_failure(kind, error);
+            }
+            // A pop that was not sent had a connection all the same. Where takers do not wait for long, none may ever be
+            // sent: each taker gets the failure, and leaves before the pause is over.
+            _ => {
+                if self.failing.take().is_some() {
+                    events::pops_recovered();
+                }
+            }
+        }
+        self.dispatcher.on_pop_ended(tier, outcome);
+    }
+
+    fn on_failure(&mut self, kind: &Kind, error: &OpError) {
+        let Some(failing) = &mut self.failing else {
+            events::pops_failing(error);
+            self.failing = Some(Failing { since: Instant::now(), times: 1, error: error.clone() });
+            return;
+        };
+        failing.times += 1;
+        // A payload may have been moved, whatever has failed since.
+        let stays = matches!(kind, Kind::Move { .. }) && matches!(failing.error, OpError::Unknown(_));
+        if !stays {
+            failing.error = error.clone();
+        }
+    }
+
+    /// A try pop has left a receipt.
+    pub(super) fn add_receipt(&mut self, keys: &Keys, receipt: Bytes) {
+        self.receipts.entry(keys.clone()).or_default().push(receipt);
+    }
+
+    /// A receipt that the next try pop of this list can delete.
+    pub(super) fn take_receipt(&mut self, keys: &Keys) -> Option<Bytes> {
+        let receipts = self.receipts.get_mut(keys)?;
+        let receipt = receipts.pop();
+        if receipts.is_empty() {
+            self.receipts.remove(keys);
+        }
+        receipt
+    }
+
+    /// Whether to start the timer for the receipts that no try pop deletes. Returns true once for each timer.
+    pub(super) fn starts_deleting(&mut self) -> bool {
+        !self.receipts.is_empty() && !std::mem::replace(&mut self.deleting, true)
+    }
+
+    /// The timer is over: the receipts of lists without a try pop in flight.
+    pub(super) fn take_unused_receipts(&mut self) -> Vec<Bytes> {
+        self.deleting = false;
+        let Self { receipts, dispatcher, .. } = self;
+        let unused: Vec<Keys> =
+            receipts.keys().filter(|keys| !dispatcher.is_try_popping(keys)).cloned().collect();
+        unused.iter().filter_map(|keys| receipts.remove(keys)).flatten().collect()
+    }
+}

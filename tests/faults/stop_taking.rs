@@ -1,0 +1,190 @@
+//! The first phase of a shutdown: taking ends, undelivered payloads go back, and everything else of the client goes on.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use futures::stream::StreamExt;
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, codec};
+use redelay_fixture::{Server, until_async};
+use tokio_test::task::{self, Spawn};
+use tokio_test::{assert_pending, assert_ready};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
+    let client = Client::connect(&server.url()).await.expect("a connection");
+    let ready = client.blocking_queue("q", codec::String);
+    let delayed = client.delayed_queue(&ready);
+    (client, ready, delayed)
+}
+
+/// A call that must not wait for long.
+async fn soon<F: Future>(call: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A future that waits.
+fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
+    let future: Boxed<T> = Box::pin(future);
+    let mut spawned = task::spawn(future);
+    assert_pending!(spawned.poll());
+    spawned
+}
+
+/// Returns when the future has what it waits for, and has not been polled since.
+async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
+    until_async("woken", || std::future::ready(spawned.is_woken())).await;
+}
+
+/// Every call that takes, from a list that is empty.
+fn takers(q: &BlockingQueue<String>) -> Vec<(&'static str, Boxed<Result<()>>)> {
+    macro_rules! calls {
+        ($($call:ident ($($arg:expr),*)),+ $(,)?) => {
+            vec![$((
+                stringify!($call),
+                { let q = q.clone(); Box::pin(async move { q.$call($($arg),*).await.map(drop) }) as Boxed<_> },
+            )),+]
+        };
+    }
+    calls![
+        take(),
+        take_last(),
+        poll_timeout(HOUR),
+        poll_last_timeout(HOUR),
+        poll_from_any(HOUR, &["x"]),
+        poll_last_from_any(HOUR, &["x"]),
+        poll_many_from_any(HOUR, 3, &["x"]),
+        poll_last_many_from_any(HOUR, 3, &["x"]),
+        take_last_and_offer_first_to("x"),
+        poll_last_and_offer_first_to_timeout("x", HOUR),
+    ]
+}
+
+#[tokio::test]
+async fn waiting_takers_and_later_ones_end_and_everything_else_goes_on() {
+    let server = Server::start();
+    let (client, ready, delayed) = queues(&server).await;
+    let waiting: Vec<_> = takers(&ready).into_iter().map(|(name, call)| (name, tokio::spawn(call))).collect();
+    let mut stream = ready.clone().into_stream();
+    let streaming = tokio::spawn(async move { stream.next().await.is_none() });
+    until_async("head, tail and move wait", || async { server.blocked_clients() >= 3 }).await;
+    // Twice, at the same time: the same end.
+    let clone = client.clone();
+    soon(async { tokio::join!(client.stop_taking(), clone.stop_taking()) }).await;
+    for (name, taker) in waiting {
+        assert_eq!(soon(taker).await.unwrap().unwrap_err().kind(), ErrorKind::Closed, "{name}");
+    }
+    assert!(soon(streaming).await.unwrap(), "the stream did not end");
+    assert_eq!(server.blocked_clients(), 0);
+    soon(client.stop_taking()).await;
+    delayed.offer(&"pending".to_owned(), HOUR).await.unwrap();
+    delayed.offer(&"due".to_owned(), ms(1)).await.unwrap();
+    ready.put(&"put".to_owned()).await.unwrap();
+    until_async("transferred", || async { server.list("q").len() == 2 }).await;
+    let new = client.blocking_queue("q", codec::String);
+    for (name, call) in takers(&ready).into_iter().chain(takers(&new)) {
+        assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed, "{name}");
+    }
+    for polled in [ready.poll().await, ready.poll_last().await] {
+        assert_eq!(polled.unwrap_err().kind(), ErrorKind::Closed);
+    }
+    assert_eq!(ready.poll_many(3).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert!(soon(new.into_stream().next()).await.is_none());
+    // More than the task accepts at a time.
+    for _ in 0..5000 {
+        assert_eq!(ready.take().await.unwrap_err().kind(), ErrorKind::Closed);
+    }
+    assert_eq!(ready.len().await.unwrap(), 2);
+    assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("pending"));
+    let other = Client::connect(&server.url()).await.unwrap();
+    assert_eq!(other.blocking_queue("q", codec::String).poll_many(3).await.unwrap().len(), 2);
+    soon(client.shutdown()).await;
+    assert_eq!(ready.put(&"late".to_owned()).await.unwrap_err().kind(), ErrorKind::Closed);
+    soon(client.stop_taking()).await;
+}
+
+#[tokio::test]
+async fn unread_payloads_go_back_and_read_ones_stay() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let queue = ready.clone();
+    let mut read = pending(async move { queue.take().await });
+    server.cmd(["RPUSH", "q", "read"]);
+    woken(&mut read).await;
+    let queue = ready.clone();
+    let mut one = pending(async move { queue.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut one).await;
+    server.cmd(["RPUSH", "q", "b", "c", "d"]);
+    let mut many = pending(async move { ready.poll_many(2).await });
+    woken(&mut many).await;
+    assert_eq!(server.list("q").concat(), b"d");
+    let mut stop = task::spawn(client.stop_taking());
+    assert_pending!(stop.poll());
+    assert_eq!(assert_ready!(read.poll()).unwrap(), "read");
+    soon(stop).await;
+    assert_eq!(server.list("q").concat(), b"abcd");
+    assert_eq!(assert_ready!(one.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(assert_ready!(many.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(server.list("q").concat(), b"abcd");
+}
+
+/// The call is bounded, and the client still returns the payload when the server answers again.
+#[tokio::test]
+async fn a_server_that_does_not_answer_delays_it_for_a_while_only() {
+    let server = Server::start();
+    let timeout = ms(500);
+    let client = Client::builder().url(server.url()).command_timeout(timeout).connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::String);
+    let mut take = pending(async move { ready.take().await });
+    server.cmd(["RPUSH", "q", "a"]);
+    woken(&mut take).await;
+    server.freeze();
+    let began = Instant::now();
+    soon(client.stop_taking()).await;
+    assert!(
+        began.elapsed() >= timeout / 2,
+        "it returned after {:?}, and the payload is not back",
+        began.elapsed()
+    );
+    server.thaw();
+    until_async("it is back", || async { server.list("q") == [b"a"] }).await;
+    assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    soon(client.shutdown()).await;
+    assert_eq!(server.list("q"), [b"a"]);
+}
+
+#[tokio::test]
+async fn a_dropped_call_stops_taking_all_the_same() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    let taker = tokio::spawn(async move { ready.take().await });
+    until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+    let mut stop = task::spawn(client.stop_taking());
+    assert_pending!(stop.poll());
+    drop(stop);
+    assert_eq!(soon(taker).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn a_taker_in_the_pause_after_a_refusal_ends_at_once() {
+    let server = Server::start();
+    let (client, ready, _delayed) = queues(&server).await;
+    server.cmd(["SET", "q", "text"]);
+    // The pauses grow.
+    for _ in 0..6 {
+        assert_eq!(soon(ready.take()).await.unwrap_err().kind(), ErrorKind::Refused);
+    }
+    let mut take = pending(async move { ready.take().await });
+    soon(client.stop_taking()).await;
+    woken(&mut take).await;
+    assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+}
