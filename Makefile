@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard examples/*/main.rs))))
+EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))))
 # What stands in [features], but for `default`.
 FEATURES := $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9_-]*\) *=.*/\1/p' Cargo.toml | grep -vx default)
 # tests/compat.rs talks to Java and runs once; every other integration test runs with every server.
@@ -17,6 +17,9 @@ TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 # How long `make soak` runs.
 SECONDS ?= 600
 
+# With which Redisson `make demo JAVA=1` runs.
+DEMO_REDISSON := 4.7.0
+
 # What `make bench` does: see benches/beside/src/options.rs.
 BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(if $(SELF_CHECK),--self-check) \
 	$(if $(PUBLISH),--publish docs/benchmarks)
@@ -27,9 +30,11 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL, or a server of its own; about 10 s)
-	@cargo build --example demo
-	@scripts/with-server.sh cargo run --quiet --example demo
+demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redisson (REDIS_URL, or a server of its own)
+	@cargo build --package redelay-demo
+	@$(if $(JAVA),AVOID="make demo without JAVA=1" scripts/java.sh $(DEMO_REDISSON))
+	@scripts/with-server.sh cargo run --quiet --package redelay-demo -- \
+		$(if $(JAVA),--java compat/java/target/$(DEMO_REDISSON))
 
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
 	cargo test --workspace --all-features

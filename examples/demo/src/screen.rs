@@ -1,0 +1,71 @@
+//! Where the demo is seen: a picture on a terminal, plain lines elsewhere. The terminal is always restored.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::execute;
+use tokio::sync::mpsc;
+
+use crate::input::{self, Command};
+use crate::model::{Model, Phase};
+use crate::plain::Plain;
+use crate::view::View;
+
+pub(crate) enum Screen {
+    Picture(DefaultTerminal),
+    Lines(Plain),
+}
+
+impl Screen {
+    /// The picture where there is a terminal that can show it. With it come the commands of the keyboard.
+    pub(crate) fn open() -> (Self, mpsc::UnboundedReceiver<Command>) {
+        let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+        if io::stdout().is_terminal() && !dumb {
+            // It also restores the terminal when something panics; the demo must not go on then.
+            if let Ok(terminal) = ratatui::try_init() {
+                end_at_panic();
+                return (Self::Picture(terminal), input::commands());
+            }
+            restore();
+        }
+        (Self::Lines(Plain::default()), mpsc::unbounded_channel().1)
+    }
+
+    pub(crate) fn is_picture(&self) -> bool {
+        matches!(self, Self::Picture(_))
+    }
+
+    /// Fails when the terminal, or whoever reads the lines, is gone.
+    pub(crate) fn show(&mut self, view: &View, model: &Model, phase: Phase, now: Duration) -> io::Result<()> {
+        match self {
+            Self::Picture(terminal) => terminal.draw(|frame| view.draw(frame, model, phase, now)).map(drop),
+            Self::Lines(plain) => plain.show(model, now),
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if self.is_picture() {
+            restore();
+        }
+    }
+}
+
+fn restore() {
+    // Where there is no terminal any more, there is nothing to restore.
+    let _ = ratatui::try_restore();
+    let _ = execute!(io::stdout(), Show);
+}
+
+/// After the hooks before this one, which restore the terminal and print the message. A panic in a task would
+/// otherwise leave the others drawing.
+fn end_at_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        before(info);
+        std::process::exit(101);
+    }));
+}
