@@ -34,13 +34,13 @@ impl Lateness {
         rows
     }
 
-    /// `p50 1.2 ms  p99 3.4 ms  max 5.6 ms`
+    /// `p50 1.2, p99 3.4, max 5.6 ms`
     pub(crate) fn line(&self) -> String {
-        let name = |(name, share)| match self.percentile(share) {
-            Some(value) => format!("{name} {value:.1} ms"),
-            None => format!("{name} –"),
-        };
-        [("p50", 0.5), ("p99", 0.99), ("max", 1.0)].map(name).join("  ")
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| match self.percentile(share) {
+            Some(value) => format!("{value:.1}"),
+            None => "–".to_owned(),
+        });
+        format!("p50 {p50}, p99 {p99}, max {max} ms")
     }
 }
 
@@ -64,13 +64,13 @@ mod tests {
         assert_eq!(lateness.percentile(0.5), Some(100.0));
         assert_eq!(lateness.percentile(0.99), Some(198.0));
         assert_eq!(lateness.percentile(1.0), Some(200.0));
-        assert_eq!(lateness.line(), "p50 100.0 ms  p99 198.0 ms  max 200.0 ms");
+        assert_eq!(lateness.line(), "p50 100.0, p99 198.0, max 200.0 ms");
     }
 
     #[test]
     fn nothing_measured_yet() {
         assert_eq!(Lateness::default().percentile(0.5), None);
-        assert_eq!(Lateness::default().line(), "p50 –  p99 –  max –");
+        assert_eq!(Lateness::default().line(), "p50 –, p99 –, max – ms");
     }
 
     #[test]

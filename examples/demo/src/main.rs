@@ -64,15 +64,16 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let java = java_build(std::env::args().skip(1))?;
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://localhost".into());
-    let (shop, events) = Shop::open(&url).await?;
     let shown = server::shown(&url).to_owned();
+    let java_too = if java.is_some() { "Rust and Java on " } else { "" };
+    plain::print(&[format!("{java_too}{shown}: orders, due 0.3 to 6 s after they are offered")])?;
+    let (shop, events) = Shop::open(&url).await?;
     let view = View {
         theme: theme::Theme::from_env(),
-        server: shown.clone(),
+        server: shown,
         queue: shop.name.clone(),
         java: java.is_some(),
     };
-    plain::print(&[format!("orders over {shown}, due 0.3 to 6 s after they are offered")])?;
     let java = match java {
         Some(build) => Some(
             Java::start(&build, &url, &shop.name)

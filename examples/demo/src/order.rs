@@ -50,15 +50,6 @@ impl Taker {
     }
 }
 
-impl fmt::Display for Taker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Consumer(number) => f.pad(&format!("Rust {}", letter(*number))),
-            Self::Java => f.pad("Java"),
-        }
-    }
-}
-
 /// Consumers are called A, B, C.
 pub(crate) fn letter(consumer: usize) -> char {
     (b'A' + (consumer % 26) as u8) as char

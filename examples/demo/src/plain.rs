@@ -110,7 +110,7 @@ mod tests {
             [
                 "2 orders offered, 1 taken, 0 cancelled, 0 rescheduled: lost 0, twice 0",
                 "of these, Java has offered 2 and taken 0",
-                "late by p50 2.0 ms  p99 2.0 ms  max 2.0 ms",
+                "late by p50 2.0, p99 2.0, max 2.0 ms",
                 "stopped early: 1 open orders are cleared",
             ]
         );

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use crate::lateness::millis;
 use crate::ledger::{Arrival, Entry};
 use crate::model::{Done, How};
-use crate::order::Side;
+use crate::order::{Side, Taker, letter};
 use crate::theme::Theme;
 
 /// The longest delay of an offer: a full bar.
@@ -53,7 +53,7 @@ impl Rows {
     /// `  17 espresso       +1.2 ms`
     pub(crate) fn done(self, done: &Done) -> Line<'static> {
         let mut line = self.order(done.order.id, &done.order.item, self.item());
-        let (taken_by, text, style) = match &done.how {
+        let (taker, text, style) = match &done.how {
             How::Cancelled => (None, "cancelled".to_owned(), self.theme.dim()),
             How::Taken { by, arrival } => {
                 let (text, style) = match arrival {
@@ -64,13 +64,22 @@ impl Rows {
                     Arrival::Twice => ("TWICE".to_owned(), self.theme.bad()),
                     Arrival::Unwanted => ("UNWANTED".to_owned(), self.theme.bad()),
                 };
-                (Some(by.side()), text, style)
+                (Some(*by), text, style)
             }
         };
+        let taken_by = taker.map(Taker::side);
         let style_of_way = taken_by.map_or(self.theme.dim(), |side| self.theme.side(side));
         line.push(Span::styled(self.way(done.offered_by, taken_by), style_of_way));
         line.push(Span::styled(format!("{text:>9}"), style));
-        line.into()
+        let consumer = match taker {
+            Some(Taker::Consumer(number)) => format!("  {}", letter(number)),
+            _ => String::new(),
+        };
+        let mut line = Line::from(line);
+        if line.width() + consumer.len() <= self.width {
+            line.push_span(Span::styled(consumer, self.theme.dim()));
+        }
+        line
     }
 
     fn order(self, id: u32, item: &str, width: usize) -> Vec<Span<'static>> {
@@ -99,7 +108,7 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::ledger::{Ledger, Stage};
-    use crate::order::{Order, Taker};
+    use crate::order::Order;
 
     fn rows(width: usize, sides: bool) -> Rows {
         Rows { theme: Theme::from_env(), width, sides }
@@ -134,7 +143,10 @@ mod tests {
         let done = Done { order: order(), offered_by: Side::Rust, how };
         assert_eq!(rows(60, true).done(&done).to_string(), "  17 hot chocolate Rust→Java   +3.0 ms");
         assert_eq!(rows(60, false).done(&done).to_string(), "  17 hot chocolate   +3.0 ms");
-        let cancelled = Done { how: How::Cancelled, ..done };
+        let how = How::Taken { by: Taker::Consumer(1), arrival: Arrival::Twice };
+        let twice = Done { how, ..done };
+        assert_eq!(rows(60, false).done(&twice).to_string(), "  17 hot chocolate     TWICE  B");
+        let cancelled = Done { how: How::Cancelled, ..twice };
         assert_eq!(rows(60, true).done(&cancelled).to_string(), "  17 hot chocolate Rust      cancelled");
     }
 }

@@ -46,7 +46,7 @@ impl View {
         let style = if model.kept() { self.theme.good() } else { self.theme.bad() };
         let phase = match phase {
             Phase::Offering => {
-                format!("{} s more", model.offers_until.saturating_sub(now).as_secs() + 1)
+                format!("offering, {} s left", model.offers_until.saturating_sub(now).as_secs() + 1)
             }
             Phase::Paused => "paused".to_owned(),
             Phase::Draining | Phase::Over => "the last ones".to_owned(),
@@ -140,18 +140,16 @@ impl View {
     /// The keys as `redis-cli` shows them.
     fn keys(&self, frame: &mut Frame<'_>, area: Rect, model: &Model) {
         let (queue, sizes) = (&self.queue, &model.sizes);
-        let ready = format!("{:>4}  {queue}", sizes.ready);
-        let pending = [
-            format!("{:>4}  redisson_delay_queue_timeout:{{{queue}}}", sizes.timeout_set),
-            format!("{:>4}  redisson_delay_queue:{{{queue}}}", sizes.ordered_list),
+        let keys = [
+            (format!("{queue} "), sizes.ready, "ready: LLEN"),
+            (format!("redisson_delay_queue_timeout:{{{queue}}} "), sizes.timeout_set, "by due time: ZCARD"),
+            (format!("redisson_delay_queue:{{{queue}}} "), sizes.ordered_list, "by insertion: LLEN"),
         ];
-        let [timeout_set, ordered_list] = &pending;
-        let lines = if area.height >= 3 {
-            vec![
-                Line::raw(format!(" LLEN {ready}")),
-                Line::raw(format!(" ZCARD{timeout_set}")),
-                Line::raw(format!(" LLEN {ordered_list}")),
-            ]
+        let lines: Vec<_> = if area.height >= 3 {
+            let width = keys[1].0.len();
+            keys.iter()
+                .map(|(key, size, what)| Line::raw(format!(" {key:<width$} {what:>18} {size:>4}")))
+                .collect()
         } else {
             let [ready, timeout_set] = [sizes.ready, sizes.timeout_set];
             vec![Line::raw(format!(" {queue} {ready}  …_timeout:{{{queue}}} {timeout_set}"))]
@@ -160,11 +158,11 @@ impl View {
     }
 
     fn help(&self, width: u16) -> Line<'static> {
-        let long = " c cancel  r reschedule  k kill consumer  x kill connections  space pause  q quit";
-        let medium = " c cancel  r reschedule  k, x kill  space pause  q quit";
-        let short = " c cancel  r later  k,x kill  ␣ pause  q quit";
+        let long = "c cancel  r reschedule  k kill consumer  x kill connection  space pause  q quit";
+        let medium = "c cancel  r reschedule  k, x kill  space pause  q quit";
+        let short = "c cancel  r later  k,x kill  ␣ pause  q quit";
         let width = usize::from(width);
         let fitting = [long, medium, short].into_iter().find(|text| text.chars().count() <= width);
-        Line::styled(fitting.unwrap_or(" c r k x ␣ q"), self.theme.dim())
+        Line::styled(fitting.unwrap_or("c r k x ␣ q"), self.theme.dim())
     }
 }
