@@ -41,7 +41,7 @@ impl Panes {
         let lines = boxes == 0;
         let numbers = if lines { take(1, 3) } else { 0 };
         let lateness = if lines { take(1, 5) } else { 0 };
-        let keys = if area.width >= 62 && area.height >= 23 { take(3, 23) } else { take(1, 17) };
+        let keys = if wide && area.height >= 23 { take(3, 23) } else { take(1, 17) };
         let lists = left;
 
         let mut top = area.y;

@@ -34,16 +34,16 @@ impl Plain {
 
 fn status(model: &Model, now: Duration) -> String {
     let (counts, sizes) = (model.ledger.counts(), &model.sizes);
+    let late = model.lateness.percentile(0.99).map(|late| format!("  late by p99 {late:.1} ms"));
     format!(
-        "{:>5.1} s  offered {:>3}  pending {:>3}  ready {:>2}  taken {:>3}  lost {}, twice {}  {}",
+        "{:>5.1} s  offered {:>3}, pending {:>2}, taken {:>3}: lost {}, twice {}{}",
         now.as_secs_f64(),
         counts.offered,
         sizes.timeout_set,
-        sizes.ready,
         counts.taken,
         model.lost,
         counts.twice,
-        model.lateness.line(),
+        late.unwrap_or_default(),
     )
 }
 

@@ -1,6 +1,7 @@
 //! Where the demo is seen: a picture on a terminal, plain lines elsewhere. The terminal is always restored.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ratatui::DefaultTerminal;
@@ -13,6 +14,9 @@ use crate::model::{Model, Phase};
 use crate::plain::Plain;
 use crate::view::View;
 
+/// Nothing is drawn any more: the message is on the terminal.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
 pub(crate) enum Screen {
     Picture(DefaultTerminal),
     Lines(Plain),
@@ -23,7 +27,6 @@ impl Screen {
     pub(crate) fn open() -> (Self, mpsc::UnboundedReceiver<Command>) {
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
         if io::stdout().is_terminal() && !dumb {
-            // It also restores the terminal when something panics; the demo must not go on then.
             if let Ok(terminal) = ratatui::try_init() {
                 end_at_panic();
                 return (Self::Picture(terminal), input::commands());
@@ -40,6 +43,7 @@ impl Screen {
     /// Fails when the terminal, or whoever reads the lines, is gone.
     pub(crate) fn show(&mut self, view: &View, model: &Model, phase: Phase, now: Duration) -> io::Result<()> {
         match self {
+            Self::Picture(_) if PANICKED.load(Ordering::Relaxed) => Ok(()),
             Self::Picture(terminal) => terminal.draw(|frame| view.draw(frame, model, phase, now)).map(drop),
             Self::Lines(plain) => plain.show(model, now),
         }
@@ -60,11 +64,12 @@ fn restore() {
     let _ = execute!(io::stdout(), Show);
 }
 
-/// After the hooks before this one, which restore the terminal and print the message. A panic in a task would
-/// otherwise leave the others drawing.
+/// A panic in one task would leave the others drawing over its message. The hooks before this one restore the terminal
+/// and print.
 fn end_at_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
+        PANICKED.store(true, Ordering::Relaxed);
         before(info);
         std::process::exit(101);
     }));

@@ -107,7 +107,7 @@ impl View {
         let Counts { offered, taken, cancelled, rescheduled, twice, .. } = *counts;
         let (pending, ready, lost) = (model.sizes.timeout_set, model.sizes.ready, model.lost);
         if area.height < 6 {
-            let text = format!(" offered {offered}  pending {pending}  ready {ready}  taken {taken}");
+            let text = format!(" taken {taken}  pending {pending}  ready {ready}  offered {offered}");
             return frame.render_widget(Line::raw(text), area);
         }
         let sides = |java: usize, all: usize| {
