@@ -75,12 +75,14 @@ features: components ## the library with no feature, and with each one alone
 		cargo clippy --quiet --no-default-features --features "$$feature" -- -D warnings; \
 	done
 
-examples: ## runs every example, each with a server of its own
+examples: ## runs every example and the demo, each with a server of its own
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
 		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
+	cargo build --package redelay-demo
+	REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package redelay-demo </dev/null
 
 peer: ## the compatibility peer on redelay; the last line is the path of its program
 	cargo build --release --package redelay-peer

@@ -1,6 +1,7 @@
 //! Where the demo is seen: a picture on a terminal, plain lines elsewhere. The terminal is always restored.
 
 use std::io::{self, IsTerminal};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use crate::view::View;
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) enum Screen {
-    Picture(DefaultTerminal),
+    /// Never dropped: on a terminal that is gone, that panics. `restore` does what it would do.
+    Picture(ManuallyDrop<DefaultTerminal>),
     Lines(Plain),
 }
 
@@ -29,15 +31,12 @@ impl Screen {
         if io::stdout().is_terminal() && !dumb {
             if let Ok(terminal) = ratatui::try_init() {
                 end_at_panic();
-                return (Self::Picture(terminal), input::commands());
+                return (Self::Picture(ManuallyDrop::new(terminal)), input::commands());
             }
             restore();
         }
+        end_at_panic();
         (Self::Lines(Plain::default()), mpsc::unbounded_channel().1)
-    }
-
-    pub(crate) fn is_picture(&self) -> bool {
-        matches!(self, Self::Picture(_))
     }
 
     /// Fails when the terminal, or whoever reads the lines, is gone.
@@ -52,7 +51,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        if self.is_picture() {
+        if matches!(self, Self::Picture(_)) {
             restore();
         }
     }
@@ -64,8 +63,8 @@ fn restore() {
     let _ = execute!(io::stdout(), Show);
 }
 
-/// A panic in one task would leave the others drawing over its message. The hooks before this one restore the terminal
-/// and print.
+/// A panic in one task ends all: the others would go on, and draw over its message. The hooks before this one restore the
+/// terminal and print.
 fn end_at_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
