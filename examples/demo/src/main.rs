@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redelay::Client;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -67,21 +68,20 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let shown = server::shown(&url).to_owned();
     let java_too = if java.is_some() { "Rust and Java on " } else { "" };
     plain::print(&[format!("{java_too}{shown}: orders, due 0.3 to 6 s after they are offered")])?;
-    let (shop, events) = Shop::open(&url).await?;
-    let view = View {
-        theme: theme::Theme::from_env(),
-        server: shown,
-        queue: shop.name.clone(),
-        java: java.is_some(),
-    };
+    // A name of this run, so that nobody else's orders are taken, and nobody else's connections killed.
+    let queue = format!("demo-{}", std::process::id());
+    let client = Client::builder().url(&url).client_name(&queue).connect().await?;
+    let view =
+        View { theme: theme::Theme::from_env(), server: shown, queue: queue.clone(), java: java.is_some() };
     let java = match java {
         Some(build) => Some(
-            Java::start(&build, &url, &shop.name)
+            Java::start(&build, &url, &queue)
                 .await
                 .map_err(|error| format!("the Java process does not start: {error}"))?,
         ),
         None => None,
     };
+    let (shop, events) = Shop::new(client, &queue, &url);
     let mut model = Model::new();
     let end = demonstrate(&shop, java, events, &view, &mut model).await?;
     finish(&shop, &model, end, view.java).await

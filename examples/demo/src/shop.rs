@@ -39,15 +39,12 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    pub(crate) async fn open(url: &str) -> redelay::Result<(Arc<Self>, Events)> {
-        // A name of this run, so that nobody else's orders are taken, nobody else's connections killed.
-        let name = format!("demo-{}", std::process::id());
-        let client = Client::builder().url(url).client_name(&name).connect().await?;
-        let ready = client.blocking_queue::<Order>(&name, codec::Json);
+    pub(crate) fn new(client: Client, name: &str, url: &str) -> (Arc<Self>, Events) {
+        let ready = client.blocking_queue::<Order>(name, codec::Json);
         let delayed = client.delayed_queue(&ready);
         let (events, received) = mpsc::unbounded_channel();
         let shop = Self {
-            name,
+            name: name.to_owned(),
             url: url.to_owned(),
             begun: Instant::now(),
             events,
@@ -60,7 +57,7 @@ impl Shop {
             producer: Mutex::default(),
             consumers: Mutex::default(),
         };
-        Ok((Arc::new(shop), received))
+        (Arc::new(shop), received)
     }
 
     pub(crate) fn start(self: &Arc<Self>) {
