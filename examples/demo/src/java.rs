@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
+use crate::event::Event;
 use crate::ledger::Stage;
-use crate::model::Event;
 use crate::order::{Order, Side, Taker};
 use crate::server::Server;
 use crate::shop::{DELAYS, Shop};

@@ -9,6 +9,7 @@
 //! scheduler of this machine, and this program's own work. Left alone the demo ends after about 20 seconds.
 #![allow(missing_docs, reason = "a program has no API")]
 
+mod event;
 mod input;
 mod java;
 mod lateness;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::event::{Event, Sizes};
 use crate::lateness::Lateness;
 use crate::ledger::{Arrival, GRACE, Ledger, Stage};
 use crate::order::{Order, Side, Taker, letter};
@@ -17,49 +18,6 @@ pub(crate) const UNATTENDED: Duration = Duration::from_secs(12);
 
 /// After the last due time the demo waits this long for a server that is away, then ends all the same.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// What happened. Each comes with its time.
-#[derive(Debug)]
-pub(crate) enum Event {
-    Offering {
-        order: Order,
-        by: Side,
-        due: Duration,
-    },
-    /// The answer to an offer or to a cancellation.
-    Became {
-        id: u32,
-        stage: Stage,
-    },
-    Rescheduled {
-        id: u32,
-        due: Duration,
-        sure: bool,
-    },
-    Taken {
-        id: u32,
-        by: Taker,
-    },
-    ConsumerKilled(usize),
-    ConsumerBack(usize),
-    ConnectionsKilled(usize),
-    Sizes(Sizes),
-    /// The server has not answered.
-    Disconnected,
-    /// For the reader only.
-    Note(String),
-}
-
-/// What the server says of the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sizes {
-    pub(crate) connected: bool,
-    pub(crate) ready: usize,
-    pub(crate) timeout_set: usize,
-    pub(crate) ordered_list: usize,
-    /// Due, but not yet among the ready ones.
-    pub(crate) overdue: usize,
-}
 
 /// An order that is done with.
 #[derive(Debug, PartialEq)]

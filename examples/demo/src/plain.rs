@@ -91,8 +91,8 @@ pub(crate) fn print(lines: &[String]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
     use crate::ledger::Stage;
-    use crate::model::Event;
     use crate::order::{Order, Side, Taker};
 
     #[test]

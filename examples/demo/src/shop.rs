@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use crate::event::{Event, Sizes};
 use crate::ledger::Stage;
-use crate::model::{CONSUMERS, Event, Sizes};
+use crate::model::CONSUMERS;
 use crate::order::{Order, Side, Taker};
 use crate::server::Server;
 
