@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard examples/*/main.rs))))
+EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/*.rs))))
 # The names in [features] of a Cargo.toml, without `default` and the internal ones, which begin with an underscore.
 features_of = $(shell sed -n '/^\[features\]/,/^\[dependencies\]/s/^\([a-z0-9-]*\) *=.*/\1/p' $(1) | grep -vx default)
 FEATURES := $(call features_of,Cargo.toml)
@@ -19,6 +19,9 @@ TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 
 # How long `make soak` runs.
 SECONDS ?= 600
+
+# With which Redisson `make demo JAVA=1` runs.
+DEMO_REDISSON := 4.7.0
 
 # What `make bench` does: see benches/beside/src/options.rs.
 BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(if $(SELF_CHECK),--self-check) \
@@ -51,9 +54,11 @@ help: ## this list
 			group(releases, "To release it, or check it from outside:"); \
 		}' Makefile
 
-demo: ## orders with mixed delays, offered and taken in the terminal (REDIS_URL, or a server of its own; about 10 s)
-	@cargo build --example demo
-	@scripts/with-server.sh cargo run --quiet --example demo
+demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redisson (REDIS_URL, or a server of its own)
+	@cargo build --package redelay-demo
+	@$(if $(JAVA),AVOID="make demo without JAVA=1" scripts/java.sh $(DEMO_REDISSON))
+	@scripts/with-server.sh cargo run --quiet --package redelay-demo -- \
+		$(if $(JAVA),--java compat/java/target/$(DEMO_REDISSON))
 
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
 	tests/run.sh $(OTHER_SERVERS)
@@ -122,12 +127,14 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
-examples: ## runs every example, each with its own server
+examples: ## runs every example and the demo, each with its own server
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
 		REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --example $$example </dev/null; \
 	done
+	cargo build --package redelay-demo
+	REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package redelay-demo </dev/null
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer

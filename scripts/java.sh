@@ -2,6 +2,10 @@
 # Builds the Java side of the compatibility tests: installs JDK 17 or later and Maven where they are
 # missing, then runs compat/java/build.sh. Java Redisson is the reference redelay is measured against;
 # only tests/compat.rs needs it, the other tests do not.
+#
+#   scripts/java.sh [REDISSON-VERSION...]       default: all that build.sh knows
+#
+# With AVOID set to a way that needs no installation, asks before it installs (scripts/confirm-install.sh).
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -25,6 +29,10 @@ fi
 if [ -n "$missing" ]; then
     # Two words are two packages.
     # shellcheck disable=SC2086
+    if [ -n "${AVOID:-}" ]; then
+        "$here/confirm-install.sh" "$AVOID" $missing
+    fi
+    # shellcheck disable=SC2086
     "$here/apt-install.sh" $missing
 fi
 if [ "$(jdk)" -lt 17 ]; then
@@ -32,4 +40,4 @@ if [ "$(jdk)" -lt 17 ]; then
     exit 1
 fi
 
-exec "$root/compat/java/build.sh"
+exec "$root/compat/java/build.sh" "$@"

@@ -5,7 +5,8 @@
 #
 # A REDIS_URL that is set already is kept, and nothing is started. Otherwise the command gets a server of its own, empty
 # and in memory, on a free port of this machine; it ends when the command has ended, also by Ctrl-C. The binary is the
-# redis-server on PATH, else the valkey-server; if neither is there, the distribution's redis-server is installed.
+# redis-server on PATH, else the valkey-server; if neither is there, the distribution's redis-server is installed, on a
+# terminal after a question (scripts/confirm-install.sh).
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -23,7 +24,9 @@ find_server() {
 }
 
 if ! server=$(find_server); then
-    echo "neither redis-server nor valkey-server is on PATH: installing redis-server" >&2
+    echo "neither redis-server nor valkey-server is on PATH, and REDIS_URL is not set" >&2
+    "$here/confirm-install.sh" "set REDIS_URL to a server of yours, as in: REDIS_URL=redis://localhost make demo
+  (one in a container: docker run --rm -p 6379:6379 redis)" redis-server
     "$here/apt-install.sh" redis-server
     if ! server=$(find_server); then
         echo "with-server.sh: redis-server was installed, but is not on PATH" >&2

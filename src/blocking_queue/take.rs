@@ -246,7 +246,8 @@ impl<T: 'static> BlockingQueue<T> {
         }
         self.own_list(VERB)?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped = self.queue.engine.pops.poll(wanted).await.map_err(|error| self.queue.op(VERB).failed(error))?;
+        let popped =
+            self.queue.engine.pops.poll(wanted).await.map_err(|error| self.queue.op(VERB).failed(error))?;
         self.decode_each(VERB, popped)
     }
 

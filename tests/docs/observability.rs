@@ -11,7 +11,8 @@ use tracing::Level;
 
 /// What `docs/observability.md` promises: name, level, fields.
 fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
-    let rows = include_str!("../../docs/observability.md").lines().filter(|line| line.starts_with("| `redelay."));
+    let rows =
+        include_str!("../../docs/observability.md").lines().filter(|line| line.starts_with("| `redelay."));
     let row = |row: &'static str| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let fields = cells[3].split('`').skip(1).step_by(2).collect();

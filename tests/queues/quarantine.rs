@@ -133,7 +133,10 @@ async fn what_still_cannot_be_read_is_set_aside_again() {
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
     for round in 1..=3 {
         until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 1 }).await;
-        until_async("counted", || async { delayed.stats().await.unwrap().quarantined_by_this_client == round }).await;
+        until_async("counted", || async {
+            delayed.stats().await.unwrap().quarantined_by_this_client == round
+        })
+        .await;
         let quarantined = delayed.quarantine().read(1).await.unwrap();
         assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     }

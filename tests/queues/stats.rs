@@ -12,7 +12,10 @@ async fn a_queue_that_nobody_moves() {
     let server = Server::start();
     let (client, ready, delayed) = still_number_queues(&server).await;
     let empty = delayed.stats().await.unwrap();
-    assert_eq!((empty.pending, empty.list_len, empty.ready, empty.overdue, empty.quarantined), (0, 0, 0, 0, 0));
+    assert_eq!(
+        (empty.pending, empty.list_len, empty.ready, empty.overdue, empty.quarantined),
+        (0, 0, 0, 0, 0)
+    );
     assert_eq!((empty.next_due_in, empty.overdue_for, empty.last_transfer), (None, None, None));
 
     delayed.offer(&1, HOUR).await.unwrap();
