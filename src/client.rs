@@ -92,7 +92,9 @@ impl Client {
     /// Returns the same client with another command timeout, for a part of the program that must answer sooner or may
     /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
-    /// The timeout bounds commands. It does not bound `take`, which waits without limit.
+    /// The timeout bounds commands, including the wait for a connection and retries. It is 1 ms at least. It does not
+    /// bound `take`, which waits without limit. A connection on which the server is silent is replaced after the
+    /// [`command_timeout`](Builder::command_timeout) of the builder, not after this one.
     ///
     /// # Examples
     /// ```no_run
@@ -107,7 +109,10 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
+        Self {
+            engine: self.engine.clone(),
+            conn: self.conn.with_timeout(timeout.max(Duration::from_millis(1))),
+        }
     }
 
     /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.

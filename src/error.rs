@@ -274,9 +274,11 @@ impl Error {
             OpError::Server(why) => {
                 Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}"))
             }
-            OpError::Closed => {
-                Self::new(ErrorKind::Closed, attempt, "the client is shut down; connect a new one")
-            }
+            OpError::Closed => Self::new(
+                ErrorKind::Closed,
+                attempt,
+                "the client takes no more or is shut down; connect a new one to go on",
+            ),
         }
     }
 

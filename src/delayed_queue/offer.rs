@@ -201,7 +201,7 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl Offer {
-    /// Uses this timeout for the offer in place of the client's command timeout. Such an offer is sent at once, in a call
+    /// Uses this timeout, of at least 1 ms, for the offer in place of the client's command timeout. Such an offer is sent at once, in a call
     /// of its own.
     ///
     /// # Examples
@@ -231,7 +231,7 @@ impl Prepared {
         let due = match self.timeout {
             None => span.run(self.batcher.store(self.when, self.time, &self.entry)).await,
             Some(timeout) => {
-                let conn = self.queue.conn.with_timeout(timeout);
+                let conn = self.queue.conn.with_timeout(timeout.max(Duration::from_millis(1)));
                 let entries = [(self.time, self.entry.clone())];
                 span.run(store::all(&conn, keys, self.when, &entries)).await.map(|dues| dues[0])
             }

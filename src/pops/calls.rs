@@ -21,6 +21,8 @@ use crate::wire::keys::Keys;
 const SLICE: Duration = Duration::from_secs(10);
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
+/// A timer that fires this late was held up with the whole process. The replies may wait in its sockets.
+const HELD_UP: Duration = Duration::from_millis(100);
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
 /// The most payloads that one call pops or returns.
@@ -76,6 +78,7 @@ impl BlockingPop {
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
         let mut deadline = now + GRACE + if self.interrupt_at_once { Duration::ZERO } else { SLICE };
         let mut until_unblocked = Duration::ZERO;
+        let mut was_held_up = false;
         loop {
             let interrupted = self.interrupt_at_once || self.interrupt.is_cancelled();
             tokio::select! {
@@ -93,6 +96,11 @@ impl BlockingPop {
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {
+                    // The connection's reader has been held up as well. A reply that it reads now must not be lost.
+                    if deadline.elapsed() > HELD_UP && !std::mem::replace(&mut was_held_up, true) {
+                        deadline = Instant::now() + GRACE;
+                        continue;
+                    }
                     // The server does not answer. The pop ends with its connection, as one of unknown outcome.
                     link.reconnect();
                     deadline = Instant::now() + GRACE;

@@ -1,5 +1,6 @@
 //! What the documentation promises.
 
 #[cfg(feature = "tracing")]
+mod architecture;
 mod observability;
 mod troubleshooting;

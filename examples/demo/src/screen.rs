@@ -39,7 +39,7 @@ impl Screen {
         (Self::Lines(Plain::default()), mpsc::unbounded_channel().1)
     }
 
-    /// Fails when the terminal, or whoever reads the lines, is gone.
+    /// Fails when the terminal or the reader of the lines is gone.
     pub(crate) fn show(&mut self, view: &View, model: &Model, phase: Phase, now: Duration) -> io::Result<()> {
         match self {
             Self::Picture(_) if PANICKED.load(Ordering::Relaxed) => Ok(()),

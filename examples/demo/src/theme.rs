@@ -35,7 +35,7 @@ impl Theme {
         self.colour(Color::Yellow)
     }
 
-    /// Also without colour it stands out.
+    /// It is visible without colour, too.
     pub(crate) fn bad(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD | Modifier::REVERSED)
     }

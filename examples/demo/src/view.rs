@@ -74,7 +74,7 @@ impl View {
         self.boxed(frame, panes.taken, format!(" ready: {}, and taken ", ready.len()), String::new(), lines);
     }
 
-    /// A box, or its lines alone where it has no room.
+    /// A box, or its lines alone where there is no space.
     fn boxed(&self, frame: &mut Frame<'_>, area: Rect, top: String, bottom: String, lines: Vec<Line<'_>>) {
         let mut lines = Paragraph::new(lines);
         if area.height > 2 {
@@ -92,10 +92,10 @@ impl View {
         }
         let histogram = model.lateness.histogram();
         let most = histogram.iter().copied().max().unwrap_or_default().max(1);
-        let room = usize::from(area.width).saturating_sub(2 + 8 + 6);
+        let space = usize::from(area.width).saturating_sub(2 + 8 + 6);
         let lines = LABELS.iter().zip(histogram).map(|(label, count)| {
             // A single one is seen, too.
-            let bar = "█".repeat((count * room).div_ceil(most));
+            let bar = "█".repeat((count * space).div_ceil(most));
             let count = if count > 0 { format!(" {count}") } else { String::new() };
             vec![Span::raw(format!(" {label:<7}")), Span::styled(bar, self.theme.bar()), Span::raw(count)]
                 .into()

@@ -1,0 +1,115 @@
+//! The order of the modules that CONTRIBUTING.md prints, and the features that the front page lists, compared with the
+//! sources.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rank of each module of `src`, by the table in CONTRIBUTING.md. The top row has the highest.
+fn ranks() -> BTreeMap<String, usize> {
+    let text = include_str!("../../CONTRIBUTING.md");
+    let table = text.split("| module | owns |").nth(1).expect("the table of modules");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cells: Vec<&str> = rows.map(|row| row.split('|').nth(1).expect("a cell")).collect();
+    let mut ranks = BTreeMap::new();
+    for (row, cell) in cells.iter().rev().enumerate() {
+        for name in cell.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')) {
+            assert!(ranks.insert(name.to_owned(), row).is_none(), "`{name}` is in two rows");
+        }
+    }
+    ranks
+}
+
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            sources(&entry, into);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            into.push(entry);
+        }
+    }
+}
+
+/// The module of a file, and its code without comments and without its unit tests.
+fn production_code() -> Vec<(String, PathBuf, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    let is_test =
+        |file: &Path| file.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests"));
+    let files = files.into_iter().map(|file| file.strip_prefix(&src).expect("in src").to_path_buf());
+    files
+        .filter(|file| file != Path::new("lib.rs") && !is_test(file))
+        .map(|file| {
+            let first = file.components().next().expect("a name").as_os_str().to_string_lossy();
+            let module = first.trim_end_matches(".rs").to_owned();
+            let text = fs::read_to_string(src.join(&file)).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().expect("a part");
+            let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            (module, file, code.join("\n"))
+        })
+        .collect()
+}
+
+#[test]
+fn a_module_uses_only_modules_of_lower_rows() {
+    let ranks = ranks();
+    let mut wrong = Vec::new();
+    let mut arrows = 0;
+    for (module, file, code) in production_code() {
+        let Some(own) = ranks.get(&module) else {
+            wrong.push(format!("{}: CONTRIBUTING.md does not list `{module}`", file.display()));
+            continue;
+        };
+        for path in code.split("crate::").skip(1) {
+            let used: String =
+                path.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+            arrows += 1;
+            match ranks.get(&used) {
+                _ if used == module || used == "codec" => {}
+                Some(rank) if rank < own => {}
+                Some(_) => wrong.push(format!("{} uses `{used}`, which is not below it", file.display())),
+                None => wrong.push(format!("{} uses `crate::{used}`, which is no module", file.display())),
+            }
+        }
+    }
+    assert!(arrows > 100, "only {arrows} uses were found: does this test still read them?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_conn_names_the_client_library() {
+    for (module, file, code) in production_code() {
+        let names_fred = code.contains("fred::");
+        assert!(!names_fred || module == "conn", "{} names fred", file.display());
+    }
+}
+
+#[test]
+fn the_front_page_lists_every_feature() {
+    let manifest = include_str!("../../Cargo.toml");
+    let section =
+        manifest.split("[features]").nth(1).and_then(|rest| rest.split("\n[").next()).expect("features");
+    let mut features: Vec<(&str, &str)> = section
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(" = "))
+        .collect();
+    let default = features.iter().find(|(name, _)| *name == "default").expect("a default").1.to_owned();
+    features.retain(|(name, _)| *name != "default");
+
+    let page = include_str!("../../src/lib.rs");
+    let table = page.split("//! | feature |").nth(1).expect("a table of features");
+    let mut listed = BTreeMap::new();
+    for row in table.lines().skip(2).take_while(|line| line.starts_with("//! |")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in cells[1].split('`').skip(1).step_by(2) {
+            listed.insert(name, cells[2] == "yes");
+        }
+    }
+    for (name, _) in &features {
+        let is_default = default.contains(&format!("\"{name}\""));
+        assert_eq!(listed.get(name), Some(&is_default), "`{name}` on the front page");
+    }
+    assert_eq!(listed.len(), features.len(), "the front page lists a feature that does not exist");
+}
