@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the Java side of the compatibility tests: installs JDK 17 or later and Maven where they are
 # missing, then runs compat/java/build.sh. Java Redisson is the reference redelay is measured against;
-# only tests/compat.rs needs it, the other tests do not.
+# only tests/compat needs it, the other tests do not.
 #
 #   scripts/java.sh [REDISSON-VERSION...]       default: all that build.sh knows
 #

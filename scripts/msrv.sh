@@ -11,10 +11,12 @@ minor=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 toolchain=$minor.0
 build=${CARGO_TARGET_DIR:-target}/msrv
 
-grep -q "Rust $minor or later" README.md || {
-    echo "msrv.sh: README.md does not say \"Rust $minor or later\", as Cargo.toml does" >&2
-    exit 1
-}
+for readme in README.md crates/redisson-codec/README.md; do
+    grep -q "Rust $minor or later" "$readme" || {
+        echo "msrv.sh: $readme does not say \"Rust $minor or later\", as Cargo.toml does" >&2
+        exit 1
+    }
+done
 
 if rustup run "$toolchain" rustc --version 2>/dev/null ||
     rustup toolchain install "$toolchain" --profile minimal --no-self-update; then

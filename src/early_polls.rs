@@ -45,7 +45,7 @@ impl EarlyPolls {
         let outbox = Outbox::new({
             let (conn, tasks) = (conn.clone(), tasks.clone());
             move |polled: Polled| {
-                tasks.spawn_on(polled.put_back(conn.clone()), conn.runtime());
+                tasks.spawn_on(polled.return_to_queue(conn.clone()), conn.runtime());
             }
         });
         Self { conn, outbox, tasks }
@@ -102,7 +102,7 @@ impl Polled {
 
     /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in
     /// front of the list.
-    async fn put_back(self, conn: Conn) {
+    async fn return_to_queue(self, conn: Conn) {
         for part in self.entries.rchunks(CALL) {
             let marker = self.keys.returned();
             let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);

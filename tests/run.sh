@@ -51,6 +51,9 @@ name() {
 }
 
 step build cargo test $all --no-run
+if [ -n "$failures" ]; then
+    exit 1
+fi
 export RUST_TEST_THREADS="$threads"
 step 'unit tests' cargo test $all --lib --bins
 step 'documentation' cargo test $all --doc

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_quarantined_entry_of_a_queue_is_told() {
+    fn only_the_first_quarantined_entry_of_a_queue_is_logged() {
         let queue = ClientCounters::new().queue(&Keys::new("q"));
         assert!(!queue.quarantined(0));
         assert!(queue.quarantined(2));

@@ -154,7 +154,7 @@ async fn every_call_that_may_need_the_quarantine_is_refused() {
     are_refused(QUARANTINE, OF_THE_QUARANTINE).await;
 }
 
-/// They are about the key, as `DEL` and `PEXPIRE` are: so a queue can be mended.
+/// They are about the key, as `DEL` and `PEXPIRE` are: so a queue can be fixed.
 #[tokio::test]
 async fn a_wrong_key_can_be_cleared_and_can_expire() {
     let server = Server::start();
@@ -228,7 +228,7 @@ fn due_entry(server: &Server, timeout_set: &str, payload: &str) {
 }
 
 #[tokio::test]
-async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_mended() {
+async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_fixed() {
     for key in [TARGET, ORDERED_LIST, QUARANTINE] {
         let server = Server::start();
         let Queues { ready, delayed, .. } = queues(&server).await;
@@ -254,7 +254,7 @@ async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_mend
 }
 
 #[tokio::test]
-async fn everything_goes_on_when_the_timeout_set_is_mended() {
+async fn everything_goes_on_when_the_timeout_set_is_fixed() {
     let server = Server::start();
     let Queues { ready, delayed, .. } = queues(&server).await;
     first_look(&ready, &delayed).await;

@@ -149,7 +149,7 @@ fn rust_peer() -> &'static Path {
         let target = profile.parent().expect("a target folder");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--package", "redelay-peer", "--target-dir"]).arg(target);
-        // What cargo tells a test of its package is to ring a reason to be compiled anew, and all that depends on it.
+        // What cargo tells a test of its package is to ring a reason to be compiled again, and all that depends on it.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

@@ -1,4 +1,4 @@
-//! Random values of the classes of `compat/zoo.rs`, as the JSON of the peers' lines.
+//! Random values of the classes of `compat/values/src/zoo.rs`, as the JSON of the peers' lines.
 
 use base64::prelude::*;
 use fastrand::Rng;

@@ -42,7 +42,7 @@ async fn with_a_name_that_the_server_shows_on_each_connection() {
     assert_eq!(server.clients_named("billing-7"), 3, "commands, pops and announcements");
 }
 
-/// The rights that docs/from-redisson.md promises to be enough.
+/// The rights that docs/deployment.md promises to be enough.
 #[tokio::test]
 async fn as_a_user_with_few_rights() {
     let server = Server::start();

@@ -1,6 +1,6 @@
 //! What the documentation promises.
 
-#[cfg(feature = "tracing")]
 mod architecture;
+#[cfg(feature = "tracing")]
 mod observability;
 mod troubleshooting;

@@ -1,4 +1,4 @@
-//! Made-up objects of the classes of `compat/zoo.rs`: with each codec that writes any Java object, what is encoded decodes to
+//! Made-up objects of the classes of `compat/values/src/zoo.rs`: with each codec that writes any Java object, what is encoded decodes to
 //! the same.
 
 use codec::java::{
