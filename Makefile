@@ -119,7 +119,7 @@ msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which
 # Nothing is linked, so libFuzzer itself, in C++, need not be compiled: the variable says that somebody else does it.
 fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
-		cargo clippy --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
+		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)
 	scripts/deny.sh

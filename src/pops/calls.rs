@@ -249,7 +249,7 @@ impl Return {
     /// The first attempt. Takers of the list wait for it.
     pub(super) async fn try_once(&mut self) {
         if let Err(error) = self.return_to_list().await {
-            events::give_back_failing(&self.keys, &error);
+            events::return_to_list_failing(&self.keys, &error);
         }
     }
 

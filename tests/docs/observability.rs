@@ -137,7 +137,7 @@ async fn whatever_is_documented_is_told() {
     until_async("handed over", || std::future::ready(take.is_woken())).await;
     server.cmd(["SET", "q", "of another type"]);
     drop(take);
-    until_async("not put back", || async { times("redelay.give_back.failing") == 1 }).await;
+    until_async("not put back", || async { times("redelay.return_to_list.failing") == 1 }).await;
     server.cmd(["DEL", "q"]);
     until_async("put back", || async { server.list("q") == [b"2"] }).await;
     assert_eq!(soon(ready.take()).await.unwrap(), 2);

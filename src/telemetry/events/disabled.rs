@@ -12,7 +12,7 @@ pub(crate) fn pops_recovered() {}
 pub(crate) fn pops_failing(_: &dyn Display) {}
 pub(crate) fn announcements_failing(_: &dyn Display) {}
 pub(crate) fn announcements_back() {}
-pub(crate) fn give_back_failing(_: &Keys, _: &dyn Display) {}
+pub(crate) fn return_to_list_failing(_: &Keys, _: &dyn Display) {}
 pub(crate) fn connection_lost(_: &str, _: &str) {}
 pub(crate) fn connection_back(_: &str) {}
 

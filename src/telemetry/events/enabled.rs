@@ -52,9 +52,9 @@ pub(crate) fn announcements_back() {
 }
 
 /// A payload that no taker read could not be returned to its list yet.
-pub(crate) fn give_back_failing(keys: &Keys, error: &dyn Display) {
+pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
     warn!(
-        name: "redelay.give_back.failing", target: "redelay", queue = %name(keys), %error,
+        name: "redelay.return_to_list.failing", target: "redelay", queue = %name(keys), %error,
         "returning an unread payload failed, retrying"
     );
 }
