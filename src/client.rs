@@ -109,10 +109,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self {
-            engine: self.engine.clone(),
-            conn: self.conn.with_timeout(timeout.max(Duration::from_millis(1))),
-        }
+        Self { engine: self.engine.clone(), conn: self.conn.with_timeout(timeout) }
     }
 
     /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.

@@ -132,12 +132,12 @@ impl Conn {
         Ok(conn)
     }
 
-    /// The same connections and counters, with another command timeout (above zero).
+    /// The same connections and counters, with another command timeout, of at least 1 ms.
     ///
     /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
     /// which the server is silent is replaced after the timeout of [`Options`] all the same.
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
-        Self { command_timeout, ..self.clone() }
+        Self { command_timeout: command_timeout.max(Duration::from_millis(1)), ..self.clone() }
     }
 
     /// Opens another connection, for blocking pops. Tries once.

@@ -231,7 +231,7 @@ impl Prepared {
         let due = match self.timeout {
             None => span.run(self.batcher.store(self.when, self.time, &self.entry)).await,
             Some(timeout) => {
-                let conn = self.queue.conn.with_timeout(timeout.max(Duration::from_millis(1)));
+                let conn = self.queue.conn.with_timeout(timeout);
                 let entries = [(self.time, self.entry.clone())];
                 span.run(store::all(&conn, keys, self.when, &entries)).await.map(|dues| dues[0])
             }

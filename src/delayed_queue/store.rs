@@ -75,13 +75,14 @@ impl Batcher {
     pub(super) async fn store(&self, when: When, time: u64, entry: &Bytes) -> Result<u64, OpError> {
         let sent = Instant::now();
         let Answer { clock, shared } = self.add(when, time, entry.clone()).await;
+        let error = match clock {
+            Ok(clock) => return Ok(due(when, clock, time)),
+            Err(error) => error,
+        };
         let entries = [(time, entry.clone())];
-        let dues = match clock {
-            Ok(clock) => dues(when, clock, &entries),
-            Err(OpError::Unknown(why)) => {
-                second_try(&self.conn, &self.keys, when, &entries, sent, why).await?
-            }
-            Err(error @ OpError::NotExecuted(_)) => {
+        let dues = match error {
+            OpError::Unknown(why) => second_try(&self.conn, &self.keys, when, &entries, sent, why).await?,
+            OpError::NotExecuted(_) => {
                 let mut retries = Retries::until(sent + self.conn.command_timeout());
                 if !retries.pause().await {
                     return Err(error);
@@ -89,23 +90,23 @@ impl Batcher {
                 all_with(retries, &self.conn, &self.keys, when, &entries).await?
             }
             // Nothing was written, perhaps because of another offer.
-            Err(error) if shared && is_of_script(&error) => {
-                all(&self.conn, &self.keys, when, &entries).await?
-            }
-            Err(error) => return Err(error),
+            OpError::Rejected(_) if shared => all(&self.conn, &self.keys, when, &entries).await?,
+            error => return Err(error),
         };
         Ok(dues[0])
     }
 }
 
-/// Whether the script itself refused its arguments, before its first write.
-fn is_of_script(error: &OpError) -> bool {
-    matches!(error, OpError::Rejected(_))
+/// The due time of an entry that the server stored when its clock showed `clock`; all in epoch ms.
+fn due(when: When, clock: u64, time: u64) -> u64 {
+    match when {
+        When::After => clock + time,
+        When::At => time,
+    }
 }
 
 fn dues(when: When, clock: u64, entries: &[(u64, Bytes)]) -> Vec<u64> {
-    let base = if when == When::After { clock } else { 0 };
-    entries.iter().map(|(time, _)| base + time).collect()
+    entries.iter().map(|(time, _)| due(when, clock, *time)).collect()
 }
 
 /// One try whose outcome, if its reply is lost, [`second_try`] settles. Returns the server's clock, epoch ms.
