@@ -58,7 +58,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let table = Table { name: "lateness".into(), about: about.into(), rows };
     let plot = Plot {
         file: "lateness.svg".into(),
-        title: "Lateness: share of messages that a taker has by then".into(),
+        title: "Lateness: share of messages taken, by how late they are".into(),
         x: Axis { name: "ms after the due time".into(), log: true },
         y: Axis { name: "% of the messages".into(), log: false },
         lines,
