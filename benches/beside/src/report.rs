@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::redisson::Settings;
+use crate::repeat::Repeat;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
 use crate::tuning::Tuning;
 use crate::worker::System;
@@ -17,6 +18,7 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
     if folder.join("notes.md").exists() {
         text += "\nThe numbers explained, and why a goal is missed: [notes.md](notes.md).\n";
     }
+    repeated(results, &mut text);
     goals(results, &mut text);
     tuning(results, &mut text);
     for plot in &results.plots {
@@ -44,6 +46,22 @@ fn machine(results: &Results, text: &mut String) {
     *text += "| | |\n|---|---|\n";
     for (name, value) in rows {
         writeln!(text, "| {name} | {value} |").expect("a string");
+    }
+}
+
+/// Which turns were repeated, if any.
+fn repeated(results: &Results, text: &mut String) {
+    let begin = match results.repeated.len() {
+        0 => return,
+        1 => "One turn failed and was repeated with new processes:".to_owned(),
+        number => format!("{number} turns failed and were repeated with new processes:"),
+    };
+    write!(text, "\n{begin}\n\n").expect("a string");
+    for Repeat { what, failure } in &results.repeated {
+        // The first line of a Java exception says enough.
+        let failure = failure.to_string().replace('`', "'");
+        let failure = failure.lines().next().unwrap_or_default();
+        writeln!(text, "* {what}: `{failure}`").expect("a string");
     }
 }
 
