@@ -18,10 +18,6 @@ use crate::worker::{Sides, System, Worker};
 /// The result of a measurement.
 pub(crate) type Measured = (Vec<Table>, Vec<Plot>);
 
-/// Offers in flight during a warm-up, of all processes together. More would not warm up anything: the processor is
-/// busy with fewer. But sixteen processes with this many each would exceed the timeouts of their own clients.
-const WARM_UP: usize = 64;
-
 pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
@@ -185,17 +181,22 @@ impl Workers {
     }
 }
 
-/// Offers and takes for this time, ms, in all workers at once, as the measurements do. A virtual machine is slow until
-/// it has compiled the code that it runs. With more processes than cores this takes longer, so the time is extended. A
-/// native program only has to make its connections.
+/// Offers and takes for this time, ms, in each worker, as the measurements do. A native program only has to make its
+/// connections. A virtual machine is slow until it has compiled the code that it runs, for which it needs a core. When
+/// sixteen of them warm up together on two cores, commands wait for longer than Redisson's timeouts; so no more of them
+/// do at a time than there are cores.
 pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) -> Outcome<()> {
     let Some(system) = workers.first().map(Worker::system) else { return Ok(()) };
-    let cores = available_parallelism().map_or(1, usize::from);
-    let millis = match system {
-        System::Redelay => millis.min(500),
-        System::Redisson => millis * workers.len().div_ceil(cores) as u64,
+    let (group, millis) = match system {
+        System::Redelay => (workers.len(), millis.min(500)),
+        System::Redisson => (available_parallelism().map_or(1, usize::from), millis),
     };
-    let concurrency = (WARM_UP / workers.len()).max(1);
+    workers.chunks_mut(group).try_for_each(|group| warm_up_together(group, millis))
+}
+
+fn warm_up_together(workers: &mut [Worker], millis: u64) -> Outcome<()> {
+    // Of all processes together as many as of one, if that is enough to keep the connections of each busy.
+    let concurrency = (64 / workers.len()).max(16);
     for batch in [1, 16] {
         let job = Offer { concurrency, batch, millis: millis / 4, ..Offer::new("warm-up") }.job();
         ask_all(workers, &job)?;

@@ -58,11 +58,16 @@ fn repeated(results: &Results, text: &mut String) {
     };
     write!(text, "\n{begin}\n\n").expect("a string");
     for Repeat { what, failure } in &results.repeated {
-        // The first line of a Java exception says enough.
-        let failure = failure.to_string().replace('`', "'");
-        let failure = failure.lines().next().unwrap_or_default();
-        writeln!(text, "* {what}: `{failure}`").expect("a string");
+        writeln!(text, "* {what}: {}", quoted(&failure.to_string())).expect("a string");
     }
+}
+
+/// The first line of a text, as code. Redisson's exceptions go on for a page.
+fn quoted(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().replace('`', "'");
+    let start: String = line.chars().take(240).collect();
+    let end = if start.len() < line.len() { "…" } else { "" };
+    format!("`{start}{end}`")
 }
 
 fn tuning(results: &Results, text: &mut String) {
@@ -185,6 +190,12 @@ mod tests {
         let wanted = ["0", "0.00432", "0.5", "1", "2.35", "98.8", "988", "23,500", "1,000,000", "-1,230"];
         assert_eq!(shown, wanted);
         assert_eq!([f64::NAN, f64::INFINITY].map(number), ["–", "∞"]);
+    }
+
+    #[test]
+    fn a_quotation_is_one_short_line_of_code() {
+        assert_eq!(quoted("the worker `a` failed\nat B.java:1"), "`the worker 'a' failed`");
+        assert_eq!(quoted(&"é".repeat(300)), format!("`{}…`", "é".repeat(240)));
     }
 
     #[test]
