@@ -1,4 +1,4 @@
-//! The keys of the target `q`, written out: the tests hold what Redisson and redelay agree on.
+//! The keys of the target `q`, written out, because Redisson and redelay have to agree on them.
 
 use redelay_fixture::Server;
 
@@ -10,12 +10,12 @@ pub const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
 pub const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
 /// The channel on which a new head is announced.
 pub const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-/// The list of entries that were set aside, each after its score.
+/// The list of quarantined entries, each after its score.
 pub const QUARANTINE: &str = "redelay:quarantine:{q}";
 /// The channel on which a transfer is announced to other redelay clients.
 pub const MOVED: &str = "redelay:moved:{q}";
 
-/// All keys, except those by which the server remembers for a while what was popped or returned.
+/// All keys, except the temporary copies of payloads that were popped or returned.
 #[must_use]
 pub fn keys(server: &Server) -> Vec<Vec<u8>> {
     let passing =
@@ -23,13 +23,13 @@ pub fn keys(server: &Server) -> Vec<Vec<u8>> {
     server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 
-/// All [`keys`], and what is in them.
+/// All [`keys`], and their contents.
 #[must_use]
 pub fn lasting(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
     contents(server, keys(server))
 }
 
-/// All keys, and what is in them.
+/// All keys, and their contents.
 #[must_use]
 pub fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
     contents(server, server.keys())
