@@ -17,6 +17,9 @@ PACKAGE_FLAGS ?=
 # An example that hangs must not hang all.
 TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 
+# More options for the builds of `make lint`. CI passes --locked, so that a Cargo.lock that does not fit fails there.
+CARGO_FLAGS ?=
+
 # How long `make soak` runs.
 SECONDS ?= 600
 
@@ -63,8 +66,9 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
 	tests/run.sh $(OTHER_SERVERS)
 
-soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
-	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test faults never_stuck -- --nocapture
+# With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
+soak: setup ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
+	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults never_stuck -- --nocapture
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
@@ -81,16 +85,18 @@ clean-tree:
 micro: ## benchmarks of single modules, without a server
 	cargo bench --bench micro
 
+# Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
+setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
 setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
-	scripts/servers.sh
-	scripts/java.sh
-	@command -v openssl >/dev/null || scripts/apt-install.sh openssl
+	scripts/servers.sh </dev/null
+	scripts/java.sh </dev/null
+	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
 
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	cargo clippy --package redelay --all-targets -- -D warnings
-	cargo clippy --package redisson-codec --lib -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redelay --all-targets -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redisson-codec --lib -- -D warnings
 
 components:
 	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy

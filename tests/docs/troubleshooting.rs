@@ -1,4 +1,4 @@
-//! What `docs/troubleshooting.md` says of each fault: what is seen of it, and that the remedy is one.
+//! The symptoms that `docs/troubleshooting.md` describes appear, and its fixes work.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon};
 
-/// A client of a user with these rights, which sweeps as often as it may.
+/// A client of a user with all permissions, changed by these ACL rules. It sweeps as often as the options allow.
 async fn queues(
     server: &Server,
     user: &str,
-    rights: &[&str],
+    rules: &[&str],
 ) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
     server.cmd(
-        ["ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "+@all"].iter().chain(rights),
+        ["ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "+@all"].iter().chain(rules),
     );
     let url = format!("redis://{user}:secret@127.0.0.1:{}", server.port());
     let client =
@@ -29,7 +29,7 @@ fn last_error(client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn without_the_right_to_listen_it_is_late() {
+async fn without_the_permission_to_subscribe_deliveries_are_late() {
     let server = Server::start();
     let (client, ready, delayed) = queues(&server, "deaf", &["resetchannels"]).await;
     until_async("refused", || async { last_error(&client).starts_with("SUBSCRIBE: NOPERM") }).await;
@@ -40,7 +40,7 @@ async fn without_the_right_to_listen_it_is_late() {
 }
 
 #[tokio::test]
-async fn without_the_right_to_run_scripts_nothing_moves() {
+async fn without_the_permission_to_run_scripts_nothing_is_transferred() {
     let server = Server::start();
     let (client, ready, delayed) = queues(&server, "mute", &["-eval", "-evalsha"]).await;
     until_async("failures", || async { client.stats().failed_transfers > 1 }).await;
@@ -52,11 +52,14 @@ async fn without_the_right_to_run_scripts_nothing_moves() {
     delayed.offer(&1, ms(1)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1, "it goes on by itself");
     let stats = delayed.stats().await.unwrap();
-    assert!(stats.last_error.unwrap().ago > stats.last_transfer.unwrap(), "and tells that it is over");
+    assert!(
+        stats.last_error.unwrap().ago > stats.last_transfer.unwrap(),
+        "the last error is older than the last transfer"
+    );
 }
 
 #[tokio::test]
-async fn without_the_right_to_announce_an_offer_is_stored_all_the_same() {
+async fn without_the_permission_to_publish_an_offer_is_still_stored() {
     let server = Server::start();
     let (_client, ready, delayed) = queues(&server, "quiet", &["-publish"]).await;
     delayed.offer(&1, ms(1)).await.unwrap();
@@ -75,7 +78,7 @@ async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("OOM"), "{error}");
     assert_eq!(ready.put(&6).await.unwrap_err().kind(), ErrorKind::Refused);
-    // What makes room works.
+    // Commands that free memory work.
     assert!(delayed.cancel(&ticket).await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     assert_eq!(soon(ready.poll()).await.unwrap(), Some(2));
@@ -88,7 +91,7 @@ async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_told_without_asking_it() {
+async fn client_stats_report_a_silent_server_without_asking_it() {
     let server = Server::start();
     let (client, _ready, delayed) = queues(&server, "user", &[]).await;
     delayed.offer(&1, ms(200)).await.unwrap();
@@ -103,7 +106,7 @@ async fn a_server_that_does_not_answer_is_told_without_asking_it() {
     until_async("connected", || async { client.stats().connected && client.stats().transferred == 1 }).await;
 }
 
-/// A consumer and a producer that mean different queues.
+/// A consumer and a producer with different name prefixes use different queues.
 #[tokio::test]
 async fn another_name_is_another_queue() {
     let server = Server::start();
@@ -135,7 +138,7 @@ async fn without_client_id_there_is_no_connection() {
     drop(client);
 }
 
-/// The sort of script that the documentation has for it.
+/// Runs the script from the documentation.
 #[tokio::test]
 async fn phantoms_are_removed_and_nothing_else() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What `stats` tells is what happened, and a queue that is stuck can be told from it.
+//! `stats` reports what has happened, and shows when a queue is stuck.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ async fn a_handle_that_is_gone_is_not_watching() {
     until_async("who takes moves", || async { ready.stats().await.unwrap().transferring }).await;
 }
 
-/// What was written to one of the two structures alone.
+/// Entries that are in only one of the two structures.
 #[tokio::test]
 async fn phantoms_are_seen() {
     let server = Server::start();

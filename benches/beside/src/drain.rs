@@ -75,13 +75,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
     let entries = entries(order, drain.pending);
     let what = format!("drain: {} {order}", drain.pending);
-    bench.alternate(&what, drain.rounds, |bench, system| {
+    bench.alternate_shared(&what, drain.rounds, |bench, worker| {
         bench.server.store(TEMPLATE, &entries);
         bench.server.copy(TEMPLATE, QUEUE);
         bench.server.delete(TEMPLATE);
         bench.server.reset_slowlog();
         let begun = Instant::now();
-        bench.worker(system).begin(&Job::Open { queue: "drain".into(), number: 1 });
+        worker.begin(&Job::Open { queue: "drain".into(), number: 1 })?;
         let mut progress = Vec::new();
         loop {
             let moved = drain.pending - bench.server.pending(QUEUE);
@@ -94,9 +94,9 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
             }
             std::thread::sleep(look(drain.pending));
         }
-        bench.worker(system).end();
-        bench.ask(system, &Job::Close);
-        Turn { progress, longest: bench.server.longest_script() }
+        worker.end()?;
+        worker.ask(&Job::Close)?;
+        Ok(Turn { progress, longest: bench.server.longest_script() })
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
+use crate::repeat::Outcome;
 use crate::results::{Better, Row, Table};
 use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
@@ -30,8 +31,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let rounds = bench.effort.rounds_afresh;
         let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
-            let mut workers = bench.start_workers(system, 1, TAKERS);
-            warm_up(&mut workers, bench.effort.warm_up / 2);
+            let mut workers = bench.start_workers(system, 1, TAKERS)?;
+            warm_up(&mut workers, bench.effort.warm_up / 2)?;
             run(bench, &mut workers, rate)
         });
         if rate == 0.0 {
@@ -48,9 +49,9 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 }
 
 /// All workers offer and take, at this rate together, or as fast as they can.
-pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost {
+pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Outcome<Cost> {
     let (takers, share) = (TAKERS.div_ceil(workers.len()), workers.len() as f64);
-    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers });
+    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers })?;
     let millis = bench.effort.millis * 5;
     let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
     if rate > 0.0 {
@@ -59,8 +60,8 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
     }
     let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();
     let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());
-    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
-    let collected = wait_for(workers, offered, Duration::from_secs(5));
+    let offered = ask_all(workers, &offer.job())?.iter().map(|reply| reply.count).sum();
+    let collected = wait_for(workers, offered, Duration::from_secs(5))?;
     let cost = Cost {
         messages: collected as f64,
         seconds: begun.elapsed().as_secs_f64(),
@@ -68,8 +69,8 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
         server: bench.server.counters().since(server),
         missing: offered - collected.min(offered),
     };
-    ask_all(workers, &Job::Stop);
-    cost
+    ask_all(workers, &Job::Stop)?;
+    Ok(cost)
 }
 
 pub(crate) fn cost_rows(name: &str, costs: &[Sides<Cost>]) -> Vec<Row> {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::redisson::Settings;
+use crate::repeat::Repeat;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
 use crate::tuning::Tuning;
 use crate::worker::System;
@@ -17,6 +18,7 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
     if folder.join("notes.md").exists() {
         text += "\nThe numbers explained, and why a goal is missed: [notes.md](notes.md).\n";
     }
+    repeated(results, &mut text);
     goals(results, &mut text);
     tuning(results, &mut text);
     for plot in &results.plots {
@@ -45,6 +47,27 @@ fn machine(results: &Results, text: &mut String) {
     for (name, value) in rows {
         writeln!(text, "| {name} | {value} |").expect("a string");
     }
+}
+
+/// Which turns were repeated, if any.
+fn repeated(results: &Results, text: &mut String) {
+    let begin = match results.repeated.len() {
+        0 => return,
+        1 => "One turn failed and was repeated with new processes:".to_owned(),
+        number => format!("{number} turns failed and were repeated with new processes:"),
+    };
+    write!(text, "\n{begin}\n\n").expect("a string");
+    for Repeat { what, failure } in &results.repeated {
+        writeln!(text, "* {what}: {}", quoted(&failure.to_string())).expect("a string");
+    }
+}
+
+/// The first line of a text, as code. Redisson's exceptions go on for a page.
+fn quoted(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().replace('`', "'");
+    let start: String = line.chars().take(240).collect();
+    let end = if start.len() < line.len() { "…" } else { "" };
+    format!("`{start}{end}`")
 }
 
 fn tuning(results: &Results, text: &mut String) {
@@ -167,6 +190,12 @@ mod tests {
         let wanted = ["0", "0.00432", "0.5", "1", "2.35", "98.8", "988", "23,500", "1,000,000", "-1,230"];
         assert_eq!(shown, wanted);
         assert_eq!([f64::NAN, f64::INFINITY].map(number), ["–", "∞"]);
+    }
+
+    #[test]
+    fn a_quotation_is_one_short_line_of_code() {
+        assert_eq!(quoted("the worker `a` failed\nat B.java:1"), "`the worker 'a' failed`");
+        assert_eq!(quoted(&"é".repeat(300)), format!("`{}…`", "é".repeat(240)));
     }
 
     #[test]

@@ -11,8 +11,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let rate = bench.effort.per_second;
         let name = format!("{processes} processes");
         let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {
-            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes));
-            warm_up(&mut workers, bench.effort.warm_up / 2);
+            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes))?;
+            warm_up(&mut workers, bench.effort.warm_up / 2)?;
             run(bench, &mut workers, rate)
         });
         rows.extend(cost_rows(&name, &costs));

@@ -5,11 +5,11 @@ use std::process::Command;
 
 const VARIABLE: &str = "REDELAY_TEST_ALONE";
 
-/// Whether the test of this name has its process for itself. If not, it is run in a process of its own by this call, and
-/// has nothing to do any more.
+/// Whether the test with this name has its own process. If not, this call runs it in one, and the caller has nothing
+/// left to do.
 ///
 /// # Panics
-/// Panics when the test fails there, with what it has printed.
+/// Panics with the output of the test if it fails there.
 #[must_use]
 pub fn alone(test: &str) -> bool {
     if env::var_os(VARIABLE).is_some_and(|alone| alone == test) {
