@@ -18,6 +18,7 @@
 
 mod calls;
 mod dispatcher;
+mod inbox;
 mod kind;
 mod list;
 mod popped;
@@ -29,12 +30,12 @@ mod waiter;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -42,22 +43,18 @@ use tokio_util::sync::CancellationToken;
 use crate::conn::{Conn, OpError};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
+use inbox::{Inbox, Requests};
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
 use task::{Stop, Task};
-use waiter::{Answer, Request, Wait, Waiter, WaiterId};
-
-/// The most takers that have sent a request and are not served yet. A loop that begins a take and drops it, again and
-/// again, must not fill the memory.
-const BACKLOG: usize = 4096;
+use waiter::{Answer, Wait, Waiter, WaiterId};
 
 /// The handle of the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
-    requests: mpsc::UnboundedSender<Request>,
+    inbox: Inbox,
     ids: Arc<AtomicU64>,
-    backlog: Arc<AtomicUsize>,
     refusals: Arc<Refusals>,
     command_timeout: Duration,
     runtime: Handle,
@@ -74,20 +71,19 @@ impl Pops {
         stop: CancellationToken,
         shutdown: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
-        let (sender, requests) = mpsc::unbounded_channel();
+        let requests = Requests::default();
         let stopped = CancellationToken::new();
         let pops = Self {
-            requests: sender,
+            inbox: requests.inbox(),
             ids: Arc::default(),
-            backlog: Arc::default(),
             refusals: Arc::default(),
             command_timeout: conn.command_timeout(),
             runtime: conn.runtime().clone(),
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let task = Task::new(conn, pops.backlog.clone());
-        let handle = tokio::spawn(task.run(requests, Stop { stop, shutdown, stopped: stopped.drop_guard() }));
+        let task = Task::new(conn, requests);
+        let handle = tokio::spawn(task.run(Stop { stop, shutdown, stopped: stopped.drop_guard() }));
         (pops, handle)
     }
 
@@ -151,8 +147,7 @@ impl Pops {
             waits,
             pause,
             answer: receiver,
-            requests: self.requests.clone(),
-            backlog: self.backlog.clone(),
+            inbox: self.inbox.clone(),
             refusals: self.refusals.clone(),
             answered: false,
             span,
@@ -163,9 +158,9 @@ impl Pops {
     /// The pause after a refusal. It runs in the client's runtime: a taker may be polled by another executor.
     fn pause(&self, sources: &Sources) -> Option<JoinHandle<()>> {
         let until = self.refusals.pause_until(sources, Instant::now())?;
-        let requests = self.requests.clone();
+        let stop = self.stop.clone();
         Some(self.runtime.spawn(async move {
-            let _ = timeout_at(until, requests.closed()).await;
+            let _ = timeout_at(until, stop.cancelled()).await;
         }))
     }
 }
@@ -182,8 +177,7 @@ pub(crate) struct PendingTake {
     waits: bool,
     pause: Option<JoinHandle<()>>,
     answer: oneshot::Receiver<Answer>,
-    requests: mpsc::UnboundedSender<Request>,
-    backlog: Arc<AtomicUsize>,
+    inbox: Inbox,
     refusals: Arc<Refusals>,
     answered: bool,
     span: Span,
@@ -196,28 +190,19 @@ impl PendingTake {
         self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,
-            None => drop(self.requests.send(Request::Expire(self.sources.0.clone(), self.id))),
+            None => self.inbox.expire(&self.sources.0, self.id),
         }
     }
 
-    /// Sends the waiter to the task, as soon as the task accepts it.
+    /// Sends the waiter to the task, after the pause.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.unsent.is_none() {
-            return Poll::Ready(());
-        }
         if let Some(pause) = &mut self.pause {
             // Fails only when the runtime is shutting down.
             let _ = ready!(Pin::new(pause).poll(cx));
             self.pause = None;
         }
-        if self.backlog.load(Ordering::Relaxed) >= BACKLOG && !self.requests.is_closed() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
         if let Some(waiter) = self.unsent.take() {
-            self.backlog.fetch_add(1, Ordering::Relaxed);
-            // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
-            let _ = self.requests.send(Request::Join(self.sources.0.clone(), self.id, waiter));
+            self.inbox.join(self.sources.0.clone(), self.id, waiter);
         }
         Poll::Ready(())
     }
@@ -243,7 +228,7 @@ impl Future for PendingTake {
 impl Drop for PendingTake {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            let _ = self.requests.send(Request::Leave(self.sources.0.clone(), self.id));
+            self.inbox.leave(&self.sources.0, self.id);
         }
     }
 }

@@ -8,6 +8,7 @@ mod dropping;
 mod give_back;
 mod ledger;
 mod lost_replies;
+mod many_takers;
 mod never_stuck;
 mod processes;
 mod shutdown;
