@@ -69,6 +69,9 @@ use failover::Demotion;
 use link::Role;
 use session::Session;
 
+/// No duration of a client is longer, so that no sum of times overflows.
+pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
 const OLDEST_SERVER: (u32, u32) = (6, 2);
 
@@ -132,12 +135,13 @@ impl Conn {
         Ok(conn)
     }
 
-    /// The same connections and counters, with another command timeout, of at least 1 ms.
+    /// The same connections and counters, with another command timeout, of at least 1 ms and a year at most.
     ///
     /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
     /// which the server is silent is replaced after the timeout of [`Options`] all the same.
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
-        Self { command_timeout: command_timeout.max(Duration::from_millis(1)), ..self.clone() }
+        let command_timeout = command_timeout.clamp(Duration::from_millis(1), LONGEST);
+        Self { command_timeout, ..self.clone() }
     }
 
     /// Opens another connection, for blocking pops. Tries once.

@@ -56,6 +56,7 @@ pub(crate) struct Pops {
     inbox: Inbox,
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
+    /// The client's own.
     command_timeout: Duration,
     runtime: Handle,
     stop: CancellationToken,
@@ -104,31 +105,29 @@ impl Pops {
         self.join(wanted, Wait::Endless)
     }
 
-    /// Takes what is in the lists, without waiting.
-    pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
+    /// Takes what is in the lists, without waiting. The timeout is that of the caller's `conn`.
+    pub(crate) async fn poll(&self, conn: &Conn, wanted: Wanted) -> Answer {
         let wait = if wanted.lists.keys.len() == 1 { Wait::None } else { Wait::Expired };
+        let mut timeout = conn.command_timeout();
+        if wanted.count > calls::CALL {
+            // The task collects payloads for as long as its own timeout.
+            timeout = timeout.max(self.command_timeout);
+        }
         let take = self.join(wanted, wait);
-        self.promptly(take).await
+        promptly(take, timeout).await
     }
 
-    /// Waits for a payload for this time. The server looks at the lists at least once.
-    pub(crate) async fn wait_for(&self, wanted: Wanted, time: Duration) -> Answer {
+    /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
+    /// `conn`.
+    pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
         let mut take = self.wait(wanted);
         match timeout(time, &mut take).await {
             Ok(answer) => answer,
             Err(_) => {
                 take.expire();
-                self.promptly(take).await
+                promptly(take, conn.command_timeout()).await
             }
         }
-    }
-
-    /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then
-    /// is harmless.
-    async fn promptly(&self, take: PendingTake) -> Answer {
-        let no_answer = take.sources.0.no_answer();
-        // A command waits for a connection first, for at most the same time. Then it fails with its own error.
-        timeout(self.command_timeout * 2, take).await.unwrap_or(Err(no_answer))
     }
 
     fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
@@ -163,6 +162,14 @@ impl Pops {
             let _ = timeout_at(until, stop.cancelled()).await;
         }))
     }
+}
+
+/// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then is
+/// harmless.
+async fn promptly(take: PendingTake, command_timeout: Duration) -> Answer {
+    let no_answer = take.sources.0.no_answer();
+    // A command waits for a connection first, for at most the same time. Then it fails with its own error.
+    timeout(command_timeout * 2, take).await.unwrap_or(Err(no_answer))
 }
 
 /// The place of a taker among the waiters. Dropping it gives up the place; a payload on its way to it goes to the next

@@ -5,6 +5,7 @@
 
 mod cancellation;
 mod dropping;
+mod early_polls;
 mod give_back;
 mod ledger;
 mod lost_replies;
