@@ -198,8 +198,11 @@ impl Link {
         })
     }
 
-    /// Waits until there is a connection.
+    /// Waits until there is a connection. [`OpError::Closed`] when there will be none any more.
     pub(crate) async fn connected(&self) -> Result<Session, OpError> {
+        if self.has_ended() {
+            return Err(OpError::Closed);
+        }
         let mut session = self.session.clone();
         match session.wait_for(Option::is_some).await {
             Ok(session) => session.ok_or(OpError::Closed),
@@ -209,7 +212,12 @@ impl Link {
 
     /// The session, while there is a connection.
     pub(crate) fn session(&self) -> Option<Session> {
-        *self.session.borrow()
+        if self.has_ended() { None } else { *self.session.borrow() }
+    }
+
+    /// Whether the supervisor is gone, which ends with its runtime and leaves the last session behind.
+    fn has_ended(&self) -> bool {
+        self.sessions.strong_count() == 0
     }
 
     /// Follows the sessions from here on.

@@ -12,6 +12,7 @@ mod lost_replies;
 mod many_takers;
 mod never_stuck;
 mod processes;
+mod runtimes;
 mod shutdown;
 mod stop_taking;
 mod under_load;
