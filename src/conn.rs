@@ -69,6 +69,8 @@ use failover::Demotion;
 use link::Role;
 use session::Session;
 
+/// A command may take the command timeout, and as long again for each such number of bytes.
+const LONG: usize = 2048;
 /// No duration of a client is longer, so that no sum of times overflows.
 pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -120,6 +122,8 @@ pub(crate) struct Conn {
     shared: Shared,
     runtime: Handle,
     command_timeout: Duration,
+    /// How long the commands may take that are so long that a slow link needs time for them.
+    long: Option<Duration>,
 }
 
 impl Conn {
@@ -130,7 +134,7 @@ impl Conn {
         let commands = Link::open(&options, Role::Commands, &shared).await?;
         let command_timeout = options.command_timeout;
         let (commands, runtime) = (Arc::new(commands), Handle::current());
-        let conn = Self { options, commands, shared, runtime, command_timeout };
+        let conn = Self { options, commands, shared, runtime, command_timeout, long: None };
         conn.check_version().await?;
         Ok(conn)
     }
@@ -142,6 +146,17 @@ impl Conn {
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
         let command_timeout = command_timeout.clamp(Duration::from_millis(1), LONGEST);
         Self { command_timeout, ..self.clone() }
+    }
+
+    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to transmit it, and
+    /// is not given up for that. A handle with a shorter timeout than that of [`Options`] keeps it.
+    pub(crate) fn for_long(&self, bytes: usize) -> Self {
+        let timeout = self.options.command_timeout;
+        let times = u32::try_from(1 + bytes / LONG).unwrap_or(u32::MAX);
+        let long = timeout.saturating_mul(times).min(LONGEST);
+        let is_hasty = self.command_timeout < timeout;
+        let command_timeout = if is_hasty { self.command_timeout } else { self.command_timeout.max(long) };
+        Self { command_timeout, long: Some(long), ..self.clone() }
     }
 
     /// Opens another connection, for blocking pops. Tries once.
@@ -159,7 +174,7 @@ impl Conn {
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        let result = self.commands.call(command, self.command_timeout).await;
+        let result = self.send(command).await;
         if matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
             self.on_timeout();
         }
@@ -171,8 +186,7 @@ impl Conn {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         loop {
-            let call = self.commands.call(command.clone(), self.command_timeout);
-            let error = match timeout_at(deadline, call).await {
+            let error = match timeout_at(deadline, self.send(command.clone())).await {
                 Ok(Err(error @ OpError::Unknown(_))) => error,
                 Ok(result) => return result,
                 // An earlier try may have run, but the command is idempotent: this answer does no harm.
@@ -186,6 +200,13 @@ impl Conn {
                 self.on_timeout();
                 return Err(error);
             }
+        }
+    }
+
+    async fn send(&self, command: Command) -> Result<Reply, OpError> {
+        match self.long {
+            None => self.commands.call(command, self.command_timeout).await,
+            Some(long) => self.commands.call_long(command, self.command_timeout, long).await,
         }
     }
 

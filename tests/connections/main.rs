@@ -4,6 +4,7 @@ mod bad_settings;
 mod connection_errors;
 mod credentials;
 mod links;
+mod slow_links;
 mod timeouts;
 #[cfg(feature = "tls")]
 mod tls;
