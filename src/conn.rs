@@ -46,13 +46,12 @@ mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
@@ -174,47 +173,39 @@ impl Conn {
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        let result = self.send(command).await;
-        if matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
-            self.on_timeout();
-        }
-        result
+        self.call_within(command, self.command_timeout).await
     }
 
     /// Runs an idempotent command: retries it when the reply was lost, within the command timeout.
     pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
+        let mut within = self.command_timeout;
         loop {
-            let error = match timeout_at(deadline, self.send(command.clone())).await {
-                Ok(Err(error @ OpError::Unknown(_))) => error,
-                Ok(result) => return result,
-                // An earlier try may have run, but the command is idempotent: this answer does no harm.
-                Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
-                Err(_) => {
-                    self.on_timeout();
-                    return Err(OpError::Unknown(no_reply()));
-                }
+            // Without a connection for the rest of the time, the answer is that nothing was executed. An earlier try may
+            // have been, but the command is idempotent: this answer does no harm.
+            let error = match self.call_within(command.clone(), within).await {
+                Err(error @ OpError::Unknown(_)) => error,
+                result => return result,
             };
             if !retries.pause().await {
-                self.on_timeout();
                 return Err(error);
             }
+            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         }
     }
 
-    async fn send(&self, command: Command) -> Result<Reply, OpError> {
-        match self.long {
-            None => self.commands.call(command, self.command_timeout).await,
-            Some(long) => self.commands.call_long(command, self.command_timeout, long).await,
-        }
-    }
-
-    /// A caller that waits for less than the connection's own timeout cannot tell whether the server still answers.
-    fn on_timeout(&self) {
-        if self.command_timeout < self.options.command_timeout {
+    async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+        let result = match self.long {
+            None => self.commands.call(command, within).await,
+            Some(long) => self.commands.call_long(command, within, long).await,
+        };
+        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
+        if is_timeout && within < self.options.command_timeout {
+            // A caller that waits for less than that cannot tell whether the server still answers.
             self.commands.check_soon(&self.runtime);
         }
+        result
     }
 
     /// The counters of this module and of those above it.
@@ -276,10 +267,6 @@ impl Conn {
             _ => Ok(()),
         }
     }
-}
-
-fn no_reply() -> Cause {
-    Cause::of_kind(ErrorKind::TimedOut, "no reply within the command timeout")
 }
 
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.

@@ -251,6 +251,22 @@ mod timeouts {
         assert_eq!(server.list("q"), [b"b"]);
     }
 
+    #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_calls_are_repeated() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        for _ in 0..3 {
+            proxy.strand();
+            let begun = Instant::now();
+            let error = conn.call_idempotent(Command::new("PING")).await.unwrap_err();
+            assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+            assert!((900..3_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+        }
+        assert_eq!(proxy.accepted(), 4);
+    }
+
     /// A slow link, or a server that is gone: the connection is kept for as long as a long command may take.
     #[tokio::test]
     async fn a_connection_with_a_long_command_on_its_way_is_kept() {
