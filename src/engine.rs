@@ -1,6 +1,7 @@
 //! `Engine`: the connections and background tasks behind a client and its queues, and the order in which they end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -8,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
+use crate::pacing::at_most;
 use crate::pops::Pops;
 use crate::transfer::{self, Transfer, Watch};
 use crate::wire::keys::Keys;
@@ -23,6 +25,9 @@ pub(crate) struct Settings {
     /// In bytes.
     pub(crate) max_payload: usize,
 }
+
+/// How long tasks may take to close their connections, after what the command timeout bounds.
+const CLOSING: Duration = Duration::from_secs(3);
 
 /// Shared by a client and all handles made from it. Dropping the last of them stops the tasks.
 pub(crate) struct Engine {
@@ -82,12 +87,18 @@ impl Engine {
     /// Stops all tasks and closes the connections, and waits until that is done.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
-        self.stopped.wait().await;
+        self.wait(self.stopped.wait()).await;
     }
 
     /// Stops taking, and waits until undelivered payloads are back in their lists. Everything else goes on.
     pub(crate) async fn stop_taking(&self) {
-        self.pops.stop().await;
+        self.wait(self.pops.stop()).await;
+    }
+
+    /// Waits for background tasks, no longer than they may take: nobody may be driving their runtime.
+    pub(crate) async fn wait(&self, tasks: impl Future<Output = ()>) {
+        let timeout = self.conn.command_timeout();
+        at_most((2 * timeout).max(timeout + CLOSING), tasks).await;
     }
 
     /// Returns an error after a shutdown.

@@ -142,7 +142,8 @@ impl Call {
         match self.send(conn, "EVALSHA", self.script.sha1).await {
             // Nothing was executed, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
-                self.send(conn, "EVAL", self.script.text()).await
+                let text = self.script.text();
+                self.send(&conn.for_long(text.len()), "EVAL", text).await
             }
             result => result,
         }

@@ -32,9 +32,6 @@ pub(super) fn cause(error: &FredError) -> Cause {
         FredErrorKind::Timeout => {
             Cause::of_kind(io::ErrorKind::TimedOut, "the server did not answer in time")
         }
-        FredErrorKind::IO if details.starts_with("Unresponsive") => {
-            Cause::of_kind(io::ErrorKind::TimedOut, "the server stopped answering")
-        }
         FredErrorKind::IO if details.starts_with("Failed to resolve") => {
             Cause::of_kind(io::ErrorKind::NotFound, "the host has no address")
         }
@@ -152,7 +149,6 @@ mod tests {
             (Kind::IO, "Connection closed.", "the server closed the connection"),
             (Kind::Canceled, "Connection closed unexpectedly.", "the server closed the connection"),
             (Kind::Unknown, "No response!", "the server closed the connection"),
-            (Kind::IO, "Unresponsive connection.", "the server stopped answering"),
             (Kind::Timeout, "Request timed out.", "the server did not answer in time"),
             (Kind::Protocol, "Expected string.", "the server closed the connection"),
             (Kind::Protocol, "Invalid response frame type.", "the answer is not in the Redis protocol"),

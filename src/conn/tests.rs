@@ -237,6 +237,70 @@ mod timeouts {
     }
 
     #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_timeouts_are_longer() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        let patient = conn.with_timeout(Duration::from_secs(600));
+        proxy.strand();
+        let begun = Instant::now();
+        let error = soon(patient.call(push("a"))).await.unwrap_err();
+        assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+        assert!(begun.elapsed() >= ms(900), "{:?}", begun.elapsed());
+        soon(patient.call(push("b"))).await.unwrap();
+        assert_eq!(server.list("q"), [b"b"]);
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_calls_are_repeated() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        for _ in 0..3 {
+            proxy.strand();
+            let begun = Instant::now();
+            let error = conn.call_idempotent(Command::new("PING")).await.unwrap_err();
+            assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+            assert!((900..3_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+        }
+        assert_eq!(proxy.accepted(), 4);
+    }
+
+    /// A slow link, or a server that is gone: the connection is kept for as long as a long command may take.
+    #[tokio::test]
+    async fn a_connection_with_a_long_command_on_its_way_is_kept() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(500)).await;
+        let hasty = conn.with_timeout(ms(100));
+        let (session, accepted) = (conn.commands.session(), proxy.accepted());
+        proxy.throttle(4_000);
+        let text = vec![b'a'; 6_000];
+        let long = conn.for_long(text.len());
+        assert_eq!((long.command_timeout(), hasty.for_long(9_000).command_timeout()), (ms(1_500), ms(100)));
+        let long = conn.for_long(4 * text.len());
+        let long = long.call(Command::new("RPUSH").arg("q").arg(text));
+        let others = async {
+            // Behind it, on the same connection.
+            sleep(ms(50)).await;
+            for conn in [&conn, &hasty] {
+                let error = conn.call(Command::new("PING")).await.unwrap_err();
+                assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+            }
+        };
+        let (reply, ()) = tokio::join!(long, others);
+        assert_eq!(reply.unwrap().into_int().unwrap(), 1);
+        assert_eq!((conn.commands.session(), proxy.accepted()), (session, accepted));
+        // From now on silence is silence.
+        proxy.strand();
+        let begun = Instant::now();
+        soon(async { while conn.call(Command::new("PING")).await.is_err() {} }).await;
+        assert!(begun.elapsed() < ms(3_000), "{:?}", begun.elapsed());
+        assert_eq!(proxy.accepted(), accepted + 1);
+    }
+
+    #[tokio::test]
     async fn a_longer_timeout_waits_longer_for_a_connection() {
         let server = Server::start();
         let proxy = Proxy::start(server.port());

@@ -27,7 +27,7 @@ const HELD_UP: Duration = Duration::from_millis(100);
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
 /// The most payloads that one call pops or returns.
-const CALL: usize = 1000;
+pub(super) const CALL: usize = 1000;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,11 +14,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome};
+use super::inbox::{Request, Requests};
 use super::kind::{End, Kind};
 use super::list::{Tier, TryPop};
 use super::popped::Batch;
 use super::slots::PopsOfKind;
-use super::waiter::Request;
 use crate::claims::{self, ClaimId};
 use crate::conn::{Conn, Link, OpError};
 use crate::outbox::Outbox;
@@ -80,38 +79,32 @@ pub(super) struct Stop {
 /// The task that owns every pop.
 pub(super) struct Task {
     conn: Conn,
+    requests: Requests,
     outbox: Outbox<Batch>,
     /// What left the outbox unread.
     unread: mpsc::UnboundedReceiver<Batch>,
-    /// The number of takers that have sent a request and are not served yet.
-    backlog: Arc<AtomicUsize>,
     kinds: HashMap<Kind, PopsOfKind>,
     running: FuturesUnordered<BoxFuture<'static, Completed>>,
 }
 
 impl Task {
-    pub(super) fn new(conn: Conn, backlog: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(conn: Conn, requests: Requests) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
         // Fails only when the task is over. By then it has closed the outbox and handled its content.
         let outbox = Outbox::new(move |batch| drop(returns.send(batch)));
-        Self { conn, outbox, unread, backlog, kinds: HashMap::new(), running: FuturesUnordered::new() }
+        Self { conn, requests, outbox, unread, kinds: HashMap::new(), running: FuturesUnordered::new() }
     }
 
-    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: Stop) {
+    pub(super) async fn run(mut self, stop: Stop) {
         let mut closing_idle = interval(KEEP);
-        let mut batch = Vec::with_capacity(BATCH);
         loop {
             let mut changed: HashSet<Kind> = HashSet::new();
-            // Every branch is cancel safe: channels, a timer, and futures that stay in the set. No branch has precedence, so
+            // Every branch is cancel safe: channels, the inbox, a timer, and futures that stay in the set. No branch has precedence, so
             // takers that begin and end without a pause do not delay replies.
             tokio::select! {
                 () = stop.stop.cancelled() => break,
                 Some(batch) = self.unread.recv() => changed.extend(self.on_unread(batch)),
-                number = requests.recv_many(&mut batch, BATCH) => {
-                    if number == 0 {
-                        break;
-                    }
-                }
+                () = self.requests.arrived() => {}
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
@@ -125,28 +118,18 @@ impl Task {
             while let Ok(batch) = self.unread.try_recv() {
                 changed.extend(self.on_unread(batch));
             }
-            batch.extend(std::iter::from_fn(|| requests.try_recv().ok()).take(BATCH));
-            for request in batch.drain(..) {
+            for request in self.requests.take(BATCH) {
                 changed.extend(self.serve(request));
             }
             changed.iter().for_each(|kind| self.run_actions(kind));
         }
-        requests.close();
-        while let Ok(request) = requests.try_recv() {
-            // Dropping a waiter answers it.
-            drop(request);
-        }
+        self.requests.close();
         self.finish(stop).await;
     }
 
     fn serve(&mut self, request: Request) -> Option<Kind> {
         match request {
             Request::Join(kind, id, waiter) => {
-                self.backlog.fetch_sub(1, Ordering::Relaxed);
-                if waiter.answer.is_closed() {
-                    // Already dropped.
-                    return None;
-                }
                 let pops = self.pops_of(&kind);
                 pops.dispatcher.join(id, waiter);
                 pops.touch();

@@ -5,6 +5,8 @@ mod connection_errors;
 mod credentials;
 mod links;
 mod permissions;
+mod slow_links;
+mod timeouts;
 #[cfg(feature = "tls")]
 mod tls;
 mod transports;

@@ -5,12 +5,15 @@
 
 mod cancellation;
 mod dropping;
+mod early_polls;
 mod give_back;
 mod ledger;
 mod lost_replies;
+mod many_takers;
 mod never_stuck;
 mod offered_once;
 mod processes;
+mod runtimes;
 mod shutdown;
 mod stop_taking;
 mod under_load;
