@@ -16,6 +16,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::expect::{Expect, FOREIGN};
+use super::reply::NoReply;
 use super::session::{Supervisor, Trouble};
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
@@ -138,12 +140,18 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
+        let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let (session, sent) = (self.session(), self.millis());
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
-                let reply = Reply::of_frame(frame);
+                let reply = expect.read(frame).map_err(|why| {
+                    if let NoReply::Impossible(_) = &why {
+                        self.give_up(session);
+                    }
+                    OpError::from(why)
+                });
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
@@ -220,6 +228,13 @@ impl Link {
     /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
+    }
+
+    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
+    /// error of the call that got it.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.reconnect();
+        NoReply::Impossible(FOREIGN).into()
     }
 
     /// Says that the connection is about to be replaced and is not at fault.
