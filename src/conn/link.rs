@@ -64,6 +64,8 @@ pub(crate) struct Link {
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
     closed: AtomicBool,
+    /// The number of the last session with a reply that belongs to another command, plus one.
+    distrusted: AtomicU64,
     opened: Instant,
     /// When the last reply came, in ms since the link was opened.
     last_reply: AtomicU64,
@@ -91,6 +93,7 @@ impl Link {
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            distrusted: AtomicU64::new(0),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
         }
@@ -146,12 +149,7 @@ impl Link {
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
-                let reply = expect.read(frame).map_err(|why| {
-                    if let NoReply::Impossible(_) = &why {
-                        self.give_up(session);
-                    }
-                    OpError::from(why)
-                });
+                let reply = self.check(expect.read(frame), session);
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
@@ -233,8 +231,29 @@ impl Link {
     /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
     /// error of the call that got it.
     pub(crate) fn desynchronised(&self) -> OpError {
-        self.reconnect();
+        self.distrust(self.session());
         NoReply::Impossible(FOREIGN).into()
+    }
+
+    fn check(&self, reply: Result<Reply, NoReply>, session: Option<Session>) -> Result<Reply, OpError> {
+        let reply = match reply {
+            Err(NoReply::Impossible(_)) => {
+                self.distrust(session);
+                reply
+            }
+            _ if session.is_some_and(|session| self.distrusted.load(Ordering::Relaxed) > session.number) => {
+                Err(NoReply::Impossible(FOREIGN))
+            }
+            _ => reply,
+        };
+        reply.map_err(OpError::from)
+    }
+
+    fn distrust(&self, session: Option<Session>) {
+        if let Some(session) = session {
+            self.distrusted.fetch_max(session.number + 1, Ordering::Relaxed);
+            self.give_up(Some(session));
+        }
     }
 
     /// Says that the connection is about to be replaced and is not at fault.

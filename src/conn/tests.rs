@@ -353,6 +353,25 @@ mod desynchronised {
         }
     }
 
+    /// The replies behind an extra one belong to the commands before, though each has the right shape.
+    #[tokio::test]
+    async fn what_follows_an_impossible_reply_is_not_trusted() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        proxy.hold_replies(true);
+        let calls = join_all((0..50).map(|n| conn.call(push(format!("{n}")))));
+        let (results, ()) = soon(futures::future::join(calls, async {
+            until_async("they have run", || async { server.list("q").len() == 50 }).await;
+            proxy.inject("+OK\r\n");
+            proxy.hold_replies(false);
+        }))
+        .await;
+        let trusted = results.iter().filter(|result| !matches!(result, Err(OpError::Unknown(_)))).count();
+        assert_eq!(trusted, 0, "{results:?}");
+        assert_eq!(soon(conn.call(push("a"))).await.unwrap(), Reply::Int(51));
+    }
+
     /// The library survives a thousand levels. Deeper ones never come to this module: see DESIGN.md.
     #[tokio::test]
     async fn nested_replies_are_refused() {
