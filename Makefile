@@ -23,6 +23,9 @@ CARGO_FLAGS ?=
 # How long `make soak` runs.
 SECONDS ?= 600
 
+# How many `make fuzz-replies` mutates on each kind of connection.
+REPLIES ?= 1000000
+
 # With which Redisson `make demo JAVA=1` runs.
 DEMO_REDISSON := 4.7.0
 
@@ -32,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
+.PHONY: help demo test soak fuzz-replies bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -44,7 +47,7 @@ help: ## this list
 		function group(targets, title) { \
 			printf "\n%s\n", title; \
 			n = split(targets, names, " "); \
-			for (i = 1; i <= n; i++) { printf "  %-11s %s\n", names[i], text[names[i]]; delete text[names[i]] } \
+			for (i = 1; i <= n; i++) { printf "  %-12s %s\n", names[i], text[names[i]]; delete text[names[i]] } \
 		} \
 		/^[a-z-]+:.*## / { text[$$1] = $$2; all = all " " $$1 } \
 		END { \
@@ -69,6 +72,9 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 # With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
 soak: setup ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults never_stuck -- --nocapture
+
+fuzz-replies: ## a million mutated replies on each kind of connection, half an hour or more: make fuzz-replies REPLIES=1000000
+	REDELAY_FUZZ=$(REPLIES) cargo test --all-features --test bad_data hostile_replies -- --nocapture
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside

@@ -32,6 +32,7 @@
 
 mod connect;
 mod credentials;
+mod expect;
 mod failover;
 mod library;
 mod link;
@@ -64,6 +65,7 @@ pub(crate) use tls::TlsOptions;
 
 use crate::pacing::Retries;
 use crate::telemetry::ClientCounters;
+use crate::wire::time;
 use failover::Demotion;
 use link::Role;
 use session::Session;
@@ -81,11 +83,12 @@ const OLDEST_SERVER: (u32, u32) = (6, 2);
 pub(crate) struct Command {
     name: &'static str,
     args: Vec<Bytes>,
+    tag: Option<i64>,
 }
 
 impl Command {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4) }
+        Self { name, args: Vec::with_capacity(4), tag: None }
     }
 
     #[must_use]
@@ -97,6 +100,13 @@ impl Command {
     #[must_use]
     pub(crate) fn number(self, number: impl ToString) -> Self {
         self.arg(number.to_string())
+    }
+
+    /// Says that the reply is an array that begins with this number: any other reply belongs to another command.
+    #[must_use]
+    pub(crate) fn tagged(mut self, tag: i64) -> Self {
+        self.tag = Some(tag);
+        self
     }
 
     #[must_use]
@@ -208,13 +218,6 @@ impl Conn {
         result
     }
 
-    /// Gives up the connection for commands, because a reply on it was not the one to its command: so later replies are
-    /// not, either. Returns the error of that command.
-    pub(crate) fn desynchronised(&self) -> OpError {
-        self.commands.reconnect();
-        OpError::Unknown("the server's reply belongs to another command".into())
-    }
-
     /// The counters of this module and of those above it.
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.shared.counters
@@ -239,12 +242,16 @@ impl Conn {
     /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
         let [seconds, micros] = self.call_idempotent(Command::new("TIME")).await?.into_parts()?;
-        let number = |reply: Reply| -> Result<i64, OpError> {
-            let text = reply.into_bytes()?;
-            let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-            number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
-        };
-        Ok(number(seconds)? * 1_000_000 + number(micros)?)
+        let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
+        time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
+    }
+
+    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error of the call
+    /// that got it: nobody knows what became of the command.
+    ///
+    /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.commands.desynchronised()
     }
 
     /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which

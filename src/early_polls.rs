@@ -172,13 +172,7 @@ async fn call(
 ) -> Result<Vec<Entry>, OpError> {
     let claim = claims::new_id();
     let call = scripts::POLL
-        .on(&[
-            keys.timeout_set(),
-            keys.ordered_list(),
-            keys.quarantine(),
-            keys.claims(),
-            keys.scratch(),
-        ])
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.claims(), keys.scratch()])
         .number(most)
         .number(KEPT_MS)
         .arg(claim.clone())

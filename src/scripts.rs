@@ -161,24 +161,21 @@ impl Call {
             .number(self.keys.len())
             .args(self.keys.iter().cloned())
             .args(self.args.iter().cloned())
-            .number(tag);
+            .number(tag)
+            .tagged(tag.into());
         let reply =
             if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await };
-        untagged(reply?, tag).ok_or_else(|| conn.desynchronised())
+        Ok(untagged(reply?.into_array()?))
     }
 }
 
-/// The reply of the script, if it has this tag.
-fn untagged(reply: Reply, tag: u32) -> Option<Reply> {
-    let mut reply = reply.into_array().ok()?;
-    if reply.first() != Some(&Reply::Int(tag.into())) {
-        return None;
-    }
+/// The reply of the script, behind its tag.
+fn untagged(mut reply: Vec<Reply>) -> Reply {
     match reply.as_mut_slice() {
-        [_, Reply::Array(other)] if other.len() == 1 => other.pop(),
+        [_, Reply::Array(other)] if other.len() == 1 => other.remove(0),
         _ => {
             reply.remove(0);
-            Some(Reply::Array(reply))
+            Reply::Array(reply)
         }
     }
 }

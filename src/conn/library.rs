@@ -7,7 +7,7 @@ use std::io;
 
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 
-use super::op_error::{Cause, OpError};
+use super::op_error::{Cause, OpError, cut};
 
 /// The library's error of a command that was handed to it.
 pub(super) fn of_sent(error: &FredError) -> OpError {
@@ -26,7 +26,7 @@ pub(super) fn cause(error: &FredError) -> Cause {
         return Cause::of_io(error);
     }
     if is_of_server(details) {
-        return Cause::from(details.to_owned());
+        return Cause::from(cut(details).into_owned());
     }
     match error.kind() {
         FredErrorKind::Timeout => {

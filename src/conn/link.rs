@@ -17,6 +17,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::expect::{Expect, FOREIGN};
+use super::reply::NoReply;
 use super::session::{Supervisor, Trouble};
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
@@ -63,6 +65,8 @@ pub(crate) struct Link {
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
     closed: AtomicBool,
+    /// The number of the last session with a reply that belongs to another command, plus one.
+    distrusted: AtomicU64,
     opened: Instant,
     /// When the last reply came, in µs since the link was opened.
     last_reply: AtomicU64,
@@ -93,6 +97,7 @@ impl Link {
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            distrusted: AtomicU64::new(0),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
@@ -171,12 +176,13 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
+        let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let (session, sent) = (self.session(), self.micros());
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
-                let reply = Reply::of_frame(frame);
+                let reply = self.check(expect.read(frame), session);
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
@@ -269,6 +275,34 @@ impl Link {
     /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
+    }
+
+    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
+    /// error of the call that got it.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.distrust(self.session());
+        NoReply::Impossible(FOREIGN).into()
+    }
+
+    fn check(&self, reply: Result<Reply, NoReply>, session: Option<Session>) -> Result<Reply, OpError> {
+        let reply = match reply {
+            Err(NoReply::Impossible(_)) => {
+                self.distrust(session);
+                reply
+            }
+            _ if session.is_some_and(|session| self.distrusted.load(Ordering::Relaxed) > session.number) => {
+                Err(NoReply::Impossible(FOREIGN))
+            }
+            _ => reply,
+        };
+        reply.map_err(OpError::from)
+    }
+
+    fn distrust(&self, session: Option<Session>) {
+        if let Some(session) = session {
+            self.distrusted.fetch_max(session.number + 1, Ordering::Relaxed);
+            self.give_up(Some(session));
+        }
     }
 
     /// Says that the connection is about to be replaced and is not at fault.

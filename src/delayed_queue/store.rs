@@ -118,7 +118,9 @@ impl Store {
                     lost = Some(error.clone());
                 }
                 // No retry helps.
-                other => return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into()))),
+                other => {
+                    return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into())));
+                }
             }
             loop {
                 if !retries.pause().await {

@@ -72,7 +72,10 @@ async fn the_clock_was_set() {
         let offering = Queues::of_numbers(still_builder(&proxy).command_timeout(MINUTE)).await;
         proxy.hold_replies(true);
         let fault = async {
-            until_async("stored", || async { clock.server.zset(TIMEOUT_SET).len() == 20 && proxy.held() > 0 }).await;
+            until_async("stored", || async {
+                clock.server.zset(TIMEOUT_SET).len() == 20 && proxy.held() > 0
+            })
+            .await;
             proxy.refuse(true);
             proxy.cut();
             proxy.hold_replies(false);
@@ -132,6 +135,9 @@ async fn an_outage_is_not_added_to_the_delay() {
         let late = *score - asked.as_secs_f64() * 1e3;
         assert!((-2.0..1000.0).contains(&late), "executed: {executed}; late by {late} ms");
         let due = ticket.due().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        assert!((due.as_secs_f64() * 1e3 - score).abs() < 1.5, "executed: {executed}; the ticket says another time");
+        assert!(
+            (due.as_secs_f64() * 1e3 - score).abs() < 1.5,
+            "executed: {executed}; the ticket says another time"
+        );
     }
 }

@@ -208,7 +208,8 @@ async fn what_is_set_aside_is_counted_however_it_was_met() {
 fn unconfirmed_pops_of_a_dead_process() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let here = runtime();
     let (_client, ready, delayed) = here.block_on(still_text_queues(&server));
     let values: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();

@@ -6,7 +6,7 @@ use redelay_fixture::{Proxy, Server};
 use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
 use tokio::time::sleep;
 
-use super::plan::{Fault, Key, Kind, poison_lengths};
+use super::plan::{Fault, Injected, Key, Kind, poison_lengths};
 
 const REPEATED: Duration = Duration::from_millis(15);
 
@@ -88,6 +88,7 @@ impl Way {
                 sleep(lasts).await;
                 eval(server, PUT_BACK, &[key, aside], &[]);
             }
+            Fault::Inject(injected) => again_and_again(lasts, || proxy.inject(bytes(injected))).await,
             Fault::Poison(rest) => poison(server, rest),
         }
     }
@@ -113,6 +114,13 @@ pub(crate) fn name(key: Key) -> &'static str {
         Key::TimeoutSet => TIMEOUT_SET,
         Key::OrderedList => ORDERED_LIST,
         Key::Quarantine => QUARANTINE,
+    }
+}
+
+fn bytes(injected: Injected) -> &'static [u8] {
+    match injected {
+        Injected::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        Injected::Foreign => b"#t\r\n",
     }
 }
 

@@ -61,8 +61,19 @@ pub(crate) enum Fault {
     Demote,
     /// A key holds a value of another type.
     WrongType(Key),
+    /// Each connection gets bytes that the server has not sent, again and again.
+    Inject(Injected),
     /// Unreadable entries, of each length with this remainder modulo four.
     Poison(usize),
+}
+
+/// What the server has not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Injected {
+    /// No reply at all.
+    Garbage,
+    /// A reply that no command has.
+    Foreign,
 }
 
 /// The kind of connections.
@@ -173,7 +184,8 @@ fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
-    match random.u32(0..100) {
+    let injected = if random.bool() { Injected::Garbage } else { Injected::Foreign };
+    match random.u32(0..106) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
@@ -192,7 +204,8 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         78..84 => Fault::OutOfMemory,
         84..89 => Fault::Demote,
         89..95 => Fault::WrongType(key),
-        _ => Fault::Poison(number),
+        95..100 => Fault::Poison(number),
+        _ => Fault::Inject(injected),
     }
 }
 
@@ -216,5 +229,5 @@ fn each_kind_of_fault_is_in_each_of_three_parts() {
         let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
         faults.collect::<HashSet<_>>().len()
     };
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [18; 3]);
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [19; 3]);
 }
