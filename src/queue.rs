@@ -47,6 +47,7 @@ impl Queue {
     pub(crate) fn blocking(engine: Arc<Engine>, conn: Conn, name: &str) -> Arc<Self> {
         let keys = engine.keys(name);
         let counters = engine.conn.counters().queue(&keys);
+        engine.check_permissions(&keys);
         Arc::new(Self { engine, conn, name: name.into(), keys, counters, role: Role::Blocking })
     }
 

@@ -57,6 +57,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "ab784bf61a95bf9092605b24c372a886b70a4815", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
+    PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
     EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
     TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
@@ -135,6 +136,11 @@ impl Call {
     pub(crate) fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
+    }
+
+    /// Sends the text, for a script that is needed once.
+    pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
+        self.send(conn, "EVAL", self.script.text()).await
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.

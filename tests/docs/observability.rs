@@ -179,6 +179,16 @@ async fn everything_documented_is_reported() {
     until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
     client.shutdown().await;
 
+    // A user without some permissions. Redis 6.2 cannot tell beforehand.
+    if server.version().major > 6 {
+        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim"]);
+        let client = Client::connect(&url).await.unwrap();
+        let _queue = client.blocking_queue("q", codec::Long);
+        until_async("it is looked at", || async { times("redelay.permissions.missing") == 1 }).await;
+        let missing = &listener.named("redelay.permissions.missing")[0].fields["missing"];
+        assert!(missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"), "{missing}");
+    }
+
     // A server that does not exist.
     let nobody = Client::builder().url("redis://127.0.0.1:1").connect_timeout(ms(2000)).connect().await;
     assert!(nobody.unwrap_err().is_unavailable());
