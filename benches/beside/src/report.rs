@@ -178,7 +178,7 @@ pub(crate) fn count(number: u64) -> String {
 fn grouped(whole: &str) -> String {
     let mut text = String::new();
     for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 && !text.ends_with('-') {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) && !text.ends_with('-') {
             text.push(',');
         }
         text.push(digit);
