@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
 use crate::repeat::Outcome;
+use crate::report::count;
 use crate::results::{Better, Row, Table};
 use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
@@ -29,7 +30,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let per_second = bench.effort.per_second;
     for rate in [per_second, 0.0] {
         let rounds = bench.effort.rounds_afresh;
-        let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
+        let name =
+            if rate > 0.0 { format!("{}/s", count(rate as u64)) } else { "as fast as possible".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
             let mut workers = bench.start_workers(system, 1, TAKERS)?;
             warm_up(&mut workers, bench.effort.warm_up / 2)?;
@@ -42,8 +44,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         }
         rows.extend(cost_rows(&name, &costs));
     }
-    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: at a rate that is the same for \
-                 both, and with 64 offers in flight at any time. The commands include those that scripts run, and those of \
+    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at the same rate for \
+                 both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
                  the offers.";
     (vec![Table { name: "end to end".into(), about: about.into(), rows }], Vec::new())
 }

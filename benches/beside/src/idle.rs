@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::bench::{Bench, Measured};
 use crate::job::Job;
 use crate::repeat::Outcome;
+use crate::report::count;
 use crate::results::{Better, Row, Table};
 use crate::server::{Counters, Server};
 use crate::tuning::Settings;
@@ -45,7 +46,7 @@ fn rows(bench: &Bench, millis: u64) -> Outcome<Vec<Row>> {
             vec![Sides::of(|system| value(&after.get(system).since(before.get(system))) / seconds)]
         };
         let state = |value: fn(&Look) -> f64| vec![after.map(value)];
-        let name = if queues == 1 { "1 queue".into() } else { format!("{queues} queues") };
+        let name = if queues == 1 { "1 queue".into() } else { format!("{} queues", count(queues as u64)) };
         let row =
             |what: &str, unit: &str, rounds| Row::new(format!("{what}, {name}"), unit, Better::Less, rounds);
         rows.push(row("commands", "/s", cost(|look| look.counters.commands)));

@@ -23,7 +23,7 @@ struct Case {
 
 impl Case {
     fn name(self) -> String {
-        let load = if self.busy { "5,000 offers/s beside it" } else { "quiet" };
+        let load = if self.busy { "5,000 other offers/s" } else { "quiet" };
         let processes =
             if self.processes == 1 { "1 process".into() } else { format!("{} processes", self.processes) };
         format!("{processes}, {load}")
@@ -54,7 +54,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let about = "From the time that the caller asked for (its clock when it offers, plus the delay) until a `take` has \
                  returned, so redelay's rounding up to whole milliseconds counts. Delays are random, 50 to 3,000 ms in a full run. \
                  Each round has fresh processes, since Redisson draws the tick of its timer once for each client. The \
-                 offers beside it come from another process of the same system and go to another queue. Scripts are those \
+                 other offers come from another process of the same system and go to another queue. Scripts are those \
                  that transfer and take, without those of the offers.";
     let table = Table { name: "lateness".into(), about: about.into(), rows };
     let plot = Plot {
@@ -145,6 +145,6 @@ fn line(system: System, case: Case, turns: &[Sides<Turn>]) -> Line {
     let parts = (1..=POINTS).map(|n| n as f64 / POINTS as f64);
     // Redisson's truncation makes some payloads a little early. A logarithmic axis cannot show them.
     let points = parts.map(|part| (quantile(&late, part).max(0.1), part * 100.0)).collect();
-    let load = if case.busy { ", 5,000 offers/s beside" } else { "" };
+    let load = if case.busy { ", 5,000 other offers/s" } else { "" };
     Line { label: format!("{}{load}", system.name()), system: Some(system), points }
 }

@@ -59,7 +59,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 fn untuned_row(bench: &mut Bench, untuned: &mut Workers) -> Row {
     let (concurrency, size) = GOAL;
     let job = Offer { concurrency, size, millis: bench.effort.millis, ..Offer::new("offer") }.job();
-    let what = format!("single, {concurrency} in flight, {size} B, nothing tuned");
+    let what = format!("single, {concurrency} in flight, {size} B, default settings");
     let rounds = bench.effort.rounds;
     let measured = bench.alternate_with(untuned, &format!("offer: {what}"), rounds, |_, worker| {
         Ok(worker.ask(&job)?.per_second())

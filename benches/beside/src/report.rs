@@ -97,7 +97,7 @@ fn goals(results: &Results, text: &mut String) {
         for goal in &row.goals {
             let (reached, enough) = row.reached(*goal);
             let wanted = match goal {
-                Goal::Ratio(least) => format!("at least {} × Redisson", number(*least)),
+                Goal::Ratio(least) => format!("a ratio of at least {}", number(*least)),
                 Goal::OfLimit(least) => format!("at least {} of the limit", number(*least)),
                 Goal::AtMost(most) => format!("at most {}", number(*most)),
             };
@@ -167,10 +167,18 @@ fn number(value: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let unit = 10_f64.powi(-digits);
-    let whole = format!("{:.0}", (value / unit).round() * unit);
+    grouped(&format!("{:.0}", (value / unit).round() * unit))
+}
+
+/// A number of things, with all its digits and a comma at each thousand.
+pub(crate) fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+fn grouped(whole: &str) -> String {
     let mut text = String::new();
     for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 && !text.ends_with('-') {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) && !text.ends_with('-') {
             text.push(',');
         }
         text.push(digit);
@@ -190,6 +198,7 @@ mod tests {
         let wanted = ["0", "0.00432", "0.5", "1", "2.35", "98.8", "988", "23,500", "1,000,000", "-1,230"];
         assert_eq!(shown, wanted);
         assert_eq!([f64::NAN, f64::INFINITY].map(number), ["–", "∞"]);
+        assert_eq!([7, 1_000, 237_811].map(count), ["7", "1,000", "237,811"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use redelay_fixture::redis::cmd;
 use crate::bench::{Bench, Measured, Workers, warm_up};
 use crate::job::{Job, payload};
 use crate::repeat::Outcome;
+use crate::report::count;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
 use crate::worker::{System, Worker};
 
@@ -58,7 +59,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 
 fn row(bench: &mut Bench, workers: &mut Workers, takers: usize, arriving: bool) -> Row {
     let kind = if arriving { "arriving one by one" } else { "ready" };
-    let what = format!("{takers} takers, {kind}");
+    let s = if takers == 1 { "" } else { "s" };
+    let what = format!("{} taker{s}, {kind}", count(takers as u64));
     let rounds = bench.effort.rounds;
     let measured = bench.alternate_with(workers, &format!("take: {what}"), rounds, |bench, worker| {
         if arriving { hand_off(bench, worker, takers) } else { ready(bench, worker, takers) }
