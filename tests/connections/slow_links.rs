@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Proxy, Server, until_async_within};
-use redelay_support::{MINUTE, Queues, builder, ms};
+use redelay_support::{MINUTE, Queues, builder, ms, still_builder};
 
 /// After a restart or a `SCRIPT FLUSH` the server knows no script, and the longest has 9 KB.
 #[tokio::test]
@@ -11,6 +11,7 @@ async fn what_is_due_moves_after_the_server_has_forgotten_the_scripts() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let queues = Queues::of_numbers(builder(&proxy)).await;
+    let producer = Queues::of_numbers(still_builder(&server)).await;
     queues.delayed.offer(&1, ms(1)).await.unwrap();
     assert_eq!(queues.ready.take().await.unwrap(), 1);
     proxy.throttle(1000);
@@ -19,7 +20,7 @@ async fn what_is_due_moves_after_the_server_has_forgotten_the_scripts() {
         server.flush_scripts();
         let accepted = proxy.accepted();
         let begun = Instant::now();
-        queues.delayed.offer(&n, ms(1)).await.unwrap();
+        producer.delayed.offer(&n, ms(1)).await.unwrap();
         until_async_within(2 * MINUTE, "it is moved", || async { server.list("q").len() == 1 }).await;
         println!("moved after {:?}", begun.elapsed());
         assert_eq!(queues.ready.take().await.unwrap(), n);
