@@ -9,9 +9,8 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::dispatcher::{Dispatcher, PopOutcome};
+use super::dispatcher::{Dispatcher, PopOutcome, Tier};
 use super::kind::Kind;
-use super::list::Tier;
 use super::waiter::WaiterId;
 use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
