@@ -20,7 +20,6 @@ mod calls;
 mod dispatcher;
 mod inbox;
 mod kind;
-mod list;
 mod popped;
 mod refusals;
 mod slots;
@@ -43,11 +42,11 @@ use tokio_util::sync::CancellationToken;
 use crate::conn::{Conn, OpError};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
-use inbox::{Inbox, Requests};
+use inbox::Inbox;
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
-use task::{Stop, Task};
+use task::Task;
 use waiter::{Answer, Wait, Waiter, WaiterId};
 
 /// The handle of the pops task.
@@ -72,10 +71,9 @@ impl Pops {
         stop: CancellationToken,
         shutdown: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
-        let requests = Requests::default();
         let stopped = CancellationToken::new();
         let pops = Self {
-            inbox: requests.inbox(),
+            inbox: Inbox::default(),
             ids: Arc::default(),
             refusals: Arc::default(),
             command_timeout: conn.command_timeout(),
@@ -83,9 +81,8 @@ impl Pops {
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let task = Task::new(conn, requests);
-        let handle = tokio::spawn(task.run(Stop { stop, shutdown, stopped: stopped.drop_guard() }));
-        (pops, handle)
+        let task = Task::new(conn, pops.inbox.clone(), stop, shutdown, stopped.drop_guard());
+        (pops, tokio::spawn(task.run()))
     }
 
     /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not delivered is back

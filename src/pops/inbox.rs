@@ -17,14 +17,11 @@ pub(super) enum Request {
     Expire(Kind, WaiterId),
 }
 
-/// The side of the takers.
+/// Shared by the takers and the task.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inbox(Arc<Inner>);
-
-#[derive(Debug, Default)]
-struct Inner {
-    unseen: Mutex<Unseen>,
-    arrived: Notify,
+pub(super) struct Inbox {
+    unseen: Arc<Mutex<Unseen>>,
+    arrived: Arc<Notify>,
 }
 
 /// What the task has not seen yet.
@@ -44,7 +41,7 @@ impl Inbox {
         if !unseen.closed {
             unseen.takers.insert(id, (kind, waiter));
             drop(unseen);
-            self.0.arrived.notify_one();
+            self.arrived.notify_one();
         }
     }
 
@@ -72,32 +69,18 @@ impl Inbox {
         if !unseen.closed {
             unseen.changes.push_back(change);
             drop(unseen);
-            self.0.arrived.notify_one();
+            self.arrived.notify_one();
         }
-    }
-
-    fn unseen(&self) -> MutexGuard<'_, Unseen> {
-        self.0.unseen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The side of the task. Dropping it answers the takers that the task has not seen, and later ones.
-#[derive(Debug, Default)]
-pub(super) struct Requests(Inbox);
-
-impl Requests {
-    pub(super) fn inbox(&self) -> Inbox {
-        self.0.clone()
     }
 
     /// Waits until there is something to [`take`](Self::take). Cancel safe.
     pub(super) async fn arrived(&self) {
-        self.0.0.arrived.notified().await;
+        self.arrived.notified().await;
     }
 
     /// The next requests, at most this many.
     pub(super) fn take(&self, most: usize) -> Vec<Request> {
-        let mut unseen = self.0.unseen();
+        let mut unseen = self.unseen();
         let changes = unseen.changes.len().min(most);
         let mut requests: Vec<_> = unseen.changes.drain(..changes).collect();
         while requests.len() < most
@@ -106,22 +89,21 @@ impl Requests {
             requests.push(Request::Join(kind, id, waiter));
         }
         if !(unseen.takers.is_empty() && unseen.changes.is_empty()) {
-            self.0.0.arrived.notify_one();
+            self.arrived.notify_one();
         }
         requests
     }
 
-    /// From now on every taker is answered with the end of its channel.
+    /// Answers the takers that the task has not seen, and later ones, with the end of their channel.
     pub(super) fn close(&self) {
         let closed = Unseen { closed: true, ..Unseen::default() };
-        // Dropped without the lock: wakers of others run meanwhile.
-        drop(std::mem::replace(&mut *self.0.unseen(), closed));
+        let unseen = std::mem::replace(&mut *self.unseen(), closed);
+        // Without the lock: wakers of others run.
+        drop(unseen);
     }
-}
 
-impl Drop for Requests {
-    fn drop(&mut self) {
-        self.close();
+    fn unseen(&self) -> MutexGuard<'_, Unseen> {
+        self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,45 +125,42 @@ mod tests {
         receiver
     }
 
-    fn seen(requests: &Requests, most: usize) -> Vec<String> {
+    fn seen(inbox: &Inbox, most: usize) -> Vec<String> {
         let name = |request| match request {
             Request::Join(_, id, waiter) => format!("{id} joins: {:?}", waiter.wait),
             Request::Leave(_, id) => format!("{id} leaves"),
             Request::Expire(_, id) => format!("{id} expires"),
         };
-        requests.take(most).into_iter().map(name).collect()
+        inbox.take(most).into_iter().map(name).collect()
     }
 
     #[test]
     fn what_happens_to_a_taker_that_was_not_seen_is_not_reported() {
-        let requests = Requests::default();
-        let inbox = requests.inbox();
+        let inbox = Inbox::default();
         let _takers = [2, 1, 0].map(|id| join(&inbox, id));
         inbox.leave(&KIND, 1);
         inbox.expire(&KIND, 2);
-        assert_eq!(seen(&requests, 9), ["0 joins: Endless", "2 joins: Expired"]);
+        assert_eq!(seen(&inbox, 9), ["0 joins: Endless", "2 joins: Expired"]);
         inbox.leave(&KIND, 2);
         inbox.expire(&KIND, 0);
-        assert_eq!(seen(&requests, 9), ["2 leaves", "0 expires"]);
+        assert_eq!(seen(&inbox, 9), ["2 leaves", "0 expires"]);
     }
 
     #[test]
     fn what_is_left_arrives_again() {
-        let requests = Requests::default();
-        let inbox = requests.inbox();
-        let arrived = || requests.arrived().now_or_never().is_some();
+        let inbox = Inbox::default();
+        let arrived = || inbox.arrived().now_or_never().is_some();
         let _takers = [0, 1, 2].map(|id| join(&inbox, id));
-        assert!(arrived() && seen(&requests, 2).len() == 2);
-        assert!(arrived() && seen(&requests, 2).len() == 1);
+        assert!(arrived() && seen(&inbox, 2).len() == 2);
+        assert!(arrived() && seen(&inbox, 2).len() == 1);
         assert!(!arrived());
     }
 
     #[test]
     fn closing_answers_takers_that_were_not_seen_and_later_ones() {
-        let requests = Requests::default();
-        let inbox = requests.inbox();
+        let inbox = Inbox::default();
         let mut early = join(&inbox, 0);
-        drop(requests);
+        inbox.close();
         let mut late = join(&inbox, 1);
         inbox.leave(&KIND, 0);
         for taker in [&mut early, &mut late] {

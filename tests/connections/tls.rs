@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Builder, Client, Error, ErrorKind, Tls, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::alone_with;
 use tempfile::TempDir;
 
 /// So long that a test that waits for it fails.
@@ -249,6 +250,47 @@ async fn a_certificate_that_changes_later() {
         &certificates.path("server.pem"),
     ]);
     until_async("it is back", || async { ready.len().await.is_ok() }).await;
+}
+
+/// Nobody is to look for a mistake in a URL that is right.
+#[tokio::test]
+async fn a_file_of_root_certificates_that_is_none() {
+    const MISSING: &str = "/nowhere/authority.pem";
+    let name = "tls::a_file_of_root_certificates_that_is_none";
+    // The environment belongs to the process.
+    if !alone_with(name, &[("SSL_CERT_FILE", MISSING), ("SSL_CERT_DIR", "")]) {
+        return;
+    }
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    for builder in [localhost(port, Tls::new()), Client::builder().url(format!("rediss://localhost:{port}"))]
+    {
+        let error = refused(builder, &["no root certificates", "SSL_CERT_FILE", MISSING]).await;
+        assert!(!error.to_string().contains("URL"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    // Another authority is named: the file is not the only reason why this one is not trusted.
+    certificates.authority("other");
+    let other = Tls::new().root_certificate_pem(certificates.read("other.pem"));
+    let error = refused(localhost(port, other), &["an authority that is not trusted", MISSING]).await;
+    is_of_tls(&error);
+    works(localhost(port, Tls::new().root_certificate_pem(certificates.read("ca.pem")))).await;
+}
+
+/// The reason is there however short the time to connect is.
+#[tokio::test]
+async fn a_refused_certificate_and_little_time() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    for millis in [300, 1000, 10_000] {
+        let builder = localhost(port, Tls::new()).connect_timeout(Duration::from_millis(millis));
+        let begun = Instant::now();
+        let error = builder.connect().await.unwrap_err();
+        is_of_tls(&error);
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]

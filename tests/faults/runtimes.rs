@@ -104,10 +104,13 @@ async fn end(queues: Queues) {
     queues.client.shutdown().await;
 }
 
+/// Where the end of a client is waited for.
+type Context = (&'static str, fn(Queues));
+
 /// In a runtime of several threads, in one without a timer, and outside of any runtime.
 #[test]
 fn where_nothing_runs_the_client_ends_in_time() {
-    let contexts: [(&str, fn(Queues)); 3] = [
+    let contexts: [Context; 3] = [
         ("several threads", |queues| Runtime::new().unwrap().block_on(end(queues))),
         ("no timer", |queues| {
             tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(end(queues));
@@ -133,7 +136,7 @@ fn where_the_runtime_is_gone_everything_is_closed() {
     let waiting = takes(&queues.ready);
     let away = Runtime::new().unwrap();
     let waiting: Vec<_> = waiting.into_iter().map(|(name, call)| (name, away.spawn(call))).collect();
-    home.block_on(until_async("they wait", || async { server.blocked_clients() == 2 }));
+    home.block_on(until_async("they wait", || async { server.blocked_clients() == 3 }));
     drop(home);
     for (name, taker) in waiting {
         let error = away.block_on(soon(taker)).unwrap().unwrap_err();

@@ -10,7 +10,7 @@ mod part;
 mod recorded;
 mod waiting;
 
-pub use alone::alone;
+pub use alone::{alone, alone_with};
 pub use clients::{
     Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
     text_queues,
