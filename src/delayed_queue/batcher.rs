@@ -34,9 +34,8 @@ use crate::wire::keys::Keys;
 const ENTRIES: usize = 256;
 /// The most bytes in one call, unless it has only one entry.
 const BYTES: usize = 1 << 18;
-/// The number of command timeouts after which a call with all its retries has certainly ended, if the client's runtime
-/// runs.
-const PATIENCE: u32 = 6;
+/// The number of command timeouts that a call with all its retries may take. It ends before, if the client's runtime runs.
+const PATIENCE: u32 = 4;
 
 /// The offers to one queue that are about to be sent. Clones share them.
 #[derive(Clone, Debug)]
@@ -83,17 +82,19 @@ impl Batcher {
     pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
         let (answer, mut receiver) = oneshot::channel();
         let sent = self.push(when, Request { time, entry, answer });
-        let ended = match timeout(self.store.conn().command_timeout() * PATIENCE, &mut receiver).await {
-            Ok(Ok(stored)) => return Ok(stored?.due(time)),
-            Ok(Err(_)) => "the client's Tokio runtime has ended",
-            Err(_) => "the client's Tokio runtime does not run",
-        };
+        let undriven = OpError::NotExecuted("the client's Tokio runtime does not run".into());
+        let (ended, unsent) =
+            match timeout(self.store.conn().command_timeout() * PATIENCE, &mut receiver).await {
+                Ok(Ok(stored)) => return Ok(stored?.due(time)),
+                Ok(Err(_)) => ("the client's Tokio runtime has ended", OpError::Closed),
+                Err(_) => ("no reply within four command timeouts", undriven),
+            };
         // The task says first that it sends, and then drops requests that nobody waits for.
         receiver.close();
         match receiver.try_recv() {
             Ok(stored) => Ok(stored?.due(time)),
             Err(_) if sent.load(Ordering::SeqCst) => Err(OpError::Unknown(ended.into())),
-            Err(_) => Err(OpError::NotExecuted(ended.into())),
+            Err(_) => Err(unsent),
         }
     }
 

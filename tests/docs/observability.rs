@@ -186,7 +186,10 @@ async fn everything_documented_is_reported() {
         let _queue = client.blocking_queue("q", codec::Long);
         until_async("it is looked at", || async { times("redelay.permissions.missing") == 1 }).await;
         let missing = &listener.named("redelay.permissions.missing")[0].fields["missing"];
-        assert!(missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"), "{missing}");
+        assert!(
+            missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"),
+            "{missing}"
+        );
     }
 
     // A server that does not exist.

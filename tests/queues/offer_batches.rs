@@ -266,8 +266,8 @@ fn a_runtime_that_is_gone_leaves_nobody_waiting() {
     current_thread().block_on(async {
         let both = async { (offer.await, delayed.offer(&value, MINUTE).await) };
         let (first, second) = tokio::time::timeout(MINUTE, both).await.expect("an answer");
-        assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable, "nothing was sent");
-        assert_eq!(second.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(first.unwrap_err().kind(), ErrorKind::Closed, "nothing was sent");
+        assert_eq!(second.unwrap_err().kind(), ErrorKind::Closed);
     });
     drop(client);
 }

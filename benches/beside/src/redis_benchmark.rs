@@ -27,7 +27,12 @@ fn run(bench: &mut Bench, size: usize, connections: usize, pipeline: usize) -> f
         .args(["-c", &connections.to_string(), "-P", &pipeline.to_string(), "-n", &requests.to_string()])
         .args(["EVALSHA", &digest, "5", &timeout_set("offer"), &ordered_list("offer"), &channel("offer")])
         // One receipt, which is not deleted: a random one again could not be named.
-        .args(["redelay:offered:{offer}:__rand_int__", "redelay:offered:{offer}:__rand_int__", "now", "60000"])
+        .args([
+            "redelay:offered:{offer}:__rand_int__",
+            "redelay:offered:{offer}:__rand_int__",
+            "now",
+            "60000",
+        ])
         .args([&crate::job::NOT_SOON.to_string(), &entry])
         .output()
         .expect("redis-benchmark, which is installed with redis-server");
