@@ -1,6 +1,7 @@
 //! Connections that are given up, refused or demoted: nothing is lost or doubled with them, and nothing needs a restart.
 
 mod announcements;
+mod foreign_replies;
 mod reconnections;
 mod stranded;
 
