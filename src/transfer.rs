@@ -456,7 +456,7 @@ mod tests {
             until_async("it is subscribed", || async {
                 ["p", "q"]
                     .iter()
-                    .all(|name| server.subscribers(&format!("redisson_delay_queue_channel:{{{name}}}")) == 1)
+                    .all(|name| server.subscribers(format!("redisson_delay_queue_channel:{{{name}}}")) == 1)
             })
             .await;
             for (number, (delayed, ready)) in queues.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Connections that are given up, refused or demoted. No payload is lost or duplicated, and no process needs a restart.
 
 mod announcements;
+mod foreign_replies;
 mod reconnections;
 mod stranded;
 

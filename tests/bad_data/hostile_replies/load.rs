@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use redelay::{BlockingQueue, Client, DelayedQueue, codec};
-use redelay_support::{MINUTE, ms};
+use redelay_support::ms;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -25,7 +25,7 @@ impl Crew {
     pub(crate) async fn start(relay: &Relay, role: Role, clients: usize) -> Self {
         let (mut all, mut busy, is_over) = (Vec::new(), JoinSet::new(), Arc::<AtomicBool>::default());
         for number in 0..clients {
-            let client = connect(&relay.url(), MINUTE).await.expect("a connection");
+            let client = connect(&relay.url()).await;
             let tasks = match role {
                 Role::Connect => 2,
                 Role::Commands => 12,
@@ -51,12 +51,7 @@ impl Crew {
     pub(crate) async fn works(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         let mut all = self.clients.clone();
-        loop {
-            match connect(&self.url, ms(2_000)).await {
-                Ok(client) => break all.push(client),
-                Err(_) => sleep(ms(50)).await,
-            }
-        }
+        all.push(connect(&self.url).await);
         for (number, client) in all.iter().enumerate() {
             let ready = client.blocking_queue(&format!("at the end {number}"), codec::Long);
             let delayed = client.delayed_queue(&ready);
@@ -78,8 +73,15 @@ impl Crew {
     }
 }
 
-async fn connect(url: &str, within: Duration) -> redelay::Result<Client> {
-    Client::builder().url(url).connect_timeout(within).command_timeout(ms(500)).connect().await
+/// However long it takes on a busy machine.
+async fn connect(url: &str) -> Client {
+    loop {
+        let client = Client::builder().url(url).connect_timeout(ms(2_000)).command_timeout(ms(500));
+        match client.connect().await {
+            Ok(client) => return client,
+            Err(_) => sleep(ms(50)).await,
+        }
+    }
 }
 
 struct Worker {

@@ -121,6 +121,7 @@ fn bytes(injected: Injected) -> &'static [u8] {
     match injected {
         Injected::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n",
         Injected::Foreign => b"#t\r\n",
+        Injected::Extra => b":1\r\n",
     }
 }
 

@@ -74,6 +74,8 @@ pub(crate) enum Injected {
     Garbage,
     /// A reply that no command has.
     Foreign,
+    /// A reply that some commands have.
+    Extra,
 }
 
 /// The kind of connections.
@@ -184,7 +186,7 @@ fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
-    let injected = if random.bool() { Injected::Garbage } else { Injected::Foreign };
+    let injected = [Injected::Garbage, Injected::Foreign, Injected::Extra][random.usize(0..3)];
     match random.u32(0..106) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
