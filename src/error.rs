@@ -90,11 +90,11 @@ pub enum ErrorKind {
     /// that ends with this error may have lost a payload, as any lost connection may: see
     /// [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
-    /// The reply was lost: the server may or may not have executed the call. Check before you retry, or retry only
-    /// idempotent calls.
+    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. Check before
+    /// you retry, or retry only idempotent calls.
     OutcomeUnknown,
-    /// The server refused the call: a key of another type, a missing ACL permission, no memory. Fix the server, the key
-    /// or the ACL.
+    /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
+    /// Fix the server, the key or the ACL.
     Refused,
     /// The user name or password is wrong or missing. Fix the credentials.
     Credentials,

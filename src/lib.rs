@@ -50,7 +50,7 @@
 //! |---|---|---|
 //! | offer | the caller; concurrent offers share a call | a script adds the entry to the timeout set and the ordered list, and announces it if it is the new head |
 //! | transfer | one background task per client, when the head is due | a script removes what is due from both, and appends the payloads to the target |
-//! | take | one background task per client, on behalf of all its takers | `BLPOP` while takers wait; a script with `LPOP` for what is ready already |
+//! | take | one background task per client, on behalf of all its takers | `BLPOP` while takers wait; a script for what is ready already, which keeps a copy until the reply has arrived |
 //!
 //! Every client that holds a [`DelayedQueue`] or takes from a [`BlockingQueue`] transfers, unless
 //! [`Builder::transfer`]`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one

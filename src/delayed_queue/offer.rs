@@ -26,16 +26,18 @@ use crate::wire::{entry, time};
 /// # Errors
 /// * [`Encode`](crate::ErrorKind::Encode), [`Invalid`](crate::ErrorKind::Invalid) (a delay of 10^15 ms or more, a payload
 ///   over the limit): nothing was sent.
-/// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, or the server is out of
-///   memory. The payload is not stored. (The target is checked only when the payload is due.)
+/// * [`Refused`](crate::ErrorKind::Refused): one of the delayed queue's own keys has another type, the user lacks a
+///   permission, or the server is out of memory. The payload is not stored. (The target is checked only when the payload
+///   is due.)
 /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is not stored.
-/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the reply was lost and so were those of the retries, or the
-///   payload became due in the meantime. A single lost reply is no error: the offer is sent again, for up to another
-///   command timeout, and is stored once.
+/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is stored once or
+///   not at all. A lost reply alone is no error: the offer is sent again, for about another command timeout. The server
+///   recognizes a second try by a receipt, even if the payload has been delivered or removed meanwhile: `Ok` means that it
+///   was stored once. `docs/guarantees.md` has the details.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and never
-/// stored twice. An `Offer` that was never polled stores nothing.
+/// stored twice. An `Offer` that was never polled, or that was dropped before its call was sent, stores nothing.
 ///
 /// # Examples
 /// ```no_run
@@ -45,7 +47,7 @@ use crate::wire::{entry, time};
 /// let orders = client.delayed_queue(&client.blocking_queue("orders", codec::Long));
 /// let minute = Duration::from_secs(60);
 /// let ticket = orders.offer(&7, minute).await?;
-/// // Within 200 ms, twice as long at most if the reply is lost:
+/// // Within 200 ms, or about twice as long if the reply is lost:
 /// let ticket = orders.offer(&8, minute).timeout(Duration::from_millis(200)).await?;
 /// // At the same time, in one call:
 /// let tickets = futures::future::try_join_all([9, 10].map(|id| orders.offer(&id, minute))).await?;

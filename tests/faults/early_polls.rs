@@ -50,7 +50,7 @@ fn polls_that_begin_and_are_dropped_cost_a_bounded_number_of_tasks() {
 #[tokio::test]
 async fn more_polls_than_there_are_tasks_are_answered_all() {
     let server = Server::start();
-    let (client, _ready, delayed) = number_queues(&server).await;
+    let Queues { client, delayed, .. } = Queues::of_numbers(builder(&server).command_timeout(MINUTE)).await;
     for n in 0..5 {
         delayed
             .offer_all((1000 * n..1000 * (n + 1)).collect::<Vec<_>>().iter().map(|n| (n, HOUR)))
@@ -58,7 +58,7 @@ async fn more_polls_than_there_are_tasks_are_answered_all() {
             .unwrap();
     }
     let polls = (0..6_000).map(|_| delayed.poll());
-    let polled = timeout(MINUTE, join_all(polls)).await.expect("answers");
+    let polled = timeout(2 * MINUTE, join_all(polls)).await.expect("answers");
     let mut polled: Vec<_> = polled.into_iter().filter_map(Result::unwrap).collect();
     polled.sort_unstable();
     assert_eq!(polled, (0..5_000).collect::<Vec<_>>());
