@@ -18,6 +18,7 @@ fn main() {
         let (k, v) = arg.split_once('=').unwrap_or((&arg, "1"));
         match k {
             "before" => b.protocol = Protocol { kills_old_connections: b.protocol.kills_old_connections, ..Protocol::BEFORE },
+            "ideal" => b.protocol = Protocol { kills_old_connections: b.protocol.kills_old_connections, ..Protocol::WITHOUT_GAPS },
             "nokill" => b.protocol.kills_old_connections = false,
             "nowake" => b.protocol.own_offers_wake = false,
             "life" => b.protocol.life = Some(v.parse().unwrap()),
@@ -40,7 +41,7 @@ fn main() {
             "clock" => b.kinds.clock = Box::leak(times(v).into_boxed_slice()),
             "refuse" => {
                 use Command::*;
-                let all = [Set, Del, Zadd, Zrem, Zremrangebyrank, Rpush, Lpush, Lpop, Lrem, Ltrim, Lset, Hset, Hdel, Announce, PublishMoved];
+                let all = [Set, Del, Zadd, Zrem, Zremrangebyrank, Rpush, Lpush, Lrem, Ltrim, Lset, Hset, Hdel, Announce, PublishMoved];
                 let named: Vec<Command> = if v == "all" { all.to_vec() } else {
                     v.split(',').map(|n| *all.iter().find(|c| format!("{c:?}") == n).unwrap()).collect() };
                 b.kinds.refuse = Box::leak(named.into_boxed_slice());

@@ -25,6 +25,9 @@ pub struct Client {
     pub op: Option<Op>,
     /// A claim whose pop was answered. The next pop deletes it.
     pub spent_claim: Option<Id>,
+    /// Pops of which a retry was answered, so that another try may be under way. The server is told that, and then the claim
+    /// is deleted.
+    pub to_confirm: Vec<Call>,
     /// A receipt whose offer was answered. The next offer deletes it.
     pub spent_receipt: Option<Id>,
     /// When to transfer.
@@ -115,6 +118,8 @@ pub type Stamp = (Time, u8);
 pub struct Schedule {
     /// The earliest time that was named since the last run began, by the client's clock.
     pub head: Option<Time>,
+    /// The same, by replies to own calls. Kept apart only if the messages of peers do not withdraw it.
+    pub own_head: Option<Time>,
     /// Run as soon as possible.
     pub sweep: bool,
     /// The run in flight.
@@ -146,8 +151,9 @@ impl Client {
         Self {
             op: None,
             spent_claim: None,
+            to_confirm: Vec::new(),
             spent_receipt: None,
-            schedule: Schedule { head: None, sweep: false, run: None, stamp: (Time::MIN, 0) },
+            schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (Time::MIN, 0) },
             subscribed: true,
             inbox: Vec::new(),
             offset: 0,
@@ -178,8 +184,11 @@ impl Client {
                     Call::Offer { receipt, forget, when: When::After, entries: entries.clone() }
                 }
             }
-            Task::Pop { claim, early: false } => Call::Take { claim: *claim, forget: self.spent_claim },
-            Task::Pop { claim, early: true } => Call::Poll { claim: *claim, forget: self.spent_claim },
+            Task::Pop { claim, early } => {
+                let (claim, forget, again) =
+                    (*claim, self.spent_claim, op.lost && protocol.expects_late_tries);
+                if *early { Call::Poll { claim, forget, again } } else { Call::Take { claim, forget, again } }
+            }
             Task::Return { receipt, popped, early: false } => Call::ReturnToList {
                 receipt: *receipt,
                 payloads: popped.iter().map(|(payload, _)| *payload).collect(),
@@ -202,7 +211,7 @@ impl Client {
     }
 
     /// The connection for commands is lost. `lingers`: what was sent may still be executed.
-    pub fn disconnect(&mut self, lingers: bool) {
+    pub fn disconnect(&mut self, protocol: Protocol, lingers: bool) {
         if let Some(op) = self.op.as_mut().filter(|op| op.wire != Wire::Idle) {
             op.lost = true;
             if let Wire::Request(call) = std::mem::replace(&mut op.wire, Wire::Idle) {
@@ -215,6 +224,7 @@ impl Client {
             if matches!(op.task, Task::Reschedule(..)) {
                 // It is not repeated.
                 self.op = None;
+                self.schedule.sweep |= protocol.lost_replies_wake;
             }
         }
         if self.schedule.run.take().is_some() {
@@ -227,45 +237,50 @@ impl Client {
         let Some(Op { task, lost, wire: Wire::Reply(reply) }) = self.op.take() else {
             unreachable!("a reply to a call");
         };
-        // The first try is the one that was answered, so no other is under way. Before there were receipts of offers, nobody
-        // asked.
-        let spent = !lost || !protocol.receipts;
         match task {
             Task::Offer { receipt, entries, .. } => {
                 let outcome = match reply {
-                    Reply::Stored { wake, .. } => {
-                        self.wake_own(protocol, wake, now);
+                    Reply::Stored { head, .. } => {
+                        self.on_head(protocol, head, now);
                         Outcome::Ok
                     }
                     Reply::NotStored { undone: true } => Outcome::Refused,
                     Reply::Refused if !lost => Outcome::Refused,
-                    _ => Outcome::Unknown,
+                    _ => {
+                        self.schedule.sweep |= protocol.lost_replies_wake;
+                        Outcome::Unknown
+                    }
                 };
-                self.spent_receipt = receipt.filter(|_| spent);
+                // Only if the first try is the one that was answered, no other can be under way.
+                self.spent_receipt = receipt.filter(|_| !lost);
                 (Some((entries.iter().map(|(_, entry)| *entry).collect(), outcome)), None)
             }
             Task::Pop { claim, early } => {
                 let Reply::Popped(popped) = reply else { return (None, None) };
                 self.spent_claim = None;
-                if popped.is_empty() {
-                    return (None, None);
+                if lost {
+                    self.to_confirm.extend([Call::Answered(claim), Call::Confirm(claim)]);
+                } else if !popped.is_empty() {
+                    self.spent_claim = Some(claim);
                 }
-                self.op = Some(Op { task: Task::Unread(popped, early), lost: false, wire: Wire::Idle });
-                if early && !protocol.receipts {
-                    return (None, Some(claim));
+                if !popped.is_empty() {
+                    self.op = Some(Op { task: Task::Unread(popped, early), lost: false, wire: Wire::Idle });
                 }
-                self.spent_claim = Some(claim).filter(|_| spent);
                 (None, None)
             }
-            Task::Return { receipt, .. } if reply == Reply::Refused => {
-                debug_assert!(receipt != Id::MAX);
+            Task::Return { .. } if reply == Reply::Refused => {
                 self.op = Some(Op { task, lost, wire: Wire::Idle });
                 (None, None)
             }
-            Task::Return { receipt, .. } => (None, Some(receipt).filter(|_| spent)),
+            Task::Return { receipt, .. } => {
+                if let Reply::Pending { head } = reply {
+                    self.on_head(protocol, head, now);
+                }
+                (None, Some(receipt).filter(|_| !(lost && protocol.expects_late_tries)))
+            }
             Task::Reschedule(..) => {
-                if let Reply::Rescheduled { wake } = reply {
-                    self.wake_own(protocol, wake, now);
+                if let Reply::Pending { head } = reply {
+                    self.on_head(protocol, head, now);
                 }
                 (None, None)
             }
@@ -274,33 +289,41 @@ impl Client {
     }
 
     /// Gives up between two tries. Returns how an offer has ended.
-    pub fn give_up(&mut self) -> Option<(Vec<Entry>, Outcome)> {
+    pub fn give_up(&mut self, protocol: Protocol) -> Option<(Vec<Entry>, Outcome)> {
         let Some(Op { task: Task::Offer { entries, .. }, lost, .. }) = self.op.take() else { return None };
         let outcome = if lost { Outcome::Unknown } else { Outcome::Unavailable };
+        self.schedule.sweep |= lost && protocol.lost_replies_wake;
         Some((entries.iter().map(|(_, entry)| *entry).collect(), outcome))
     }
 
-    fn wake_own(&mut self, protocol: Protocol, wake: Option<Time>, now: Time) {
-        if let Some(due) = wake.filter(|_| protocol.own_offers_wake) {
-            self.announced(due, now);
-        }
+    /// A reply says that this is the head, which may not have been announced.
+    fn on_head(&mut self, protocol: Protocol, head: Option<Time>, now: Time) {
+        let Some(due) = head.filter(|_| protocol.own_offers_wake) else { return };
+        let at = self.instant_of(due, now);
+        let Schedule { head, own_head, .. } = &mut self.schedule;
+        let known = if protocol.own_heads_stay { own_head } else { head };
+        *known = Some(known.map_or(at, |known| known.min(at)));
     }
 
     fn announced(&mut self, due: Time, now: Time) {
-        let at = (due - self.offset).max(now);
+        let at = self.instant_of(due, now);
         self.schedule.head = Some(self.schedule.head.map_or(at, |head| head.min(at)));
+    }
+
+    fn instant_of(&self, due: Time, now: Time) -> Time {
+        (due - self.offset).max(now)
     }
 
     /// Whether a transfer is to be run now.
     #[must_use]
     pub fn is_transfer_due(&self, now: Time) -> bool {
-        let Schedule { head, sweep, run, .. } = &self.schedule;
-        run.is_none() && (*sweep || head.is_some_and(|head| head <= now))
+        let Schedule { head, own_head, sweep, run, .. } = &self.schedule;
+        run.is_none() && (*sweep || [head, own_head].into_iter().flatten().any(|head| *head <= now))
     }
 
     /// Runs a transfer.
     pub fn run_transfer(&mut self, protocol: Protocol) {
-        self.schedule.head = None;
+        (self.schedule.head, self.schedule.own_head) = (None, None);
         self.schedule.sweep = false;
         self.schedule.run = Some(Run::Request);
         self.on_connected(protocol);
@@ -338,7 +361,7 @@ impl Client {
             Published::Moved(head) => {
                 if self.schedule.run.is_none() && stamp > self.schedule.stamp {
                     self.schedule.stamp = stamp;
-                    self.schedule.head = head.map(|due| (due - self.offset).max(now));
+                    self.schedule.head = head.map(|due| self.instant_of(due, now));
                 }
             }
         }
@@ -370,7 +393,11 @@ impl Client {
             Call::ReturnToList { receipt, .. } | Call::Restore { receipt, .. } => Some(*receipt),
             _ => None,
         });
-        op.into_iter().chain(late).chain(self.spent_claim).chain(self.spent_receipt)
+        let to_confirm = self.to_confirm.iter().filter_map(|call| match call {
+            Call::Answered(claim) | Call::Confirm(claim) => Some(*claim),
+            _ => None,
+        });
+        op.into_iter().chain(late).chain(to_confirm).chain(self.spent_claim).chain(self.spent_receipt)
     }
 }
 

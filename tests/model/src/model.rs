@@ -148,6 +148,8 @@ pub enum Action {
     Execute(usize),
     /// The client receives the reply.
     Receive(usize),
+    /// The client tells the server that a pop was answered.
+    Confirm(usize),
     /// The user reads what was popped.
     Read(usize),
     /// The user's future is dropped, and what was popped returns.
@@ -194,6 +196,9 @@ impl Bounds {
                     (_, Wire::Request(_)) => actions.push(Action::Execute(n)),
                     (_, Wire::Reply(_)) => actions.push(Action::Receive(n)),
                 }
+            }
+            if !client.to_confirm.is_empty() {
+                actions.push(Action::Confirm(n));
             }
             if !self.schedules {
                 continue;
@@ -363,7 +368,7 @@ impl Bounds {
             }
             Action::Send(n) => state.clients[n].send(protocol, now, state.server.clock),
             Action::GiveUp(n) => {
-                let ended = state.clients[n].give_up();
+                let ended = state.clients[n].give_up(protocol);
                 state.ended(ended);
             }
             Action::Execute(n) => {
@@ -378,6 +383,13 @@ impl Bounds {
                 state.ended(ended);
                 if let Some(id) = forget {
                     self.execute(state, None, &Call::Forget(id));
+                }
+            }
+            Action::Confirm(n) => {
+                // It is repeated until it is answered. That makes no difference to the server.
+                let call = state.clients[n].to_confirm.remove(0);
+                if self.execute(state, None, &call).0 == Reply::Refused {
+                    state.clients[n].to_confirm.clear();
                 }
             }
             Action::Read(n) => {
@@ -410,11 +422,11 @@ impl Bounds {
                 let call = state.clients[n].late.remove(call);
                 self.execute(state, None, &call);
             }
-            Action::Disconnect(n) => state.clients[n].disconnect(true),
+            Action::Disconnect(n) => state.clients[n].disconnect(protocol, true),
             Action::Unsubscribe(n) => state.clients[n].unsubscribe(),
             Action::Restart => {
                 for client in &mut state.clients {
-                    client.disconnect(false);
+                    client.disconnect(protocol, false);
                     client.late.clear();
                     client.unsubscribe();
                 }
@@ -452,6 +464,7 @@ impl State {
         let server = &self.server;
         let known = |id: &Id| {
             server.claims.contains_key(id)
+                || server.answered.contains_key(id)
                 || server.receipts.contains_key(id)
                 || self.clients.iter().any(|client| client.ids().any(|known| known == *id))
         };
@@ -482,7 +495,9 @@ impl State {
     fn normalize(&mut self, symmetry: bool) {
         for client in &mut self.clients {
             let schedule = &mut client.schedule;
-            schedule.head = schedule.head.map(|head| head.max(self.now));
+            for head in [&mut schedule.head, &mut schedule.own_head] {
+                *head = head.map(|head| head.max(self.now));
+            }
         }
         if symmetry {
             self.clients.sort_unstable();

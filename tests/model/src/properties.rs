@@ -73,7 +73,7 @@ fn copies(state: &State, message: Entry) -> usize {
         .filter_map(|client| client.op.as_ref())
         .map(|op| match &op.task {
             // What a claim holds counts for as long as its client is going to ask for it.
-            Task::Pop { claim, .. } => server.claims.get(claim).map_or(0, |(popped, _)| within(popped)),
+            Task::Pop { claim, .. } => server.claims.get(claim).map_or(0, within),
             Task::Unread(popped, _) => within(popped),
             Task::Return { receipt, popped, .. } => match server.receipts.get(receipt) {
                 Some((Receipt::Returned, _)) => 0,

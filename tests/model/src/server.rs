@@ -15,23 +15,39 @@ pub type Id = u8;
 /// The variants of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol {
-    /// Offers leave receipts, pops keep their claims in a hash, and scripts check permissions before they write.
-    /// Otherwise: as it was before there were receipts.
+    /// An offer leaves a receipt, by which the server knows another try of it. Otherwise: as it was before.
     pub receipts: bool,
     /// A client wakes its own transfer when the reply of its offer says so, and not only by the announcement.
     pub own_offers_wake: bool,
+    /// A head that the reply to an own call has named is not withdrawn by the message of a peer, which may be older.
+    pub own_heads_stay: bool,
+    /// A lost reply, after which nobody knows whether the head was changed and announced, is followed by a transfer.
+    pub lost_replies_wake: bool,
+    /// If a retry was answered, the server is told, as the first try may still arrive: the receipt of a return is not
+    /// deleted; and a retry of a pop that pops nothing says so at once.
+    pub expects_late_tries: bool,
     /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the permission.
     pub kills_old_connections: bool,
-    /// How long receipts and claims are kept, by the server's clock; `None` if for longer than anything lasts here.
+    /// How long receipts are kept, by the server's clock; `None` if for longer than anything lasts here.
     pub life: Option<Time>,
 }
 
 impl Protocol {
-    /// Without receipts.
-    pub const BEFORE: Self =
-        Self { receipts: false, own_offers_wake: false, kills_old_connections: true, life: None };
-    /// With receipts.
-    pub const NOW: Self = Self { receipts: true, own_offers_wake: true, kills_old_connections: true, life: None };
+    /// As it was before offers had receipts.
+    pub const BEFORE: Self = Self { receipts: false, own_offers_wake: false, ..Self::NOW };
+    /// As it is.
+    pub const NOW: Self = Self {
+        receipts: true,
+        own_offers_wake: true,
+        own_heads_stay: false,
+        lost_replies_wake: false,
+        expects_late_tries: false,
+        kills_old_connections: true,
+        life: None,
+    };
+    /// Without the gaps that are known.
+    pub const WITHOUT_GAPS: Self =
+        Self { own_heads_stay: true, lost_replies_wake: true, expects_late_tries: true, ..Self::NOW };
 }
 
 /// The commands that write or publish. A user may lack the permission for one of them.
@@ -39,7 +55,7 @@ impl Protocol {
 pub enum Command {
     /// Writes a receipt.
     Set,
-    /// Deletes receipts, or both keys of the pending entries.
+    /// Deletes receipts, or both keys of pending entries.
     Del,
     /// Adds to the timeout set.
     Zadd,
@@ -51,8 +67,6 @@ pub enum Command {
     Rpush,
     /// Puts in front of the ordered list or of the target.
     Lpush,
-    /// Pops.
-    Lpop,
     /// Removes one element of the ordered list.
     Lrem,
     /// Removes a part of a list.
@@ -106,6 +120,8 @@ pub enum Call {
         claim: Id,
         /// The claim of an earlier call, to be deleted.
         forget: Option<Id>,
+        /// Whether it is a retry, which says so if it pops nothing.
+        again: bool,
     },
     /// `return_to_list.lua`, to the head
     ReturnToList {
@@ -118,8 +134,10 @@ pub enum Call {
     Poll {
         /// Where a copy is kept until the reply has arrived.
         claim: Id,
-        /// The claim of an earlier call, to be deleted. Only with receipts.
+        /// The claim of an earlier call, to be deleted.
         forget: Option<Id>,
+        /// Whether it is a retry, which says so if it pops nothing.
+        again: bool,
     },
     /// `restore_entries.lua`
     Restore {
@@ -136,8 +154,12 @@ pub enum Call {
     Reschedule(Entry, Time),
     /// `DelayedQueue::clear`, one command
     Clear,
-    /// Deletes a claim or a receipt whose call was answered.
+    /// Deletes the receipt of a call that was answered.
     Forget(Id),
+    /// Says that a retry of this pop was answered.
+    Answered(Id),
+    /// Deletes the claim of a pop that was answered.
+    Confirm(Id),
 }
 
 /// What the server answers.
@@ -145,10 +167,10 @@ pub enum Call {
 pub enum Reply {
     /// The offer is stored.
     Stored {
-        /// The server's clock then.
-        clock: Time,
-        /// A head whose transfer may have to be started.
-        wake: Option<Time>,
+        /// What its delays counted from.
+        base: Time,
+        /// The head, if its transfer may have to be started.
+        head: Option<Time>,
     },
     /// A retry without a receipt: what the first try stored may have been delivered.
     TooLate,
@@ -168,10 +190,10 @@ pub enum Reply {
     },
     /// What was popped.
     Popped(Popped),
-    /// The entry has a new due time.
-    Rescheduled {
-        /// It, if the entry is the head now.
-        wake: Option<Time>,
+    /// The entry has a new due time, or polled entries are back.
+    Pending {
+        /// The head, if its transfer may have to be started.
+        head: Option<Time>,
     },
     /// How many.
     Count(u8),
@@ -189,7 +211,7 @@ pub enum Published {
 /// How one call ended, for other tries of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Receipt {
-    /// Stored, at this time.
+    /// Stored; the delays counted from this time.
     Stored(Time),
     /// The server refused it.
     NotStored {
@@ -215,9 +237,11 @@ pub struct Server {
     pub ordered_list: Vec<Entry>,
     /// What is ready.
     pub target: Vec<Entry>,
-    /// What calls have popped, until their replies have arrived; and until when it is kept.
-    pub claims: BTreeMap<Id, (Popped, Time)>,
-    /// How calls have ended, and until when that is kept.
+    /// What pops took, until their replies have arrived.
+    pub claims: BTreeMap<Id, Popped>,
+    /// Pops of which a retry was answered; and until when that is known.
+    pub answered: BTreeMap<Id, Time>,
+    /// How calls have ended, and until when that is known.
     pub receipts: BTreeMap<Id, (Receipt, Time)>,
     /// The command that is refused at present.
     pub refused: Option<Command>,
@@ -235,17 +259,17 @@ impl Server {
                 None => self.offer_without_receipt(*when, entries, &mut published),
             },
             Call::Transfer => self.transfer(&mut published),
-            Call::Take { claim, forget } if protocol.receipts => self.take(protocol, *claim, *forget),
-            Call::Take { claim, forget } => self.take_before(protocol, *claim, *forget),
+            Call::Take { claim, forget, again } => self.take(protocol, *claim, *forget, *again),
             Call::ReturnToList { receipt, payloads } => self.return_to_list(protocol, *receipt, payloads),
-            Call::Poll { claim, forget } if protocol.receipts => self.poll(protocol, *claim, *forget),
-            Call::Poll { claim, .. } => self.poll_before(protocol, *claim),
+            Call::Poll { claim, forget, again } => self.poll(protocol, *claim, *forget, *again),
             Call::Restore { receipt, entries } => self.restore(protocol, *receipt, entries, &mut published),
-            Call::Cancel(entry) => self.cancel(protocol, *entry),
+            Call::Cancel(entry) => self.cancel(*entry),
             Call::Remove(entry) => self.remove(*entry),
             Call::Reschedule(entry, delay) => self.reschedule(*entry, *delay, &mut published),
             Call::Clear => self.clear(),
-            Call::Forget(id) => self.forget(*id),
+            Call::Forget(receipt) => self.forget(*receipt),
+            Call::Answered(claim) => self.set_answered(protocol, *claim),
+            Call::Confirm(claim) => self.confirm(*claim),
         };
         (reply.unwrap_or(Reply::Refused), published)
     }
@@ -253,7 +277,7 @@ impl Server {
     /// Sets the clock. What has expired by it is gone.
     pub fn set_clock(&mut self, clock: Time) {
         self.clock = clock;
-        self.claims.retain(|_, (_, until)| *until > clock);
+        self.answered.retain(|_, until| *until > clock);
         self.receipts.retain(|_, (_, until)| *until > clock);
     }
 
@@ -327,15 +351,17 @@ impl Server {
         published: &mut Vec<Published>,
     ) -> Result<Reply, Refused> {
         self.permits(Command::Set)?;
-        let clock = self.clock;
         match self.receipts.get(&receipt) {
             None => {}
             Some((Receipt::NotStored { undone }, _)) => return Ok(Reply::NotStored { undone: *undone }),
-            Some((Receipt::Stored(clock), _)) => return Ok(Reply::Stored { clock: *clock, wake: None }),
+            Some((Receipt::Stored(base), _)) => {
+                return Ok(Reply::Stored { base: *base, head: self.head() });
+            }
             Some((Receipt::Returned, _)) => unreachable!("ids are unique"),
         }
+        let base = if when == When::After { self.clock } else { 0 };
         let until = self.until(protocol);
-        self.receipts.insert(receipt, (Receipt::Stored(clock), until));
+        self.receipts.insert(receipt, (Receipt::Stored(base), until));
         let mut added = Vec::new();
         for (due, entry) in self.dues(when, entries) {
             if self.permits(Command::Zadd).is_err() {
@@ -349,11 +375,11 @@ impl Server {
             return Ok(self.refuse_offer(protocol, receipt, &added));
         }
         self.ordered_list.extend(&added);
-        let wake = self.announce_new_head(&added, published);
+        let head = self.announce_new_head(&added, published).or(self.overdue_head());
         if let Some(forget) = forget.filter(|_| self.permits(Command::Del).is_ok()) {
             self.receipts.remove(&forget);
         }
-        Ok(Reply::Stored { clock, wake })
+        Ok(Reply::Stored { base, head })
     }
 
     fn refuse_offer(&mut self, protocol: Protocol, receipt: Id, added: &[Entry]) -> Reply {
@@ -366,14 +392,15 @@ impl Server {
         Reply::NotStored { undone }
     }
 
-    /// Announces the head if it was added now. Returns it then, or if it is overdue.
-    fn announce_new_head(&self, added: &[Entry], published: &mut Vec<Published>) -> Option<Time> {
-        let &(due, head) = self.timeout_set.first()?;
-        let is_new = added.contains(&head);
-        if is_new {
-            self.publish(Command::Announce, Published::Announcement(due), published);
-        }
-        (is_new || due <= self.clock).then_some(due)
+    /// Announces the head, and returns it, if it is one of these entries.
+    fn announce_new_head(&self, entries: &[Entry], published: &mut Vec<Published>) -> Option<Time> {
+        let &(due, _) = self.timeout_set.first().filter(|(_, head)| entries.contains(head))?;
+        self.publish(Command::Announce, Published::Announcement(due), published);
+        Some(due)
+    }
+
+    fn overdue_head(&self) -> Option<Time> {
+        self.head().filter(|due| *due <= self.clock)
     }
 
     /// As it was before there were receipts.
@@ -401,13 +428,17 @@ impl Server {
             self.ordered_list.extend(&added);
         }
         self.announce_new_head(&added, published);
-        Ok(Reply::Stored { clock: self.clock, wake: None })
+        Ok(Reply::Stored { base: self.clock, head: None })
     }
 
     fn transfer(&mut self, published: &mut Vec<Published>) -> Result<Reply, Refused> {
         let due: Vec<Entry> =
             self.timeout_set.iter().take_while(|(due, _)| *due <= self.clock).map(|&(_, entry)| entry).collect();
-        let (found, absent) = self.take_out(&due)?;
+        if !due.is_empty() {
+            use Command::{Lpush, Lrem, Rpush, Zremrangebyrank};
+            self.ensure_permitted(&[Lrem, Zremrangebyrank, Rpush, Lpush])?;
+        }
+        let (found, absent) = self.take_out(&due);
         let mut left = due.as_slice();
         while let Some(first) = left.first() {
             let is_found = found.contains(first);
@@ -417,12 +448,9 @@ impl Server {
             } else {
                 left.iter().take_while(|entry| found.contains(entry)).count().max(1)
             };
-            self.permits(Command::Rpush)?;
             self.target.extend(&left[..together]);
-            self.permits(Command::Zremrangebyrank)?;
             self.timeout_set.drain(..together);
             if !absent && !is_found {
-                self.permits(Command::Lrem)?;
                 self.lrem(*first);
             }
             left = &left[together..];
@@ -436,7 +464,7 @@ impl Server {
 
     /// Takes due entries out of the front of the list, of which as many are read as are due. Returns those, and whether no
     /// other can be in the list.
-    fn take_out(&mut self, due: &[Entry]) -> Result<(Vec<Entry>, bool), Refused> {
+    fn take_out(&mut self, due: &[Entry]) -> (Vec<Entry>, bool) {
         let front = due.len().min(self.ordered_list.len());
         let (mut found, mut not_due) = (Vec::new(), Vec::new());
         for entry in &self.ordered_list[..front] {
@@ -448,69 +476,69 @@ impl Server {
         }
         let absent = front < due.len() && not_due.is_empty();
         if !found.is_empty() {
-            self.permits(Command::Lset)?;
-            self.permits(Command::Ltrim)?;
-            self.ordered_list.drain(..front);
-            if !not_due.is_empty() {
-                self.permits(Command::Lpush)?;
-                self.ordered_list.splice(..0, not_due);
-            }
+            self.ordered_list.splice(..front, not_due);
         }
-        Ok((found, absent))
+        (found, absent)
     }
 
-    fn take(&mut self, protocol: Protocol, claim: Id, forget: Option<Id>) -> Result<Reply, Refused> {
-        if let Some((popped, _)) = self.claims.get(&claim) {
-            return Ok(Reply::Popped(popped.clone()));
-        }
-        let Some(&payload) = self.target.first() else {
-            if let Some(forget) = forget {
-                self.permits(Command::Hdel)?;
-                self.claims.remove(&forget);
-            }
-            return Ok(Reply::Popped(Vec::new()));
-        };
-        let popped = vec![(payload, None)];
-        self.claim(protocol, claim, forget, &popped)?;
-        if self.permits(Command::Ltrim).is_err() {
-            self.claims.remove(&claim);
-            return Err(Refused);
-        }
-        self.target.remove(0);
-        Ok(Reply::Popped(popped))
+    /// `parts/claims.lua`: what an earlier try of this pop took.
+    fn claimed(&self, claim: Id) -> Option<Popped> {
+        let answered = self.answered.contains_key(&claim).then(Popped::new);
+        self.claims.get(&claim).cloned().or(answered)
     }
 
     /// `parts/claims.lua`
-    fn claim(
+    fn claim(&mut self, claim: Id, forget: Option<Id>, popped: &Popped) -> Result<(), Refused> {
+        self.unclaim(forget)?;
+        self.permits(Command::Hset)?;
+        self.claims.insert(claim, popped.clone());
+        Ok(())
+    }
+
+    fn unclaim(&mut self, claim: Option<Id>) -> Result<(), Refused> {
+        self.permits(Command::Hdel)?;
+        if let Some(claim) = claim {
+            self.claims.remove(&claim);
+        }
+        Ok(())
+    }
+
+    fn pop_nothing(
         &mut self,
         protocol: Protocol,
         claim: Id,
         forget: Option<Id>,
-        popped: &Popped,
-    ) -> Result<(), Refused> {
-        self.permits(Command::Hdel)?;
-        if let Some(forget) = forget {
-            self.claims.remove(&forget);
+        again: bool,
+    ) -> Result<Reply, Refused> {
+        if again {
+            self.set_answered(protocol, claim)?;
         }
-        self.permits(Command::Hset)?;
-        self.claims.insert(claim, (popped.clone(), self.until(protocol)));
-        Ok(())
+        if forget.is_some() {
+            self.unclaim(forget)?;
+        }
+        Ok(Reply::Popped(Popped::new()))
     }
 
-    fn take_before(&mut self, protocol: Protocol, claim: Id, forget: Option<Id>) -> Result<Reply, Refused> {
-        if let Some((popped, _)) = self.claims.get(&claim) {
-            return Ok(Reply::Popped(popped.clone()));
+    fn take(
+        &mut self,
+        protocol: Protocol,
+        claim: Id,
+        forget: Option<Id>,
+        again: bool,
+    ) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claimed(claim) {
+            return Ok(Reply::Popped(popped));
         }
-        self.permits(Command::Lpop)?;
-        let popped: Popped = self.target.drain(..self.target.len().min(1)).map(|payload| (payload, None)).collect();
-        self.permits(Command::Del)?;
-        if let Some(forget) = forget {
-            self.claims.remove(&forget);
+        let Some(&payload) = self.target.first() else {
+            return self.pop_nothing(protocol, claim, forget, again);
+        };
+        let popped = vec![(payload, None)];
+        self.claim(claim, forget, &popped)?;
+        if self.permits(Command::Ltrim).is_err() {
+            self.unclaim(Some(claim))?;
+            return Err(Refused);
         }
-        if !popped.is_empty() {
-            self.permits(Command::Rpush)?;
-            self.claims.insert(claim, (popped.clone(), self.until(protocol)));
-        }
+        self.target.remove(0);
         Ok(Reply::Popped(popped))
     }
 
@@ -520,53 +548,35 @@ impl Server {
         receipt: Id,
         payloads: &[Entry],
     ) -> Result<Reply, Refused> {
-        if protocol.receipts {
-            self.ensure_permitted(&[Command::Lpush])?;
-        }
+        self.ensure_permitted(&[Command::Lpush])?;
         self.permits(Command::Set)?;
         if self.receipts.contains_key(&receipt) {
             return Ok(Reply::Count(0));
         }
         let until = self.until(protocol);
         self.receipts.insert(receipt, (Receipt::Returned, until));
-        self.permits(Command::Lpush)?;
         self.target.splice(..0, payloads.iter().copied());
         Ok(Reply::Count(1))
     }
 
-    fn poll(&mut self, protocol: Protocol, claim: Id, forget: Option<Id>) -> Result<Reply, Refused> {
-        if let Some((popped, _)) = self.claims.get(&claim) {
-            return Ok(Reply::Popped(popped.clone()));
+    fn poll(
+        &mut self,
+        protocol: Protocol,
+        claim: Id,
+        forget: Option<Id>,
+        again: bool,
+    ) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claimed(claim) {
+            return Ok(Reply::Popped(popped));
         }
         let Some(&entry) = self.ordered_list.first() else {
-            if let Some(forget) = forget {
-                self.permits(Command::Hdel)?;
-                self.claims.remove(&forget);
-            }
-            return Ok(Reply::Popped(Vec::new()));
+            return self.pop_nothing(protocol, claim, forget, again);
         };
         self.ensure_permitted(&[Command::Zrem])?;
         let popped = vec![(entry, self.due(entry))];
-        self.claim(protocol, claim, forget, &popped)?;
+        self.claim(claim, forget, &popped)?;
         self.zrem(entry);
         self.ordered_list.remove(0);
-        Ok(Reply::Popped(popped))
-    }
-
-    fn poll_before(&mut self, protocol: Protocol, claim: Id) -> Result<Reply, Refused> {
-        if let Some((popped, _)) = self.claims.get(&claim) {
-            return Ok(Reply::Popped(popped.clone()));
-        }
-        self.permits(Command::Lpop)?;
-        if self.ordered_list.is_empty() {
-            return Ok(Reply::Popped(Vec::new()));
-        }
-        let entry = self.ordered_list.remove(0);
-        let popped = vec![(entry, self.due(entry))];
-        self.permits(Command::Zrem)?;
-        self.zrem(entry);
-        self.permits(Command::Rpush)?;
-        self.claims.insert(claim, (popped.clone(), self.until(protocol)));
         Ok(Reply::Popped(popped))
     }
 
@@ -577,43 +587,29 @@ impl Server {
         entries: &Popped,
         published: &mut Vec<Published>,
     ) -> Result<Reply, Refused> {
-        if protocol.receipts {
-            self.ensure_permitted(&[Command::Zadd, Command::Lpush])?;
-        }
+        self.ensure_permitted(&[Command::Lpush, Command::Zadd])?;
         self.permits(Command::Set)?;
         if self.receipts.contains_key(&receipt) {
-            return Ok(Reply::Count(0));
+            return Ok(Reply::Pending { head: None });
         }
         let until = self.until(protocol);
         self.receipts.insert(receipt, (Receipt::Returned, until));
         let mut restored = Vec::new();
         for &(entry, due) in entries.iter().rev() {
-            let listed = match due {
-                None => true,
-                Some(due) => {
-                    self.permits(Command::Zadd)?;
-                    self.zadd_nx(due, entry)
-                }
-            };
-            if listed {
-                self.permits(Command::Lpush)?;
+            if due.is_none_or(|due| self.zadd_nx(due, entry)) {
                 self.ordered_list.insert(0, entry);
                 restored.push(entry);
             }
         }
-        self.announce_new_head(&restored, published);
-        Ok(Reply::Count(restored.len() as u8))
+        Ok(Reply::Pending { head: self.announce_new_head(&restored, published) })
     }
 
-    fn cancel(&mut self, protocol: Protocol, entry: Entry) -> Result<Reply, Refused> {
-        if protocol.receipts {
-            self.ensure_permitted(&[Command::Lrem])?;
-        }
+    fn cancel(&mut self, entry: Entry) -> Result<Reply, Refused> {
+        self.ensure_permitted(&[Command::Lrem])?;
         self.permits(Command::Zrem)?;
         if !self.zrem(entry) {
             return Ok(Reply::Count(0));
         }
-        self.permits(Command::Lrem)?;
         self.lrem(entry);
         Ok(Reply::Count(1))
     }
@@ -622,10 +618,8 @@ impl Server {
         if !self.ordered_list.contains(&entry) {
             return Ok(Reply::Count(0));
         }
-        self.permits(Command::Zrem)?;
+        self.ensure_permitted(&[Command::Lrem, Command::Lset, Command::Zrem])?;
         self.zrem(entry);
-        self.permits(Command::Lset)?;
-        self.permits(Command::Lrem)?;
         self.lrem(entry);
         Ok(Reply::Count(1))
     }
@@ -641,13 +635,8 @@ impl Server {
         }
         self.permits(Command::Zadd)?;
         self.zrem(entry);
-        let due = self.clock + delay;
-        self.zadd_nx(due, entry);
-        let is_head = self.timeout_set.first() == Some(&(due, entry));
-        if is_head {
-            self.publish(Command::Announce, Published::Announcement(due), published);
-        }
-        Ok(Reply::Rescheduled { wake: is_head.then_some(due) })
+        self.zadd_nx(self.clock + delay, entry);
+        Ok(Reply::Pending { head: self.announce_new_head(&[entry], published).or(self.overdue_head()) })
     }
 
     fn clear(&mut self) -> Result<Reply, Refused> {
@@ -658,9 +647,19 @@ impl Server {
         Ok(Reply::Count(keys))
     }
 
-    fn forget(&mut self, id: Id) -> Result<Reply, Refused> {
+    fn forget(&mut self, receipt: Id) -> Result<Reply, Refused> {
         self.permits(Command::Del)?;
-        let known = self.claims.remove(&id).is_some() | self.receipts.remove(&id).is_some();
-        Ok(Reply::Count(u8::from(known)))
+        Ok(Reply::Count(u8::from(self.receipts.remove(&receipt).is_some())))
+    }
+
+    fn set_answered(&mut self, protocol: Protocol, claim: Id) -> Result<Reply, Refused> {
+        self.permits(Command::Set)?;
+        self.answered.insert(claim, self.until(protocol));
+        Ok(Reply::Count(1))
+    }
+
+    fn confirm(&mut self, claim: Id) -> Result<Reply, Refused> {
+        self.permits(Command::Hdel)?;
+        Ok(Reply::Count(u8::from(self.claims.remove(&claim).is_some())))
     }
 }
