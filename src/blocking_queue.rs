@@ -1,7 +1,7 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
 //! This file has the methods that put. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
-//! `inspect` reads, and `remove` removes payloads without reading them.
+//! `inspect` reads, `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
 
 mod inspect;
 mod remove;
@@ -9,6 +9,7 @@ mod stream;
 mod take;
 mod take_and_move;
 mod take_any;
+mod unconfirmed_pops;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 pub use stream::PayloadStream;
+pub use unconfirmed_pops::{UnconfirmedPop, UnconfirmedPops};
 
 use crate::codec::Codec;
 use crate::conn::Command;
@@ -47,7 +49,8 @@ use crate::wire::keys::Keys;
 /// replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works that way for every client.
 ///
 /// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking (polls, and
-/// batches for several takers), the server keeps a copy until the reply has arrived, for at most an hour.
+/// batches for several takers), the server keeps a copy until the reply has arrived: see
+/// [`unconfirmed_pops`](Self::unconfirmed_pops).
 #[doc(alias = "RBlockingQueue")]
 #[doc(alias = "RQueue")]
 #[doc(alias = "RBlockingDeque")]

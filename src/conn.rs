@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
@@ -192,6 +192,13 @@ impl Conn {
         }
     }
 
+    /// Gives up the connection for commands, because a reply on it was not the one to its command: so later replies are
+    /// not, either. Returns the error of that command.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.commands.reconnect();
+        OpError::Unknown("the server's reply belongs to another command".into())
+    }
+
     /// The counters of this module and of those above it.
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.shared.counters
@@ -200,6 +207,12 @@ impl Conn {
     /// Whether there is a connection for commands.
     pub(crate) fn is_connected(&self) -> bool {
         self.commands.session().is_some()
+    }
+
+    /// Waits for a connection for commands, within the command timeout.
+    pub(crate) async fn connected(&self) -> Result<(), OpError> {
+        let connected = timeout(self.command_timeout, self.commands.connected());
+        connected.await.map_err(|_| self.commands.no_connection())?.map(drop)
     }
 
     /// When the last reply to a command was received.

@@ -64,7 +64,8 @@ impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn new(target: &Queue, codec: Arc<dyn Codec<T>>) -> Self {
         let queue = target.delayed();
         let watch = queue.engine.watch(&queue.keys);
-        let batcher = Batcher::new(queue.conn.clone(), queue.keys.clone());
+        let transfer = queue.engine.transfer.clone();
+        let batcher = Batcher::new(queue.conn.clone(), queue.keys.clone(), transfer);
         Self { queue, codec, format: EntryFormat::Current, watch: Arc::new(Mutex::new(watch)), batcher }
     }
 

@@ -4,10 +4,13 @@
 //! result is held in an [`Outbox`]. If nobody reads it, its entries return to the queue. After a lost reply the same
 //! poll is sent again, and gets what the first one took.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::claims::{self, ClaimId, KEPT_MS};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::outbox::{Held, Outbox};
 use crate::pacing::backoff;
@@ -39,13 +42,16 @@ pub(crate) struct EarlyPolls {
     tasks: TaskTracker,
 }
 
+/// Starts the transfer of a queue whose head, epoch ms, may not have been announced.
+pub(crate) type OnHead = Arc<dyn Fn(&Keys, f64) + Send + Sync>;
+
 impl EarlyPolls {
-    pub(crate) fn start(conn: Conn) -> Self {
+    pub(crate) fn start(conn: Conn, on_head: OnHead) -> Self {
         let tasks = TaskTracker::new();
         let outbox = Outbox::new({
             let (conn, tasks) = (conn.clone(), tasks.clone());
             move |polled: Polled| {
-                tasks.spawn_on(polled.return_to_queue(conn.clone()), conn.runtime());
+                tasks.spawn_on(polled.return_to_queue(conn.clone(), on_head.clone()), conn.runtime());
             }
         });
         Self { conn, outbox, tasks }
@@ -53,8 +59,16 @@ impl EarlyPolls {
 
     /// Polls up to `n` entries.
     pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
-        let (conn, outbox, keys) = (self.conn.clone(), self.outbox.clone(), keys.clone());
-        let task = async move { Ok(outbox.hold(Polled::poll(&conn, keys, n).await?)) };
+        let Self { conn, outbox, tasks, .. } = self.clone();
+        let keys = keys.clone();
+        let task = async move {
+            let (polled, claims) = Polled::poll(&conn, keys.clone(), n).await?;
+            if !claims.is_empty() {
+                let confirmed = async move { claims::confirm(&conn, &keys, claims).await };
+                tasks.spawn(confirmed);
+            }
+            Ok(outbox.hold(polled))
+        };
         let task = self.tasks.spawn_on(task, self.conn.runtime());
         // A silent server may not reply. The task goes on, and returns the entries that it still gets.
         let silent = || OpError::NotExecuted("the server does not answer".into());
@@ -71,13 +85,15 @@ impl EarlyPolls {
 }
 
 impl Polled {
-    async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<Self, OpError> {
+    /// The entries, and the claims that are to be confirmed.
+    async fn poll(conn: &Conn, keys: Keys, n: usize) -> Result<(Self, Vec<ClaimId>), OpError> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut claims = Vec::new();
         // The caller stops waiting at some point. What comes later than that would have to be returned.
         let deadline = Instant::now() + conn.command_timeout();
         while entries.len() < n && (entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - entries.len());
-            let more = match call(conn, &keys, most).await {
+            let more = match call(conn, &keys, most, &mut claims).await {
                 Ok(more) => more,
                 // Entries that came before the error must not be lost with it.
                 Err(_) if !entries.is_empty() => break,
@@ -89,7 +105,7 @@ impl Polled {
                 break;
             }
         }
-        Ok(Self { keys, entries })
+        Ok((Self { keys, entries }, claims))
     }
 
     /// The payloads, in the order of the queue.
@@ -102,50 +118,69 @@ impl Polled {
 
     /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in
     /// front of the list.
-    async fn return_to_queue(self, conn: Conn) {
+    async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
         for part in self.entries.rchunks(CALL) {
-            let marker = self.keys.returned();
-            let args = part.iter().flat_map(|entry| [entry.score.clone(), entry.bytes.clone()]);
+            let receipt = self.keys.returned();
+            let args = part.iter().flat_map(|entry| [entry.bytes.clone(), entry.score.clone()]);
             let call = scripts::RESTORE_ENTRIES
-                .on(&[self.keys.timeout_set(), self.keys.ordered_list(), self.keys.channel(), &marker])
+                .on(&[
+                    self.keys.timeout_set(),
+                    self.keys.ordered_list(),
+                    self.keys.channel(),
+                    &receipt,
+                    self.keys.scratch(),
+                ])
                 .number(scripts::REMEMBERED_MS)
                 .args(args)
                 .idempotent();
             for attempt in 0.. {
                 match call.clone().run(&conn).await {
-                    Ok(_) => break,
+                    Ok(head) => {
+                        if let Ok(Some(head)) = head.into_optional_bytes() {
+                            let head = std::str::from_utf8(&head).ok().and_then(|score| score.parse().ok());
+                            head.into_iter().for_each(|head| on_head(&self.keys, head));
+                        }
+                        break;
+                    }
                     Err(OpError::Closed) => return,
                     Err(_) => sleep(backoff(attempt)).await,
                 }
             }
-            forget(&conn, marker).await;
+            // If this command is lost, the server deletes the receipt later by itself.
+            let _ = conn.call(Command::new("DEL").arg(receipt)).await;
         }
     }
 }
 
 /// One call of the script.
-async fn call(conn: &Conn, keys: &Keys, most: usize) -> Result<Vec<Entry>, OpError> {
-    let claim = keys.popped();
-    let reply = scripts::POLL
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &claim])
+async fn call(
+    conn: &Conn,
+    keys: &Keys,
+    most: usize,
+    claims: &mut Vec<ClaimId>,
+) -> Result<Vec<Entry>, OpError> {
+    let claim = claims::new_id();
+    let call = scripts::POLL
+        .on(&[
+            keys.timeout_set(),
+            keys.ordered_list(),
+            keys.quarantine(),
+            keys.claims(),
+            keys.scratch(),
+        ])
         .number(most)
-        .number(scripts::REMEMBERED_MS)
-        .run_until_answered(conn)
-        .await?;
-    let mut items = reply.into_array()?.into_iter();
-    let quarantined = items.next().map_or(Ok(0), Reply::into_int)?;
+        .number(KEPT_MS)
+        .arg(claim.clone())
+        .arg("");
+    let mut reply = claims::run_until_answered(call, conn).await?.into_array()?.into_iter();
+    let quarantined = reply.next().map_or(Ok(0), Reply::into_int)?;
     if conn.counters().queue(keys).quarantined(quarantined) {
         events::quarantined(keys, quarantined);
     }
-    let items = items.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
+    let items = reply.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
     if !items.is_empty() {
-        forget(conn, claim).await;
+        claims.push(claim);
     }
     let entry = |pair: &[Bytes]| Entry { bytes: pair[0].clone(), score: pair[1].clone() };
     Ok(items.chunks_exact(2).map(entry).collect())
-}
-
-/// Deletes a side key that is not needed any more, because the reply has arrived. If this fails, the key expires.
-async fn forget(conn: &Conn, key: Bytes) {
-    let _ = conn.call(Command::new("DEL").arg(key)).await;
 }

@@ -29,7 +29,8 @@ pub(crate) struct Engine {
     pub(crate) conn: Conn,
     pub(crate) pops: Pops,
     pub(crate) early_polls: EarlyPolls,
-    transfer: Option<Transfer>,
+    /// `None`: this client does not transfer.
+    pub(crate) transfer: Option<Transfer>,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     stop: CancellationToken,
@@ -48,7 +49,11 @@ impl Engine {
             }
             None => (None, None),
         };
-        let early_polls = EarlyPolls::start(conn.clone());
+        let on_head = {
+            let transfer = transfer.clone();
+            move |keys: &Keys, due| transfer.iter().for_each(|transfer: &Transfer| transfer.head(keys, due))
+        };
+        let early_polls = EarlyPolls::start(conn.clone(), Arc::new(on_head));
         let stopped = TaskTracker::new();
         stopped.spawn({
             let (conn, stop, early_polls) = (conn.clone(), stop.clone(), early_polls.clone());

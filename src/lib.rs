@@ -128,6 +128,7 @@ mod early_polls;
 mod pops;
 mod transfer;
 // The server: scripts, connections, layout.
+mod claims;
 mod conn;
 mod scripts;
 mod wire;
@@ -140,7 +141,7 @@ mod telemetry;
 pub use redisson_codec as codec;
 mod error;
 
-pub use blocking_queue::{BlockingQueue, PayloadStream};
+pub use blocking_queue::{BlockingQueue, PayloadStream, UnconfirmedPop, UnconfirmedPops};
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};

@@ -71,16 +71,25 @@ impl Queue {
     pub(crate) async fn stats(&self) -> Result<QueueStats> {
         let op = self.op("stats");
         let keys = &self.keys;
-        let call =
-            scripts::STATS.on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine()]);
+        let call = scripts::STATS.on(&[
+            keys.timeout_set(),
+            keys.ordered_list(),
+            keys.target(),
+            keys.quarantine(),
+            keys.claims(),
+        ]);
         let reply = op.run(call.idempotent()).await?;
         let server = on_server(reply).map_err(|error| op.failed(error))?;
+        if let (Some(transfer), Some(head)) = (&self.engine.transfer, server.head.filter(|_| server.overdue > 0)) {
+            // Its announcement was lost, or never made.
+            transfer.head(keys, head);
+        }
         Ok(self.counters.stats(&server))
     }
 }
 
 fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
-    let [pending, list_len, ready, quarantined, overdue, head, clock] = reply.into_parts()?;
+    let [pending, list_len, ready, quarantined, unconfirmed_pops, overdue, head, clock] = reply.into_parts()?;
     let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
     let head = head.into_optional_bytes()?;
     Ok(OnServer {
@@ -88,6 +97,7 @@ fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
         list_len: number(list_len)?,
         ready: number(ready)?,
         quarantined: number(quarantined)?,
+        unconfirmed_pops: number(unconfirmed_pops)?,
         overdue: number(overdue)?,
         head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
         clock: clock.into_int()?,

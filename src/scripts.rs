@@ -1,17 +1,18 @@
 //! The Lua scripts, one file each, and how they are called.
 //!
-//! On every connection, the client library takes an array of three or four strings that begins with `message`,
-//! `subscribe` or the like for a pub/sub message: it drops that reply, and hands the next one to the wrong caller.
-//! So a script whose reply begins with strings that others wrote puts a number in front of them.
+//! Every call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
+//! caller: a server or a proxy that sends one reply too many; and the client library, which takes an array of three or
+//! four strings that begins with `message`, `subscribe` or the like for a pub/sub message, and drops it. (It changes such
+//! an array within another one, too, so a list of strings that others wrote is never nested.)
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
-use tokio::time::sleep;
 
 use crate::conn::{Command, Conn, OpError, Reply};
-use crate::pacing::backoff;
 
-/// How long the server keeps a claim or a receipt, by which a retry after a lost reply learns what the first try did.
-/// It must be longer than an outage of the server.
+/// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
+/// longer than an outage of the server.
 pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
 
 /// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
@@ -37,34 +38,47 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: 3, "3ac5d514306396a1ba1af8aa5292d3482b3c3f67", ["offer"];
-    TRANSFER: 5, "1784e3f50a80e9dbe364e9343ee8d55c7bda6cd1", [
-        "parts/entry", "parts/lists",
+    OFFER: 5, "a012979b3846b44f013fee4d599c2d5bdc539180", ["offer"];
+    TRANSFER: 6, "86e202486a17cce06c0d0a9939bdb5369cfa1caf", [
+        "parts/entry", "parts/lists", "parts/permitted",
         "transfer/clock", "transfer/find", "transfer/take_out", "transfer/move", "transfer"
     ];
-    CANCEL: 2, "d6d3cfdce7e9e8e60c5ae0ad5a329cdc9a669dec", ["cancel"];
-    RESCHEDULE: 2, "9cad94fe1ab64ea8f88416ef89f02f7598b1423c", ["reschedule"];
-    POLL: 4, "9eccc5441d324e5cf85991e3dba992df7a5d0659", ["parts/entry", "poll"];
-    RESTORE_ENTRIES: 4, "5b497b1481f04f2c3edb8a84c5dbfa569aad3137", ["restore_entries"];
-    CONTAINS: 1, "61c780c34eeee7d445a3f7c55302f6c0027d3efe", ["parts/entry", "parts/lists", "contains"];
-    CONTAINS_READY: 1, "a8fa983dfe551399dd6a73bae06e003f4cd90cc8", ["parts/raw_payload", "parts/lists", "contains"];
-    REMOVE: 2, "3a54b4e58e51b3ec6a4a9221256b6256de91b663", ["parts/entry", "parts/lists", "remove"];
-    REMOVE_READY: 1, "84a9b0e81af7d3e47e002c8cc4cd50ddfec8541a", ["parts/lists", "remove_ready"];
-    RANGE: 1, "0fb43b5fab691aea6a0614ec0f72949dda5ec1d3", ["parts/with_count", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: 4, "8f82037a993c6f96133ff3454debc7444f86aae5", [
-        "parts/entry", "poll_last_and_offer_first_to"
+    CANCEL: 3, "11458533b812c906748a582587c455fe7d8164cc", ["parts/permitted", "cancel"];
+    RESCHEDULE: 2, "364cb42d88323385423989479ecf270094441b62", ["reschedule"];
+    POLL: 5, "16229484c465c16f163daea40cb094837ab8b321", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    RESTORE_ENTRIES: 5, "47eb8017adec4ab580f7aa05b69e77efe4ee43df", ["parts/permitted", "parts/restore", "restore_entries"];
+    READ_CLAIMS: 1, "7368562fa8a9f55a0af20050664c5f6089ba8d9a", ["read_claims"];
+    REQUEUE_CLAIM: 6, "bcdd40ca9fda8c9e70f04ea534d537afe5a6ec04", ["parts/permitted", "parts/restore", "requeue_claim"];
+    CONTAINS: 1, "662c1fbc5afa4d3fa86bcca74c22a3d9f0893612", ["parts/entry", "parts/lists", "contains"];
+    CONTAINS_READY: 1, "f16e926dc6e82c2011a033cb7473025d4d874601", ["parts/raw_payload", "parts/lists", "contains"];
+    REMOVE: 3, "9501ff34fd2402321458f2b683cb5dbae35c77c3", ["parts/entry", "parts/lists", "parts/permitted", "remove"];
+    REMOVE_READY: 2, "a3d1b316a3d65aa7c77afbb1aff7eb0c1f74169c", ["parts/lists", "parts/permitted", "remove_ready"];
+    RANGE: 1, "62bea5c562db16e35f0d25e70cf64c6ba0c07763", ["range"];
+    POLL_LAST_AND_OFFER_FIRST_TO: 5, "ab784bf61a95bf9092605b24c372a886b70a4815", [
+        "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
-    EXPIRE: 2, "688318865c36a569b54a2163593b9a94a6ef1614", ["expire"];
-    TAKE: 3, "d1b5c0240c7a2b1aa67b3ebd79acb00df678a3d2", ["parts/with_count", "take"];
-    RETURN_TO_LIST: 2, "9b6897f74aa8bb0d3a1238e2cd370bab341b2a70", ["return_to_list"];
-    STATS: 4, "ae1f79c2c34091648d38c33793093ebdfa647779", ["stats"];
-    REQUEUE_QUARANTINED: 4, "031be4fef3b24a2deea26c244035e6ea1bbf59c7", [
-        "parts/quarantine_pairs", "requeue_quarantined"
+    EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
+    TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
+    RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
+    STATS: 5, "a0de3450cc190fc3f94be79344da161e6e37a8ef", ["stats"];
+    REQUEUE_QUARANTINED: 5, "3edd8f0b52381e028f2873a939dc29a8f12d7f70", [
+        "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
     ];
-    REMOVE_QUARANTINED: 1, "46ae9d7a903ef26faa547f6ff36a85dc0453fd33", [
-        "parts/quarantine_pairs", "remove_quarantined"
+    REMOVE_QUARANTINED: 2, "9f80e29d876c124af3f4922799472ef9b623ee87", [
+        "parts/quarantine_pairs", "parts/permitted", "remove_quarantined"
     ];
 }
+
+/// What surrounds the source of each script. The tag is the last argument, and not one of the script's own. It becomes the
+/// first element of a reply that is an array; any other reply is put into an array of its own, behind the tag.
+const TAG_BEFORE: &str = "local tag = tonumber(table.remove(ARGV)) local function script()";
+const TAG_BEHIND: &str = "end local reply = script()
+if type(reply) ~= 'table' then return {tag, {reply}} end
+if not reply.err then table.insert(reply, 1, tag) end
+return reply";
+
+/// The number of the next call.
+static TAG: AtomicU32 = AtomicU32::new(1);
 
 impl Script {
     /// A call, executed at most once unless it is made [`idempotent`](Call::idempotent).
@@ -78,12 +92,14 @@ impl Script {
         }
     }
 
-    /// What is sent to the server: the source without comments, indentation and blank lines. It is needed once per
-    /// script and server, so it is not kept. A test checks that no string in the source contains `--`.
+    /// What is sent to the server: the source without comments, indentation and blank lines, between two lines that
+    /// add the tag to its reply. It is needed once per script and server, so it is not kept. A test checks that no string
+    /// in the source contains `--`.
     fn text(&self) -> String {
         let code = |line: &'static str| line.split("--").next().unwrap_or_default().trim();
-        let lines: Vec<_> = self.source.lines().map(code).filter(|code| !code.is_empty()).collect();
-        lines.join("\n")
+        let lines = self.source.lines().map(code).filter(|code| !code.is_empty());
+        let lines = [TAG_BEFORE].into_iter().chain(lines).chain([TAG_BEHIND]);
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -121,21 +137,6 @@ impl Call {
         self
     }
 
-    /// Repeats a call that may be executed twice until the server has answered, however long that takes. It fails for
-    /// lack of a connection only if the call has certainly not been executed.
-    pub(crate) async fn run_until_answered(self, conn: &Conn) -> Result<Reply, OpError> {
-        let mut attempts = 0;
-        loop {
-            match self.clone().run(conn).await {
-                Err(OpError::Unknown(_)) => {}
-                Err(OpError::NotExecuted(_)) if attempts > 0 => {}
-                result => return result,
-            }
-            sleep(backoff(attempts)).await;
-            attempts += 1;
-        }
-    }
-
     /// Sends the SHA-1; and the text, if the server does not know the script.
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
         match self.send(conn, "EVALSHA", self.script.sha1).await {
@@ -153,12 +154,31 @@ impl Call {
         name: &'static str,
         script: impl Into<Bytes>,
     ) -> Result<Reply, OpError> {
+        let tag = TAG.fetch_add(1, Ordering::Relaxed);
         let command = Command::new(name)
             .arg(script)
             .number(self.keys.len())
             .args(self.keys.iter().cloned())
-            .args(self.args.iter().cloned());
-        if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await }
+            .args(self.args.iter().cloned())
+            .number(tag);
+        let reply =
+            if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await };
+        untagged(reply?, tag).ok_or_else(|| conn.desynchronised())
+    }
+}
+
+/// The reply of the script, if it has this tag.
+fn untagged(reply: Reply, tag: u32) -> Option<Reply> {
+    let mut reply = reply.into_array().ok()?;
+    if reply.first() != Some(&Reply::Int(tag.into())) {
+        return None;
+    }
+    match reply.as_mut_slice() {
+        [_, Reply::Array(other)] if other.len() == 1 => other.pop(),
+        _ => {
+            reply.remove(0);
+            Some(Reply::Array(reply))
+        }
     }
 }
 
@@ -180,7 +200,8 @@ mod tests {
                 wrong.push(format!("{name}: {digest}"));
             }
             let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
-            let keys = header.lines().next().expect("a line");
+            let keys = header.split("-- ARGV").next().and_then(|keys| keys.split("-- Reply").next());
+            let keys = keys.expect("a piece");
             let named = (1..=9).take_while(|number| keys.contains(&format!("   {number} "))).count();
             assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
             let used = (1..=9).rev().find(|number| header.contains(&format!("KEYS[{number}]")));

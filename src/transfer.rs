@@ -57,6 +57,7 @@ pub(crate) struct Transfer(mpsc::UnboundedSender<Request>);
 #[derive(Debug)]
 enum Request {
     Open(Keys),
+    Head(Keys, f64),
     Close(Keys, Option<oneshot::Sender<()>>),
 }
 
@@ -77,6 +78,12 @@ impl Transfer {
     ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, requests) = mpsc::unbounded_channel();
         (Self(sender), tokio::spawn(Task::new(conn, settings).run(requests, stop)))
+    }
+
+    /// A reply says that this is the head, epoch ms. The announcement may have been lost, or refused.
+    pub(crate) fn head(&self, keys: &Keys, due: f64) {
+        // Fails only after a shutdown.
+        let _ = self.0.send(Request::Head(keys.clone(), due));
     }
 
     /// Transfers for this queue until the guard is dropped. Several guards for one queue share its state.
@@ -170,6 +177,7 @@ impl Task {
                         let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
                         self.open(keys, channels);
                     }
+                    Some(Request::Head(keys, due)) => self.on_head(&keys, due),
                     Some(Request::Close(keys, done)) => {
                         if let Some((channels, _)) = &listening {
                             self.close(&keys, channels, done);
@@ -297,6 +305,12 @@ impl Task {
                     }
                 }
             }
+        }
+    }
+
+    fn on_head(&mut self, keys: &Keys, due: f64) {
+        if let (Some(&id), Some(at)) = (self.ids.get(keys), self.clock.instant_of(due)) {
+            self.schedule.announced(id, at);
         }
     }
 

@@ -84,7 +84,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).idempotent();
         let op = self.queue.op("read_all");
-        let payloads = op.counted_bytes(op.run(call).await?)?;
+        let payloads = op.strings(op.run(call).await?)?;
         payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 

@@ -108,7 +108,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
-        let call = scripts::REMOVE_READY.on(&[self.queue.keys.target()]).arg(which).args(payloads);
+        let keys = &self.queue.keys;
+        let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).args(payloads);
         op.any(op.run(call).await?)
     }
 

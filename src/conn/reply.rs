@@ -70,9 +70,9 @@ impl Reply {
         }
     }
 
-    /// The strings behind their number: see `scripts.rs`.
-    pub(crate) fn into_counted_bytes(self) -> Result<Vec<Bytes>, Shape> {
-        self.into_array()?.into_iter().skip(1).map(Self::into_bytes).collect()
+    /// The strings of an array.
+    pub(crate) fn into_strings(self) -> Result<Vec<Bytes>, Shape> {
+        self.into_array()?.into_iter().map(Self::into_bytes).collect()
     }
 
     /// Exactly `N` elements of an array.

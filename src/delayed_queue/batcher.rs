@@ -6,108 +6,160 @@
 //!
 //! | event | consequence |
 //! |---|---|
-//! | a caller is dropped | its entry is sent all the same, and no other offer is affected: the call belongs to the task |
-//! | the script refuses the arguments, because of one offer | each offer is sent again, alone; nothing was written |
+//! | a caller is dropped before the call is sent | its entry is not sent |
+//! | a caller is dropped later | its entry is stored all the same: the call belongs to the task |
+//! | the script rejects the arguments, because of one offer | each offer is sent again, alone; nothing was written |
 //! | the server refuses (type, permission, memory) | every offer gets that error |
-//! | the reply is lost | each offer has a second try of its own: see `store` |
+//! | the reply is lost | the call is sent again: see `store` |
+//! | the client's runtime does not run, or has ended | the caller stops waiting, and says whether the call may have been sent |
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::store::{self, When};
+use super::store::{Store, Stored, When};
 use crate::conn::{Conn, OpError};
 use crate::pacing::yield_once;
+use crate::transfer::Transfer;
 use crate::wire::keys::Keys;
 
 /// The most entries in one call: the server serves nobody else meanwhile.
 const ENTRIES: usize = 256;
 /// The most bytes in one call, unless it has only one entry.
 const BYTES: usize = 1 << 18;
+/// The number of command timeouts after which a call with all its retries has certainly ended, if the client's runtime
+/// runs.
+const PATIENCE: u32 = 6;
 
 /// The offers to one queue that are about to be sent. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Batcher {
-    pub(super) conn: Conn,
-    pub(super) keys: Keys,
+    store: Store,
+    keys: Keys,
+    /// To start the transfer of what is due at once, or was not announced. `None`: this client does not transfer.
+    transfer: Option<Transfer>,
     after: Arc<OpenBatch>,
     at: Arc<OpenBatch>,
 }
 
-/// The channel to the task that sends next. A closed channel means that the task has sent.
-type OpenBatch = Mutex<Option<UnboundedSender<Request>>>;
+/// The batch that the next offer joins.
+type OpenBatch = Mutex<Option<Batch>>;
+
+#[derive(Clone, Debug)]
+struct Batch {
+    /// The channel to the task that sends next. A closed channel means that the task has sent.
+    requests: UnboundedSender<Request>,
+    /// Whether the task may have sent.
+    sent: Arc<AtomicBool>,
+}
 
 #[derive(Debug)]
 struct Request {
     time: u64,
     entry: Bytes,
-    answer: oneshot::Sender<Answer>,
-}
-
-/// The result of the call.
-#[derive(Debug)]
-pub(super) struct Answer {
-    /// The server's clock, epoch ms.
-    pub(super) clock: Result<u64, OpError>,
-    /// Whether the call had other offers.
-    pub(super) shared: bool,
+    answer: oneshot::Sender<Result<Stored, OpError>>,
 }
 
 impl Batcher {
-    pub(super) fn new(conn: Conn, keys: Keys) -> Self {
-        Self { conn, keys, after: Arc::default(), at: Arc::default() }
+    pub(super) fn new(conn: Conn, keys: Keys, transfer: Option<Transfer>) -> Self {
+        let store = Store::new(conn, keys.clone());
+        Self { store, keys, transfer, after: Arc::default(), at: Arc::default() }
     }
 
-    /// Adds an entry to the open batch, and waits for the result of its call.
-    pub(super) async fn add(&self, when: When, time: u64, entry: Bytes) -> Answer {
-        let (answer, receiver) = oneshot::channel();
-        self.push(when, Request { time, entry, answer });
-        receiver.await.unwrap_or_else(|_| {
-            let clock = Err(OpError::Unknown("the client's Tokio runtime has ended".into()));
-            Answer { clock, shared: false }
-        })
+    /// The same with another command timeout, and with batches of its own.
+    pub(super) fn with_timeout(&self, timeout: Duration) -> Self {
+        let store = self.store.with_timeout(timeout);
+        Self { store, after: Arc::default(), at: Arc::default(), ..self.clone() }
     }
 
-    fn push(&self, when: When, request: Request) {
+    /// Stores one entry, in a call with other offers. Returns its due time, epoch ms.
+    pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
+        let (answer, mut receiver) = oneshot::channel();
+        let sent = self.push(when, Request { time, entry, answer });
+        let ended = match timeout(self.store.conn().command_timeout() * PATIENCE, &mut receiver).await {
+            Ok(Ok(stored)) => return Ok(stored?.due(time)),
+            Ok(Err(_)) => "the client's Tokio runtime has ended",
+            Err(_) => "the client's Tokio runtime does not run",
+        };
+        // The task says first that it sends, and then drops requests that nobody waits for.
+        receiver.close();
+        match receiver.try_recv() {
+            Ok(stored) => Ok(stored?.due(time)),
+            Err(_) if sent.load(Ordering::SeqCst) => Err(OpError::Unknown(ended.into())),
+            Err(_) => Err(OpError::NotExecuted(ended.into())),
+        }
+    }
+
+    /// Stores all entries in one call, without other offers. Returns their due times, epoch ms.
+    pub(super) async fn store_all(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Vec<u64>, OpError> {
+        let stored = self.send(when, entries).await?;
+        Ok(entries.iter().map(|(time, _)| stored.due(*time)).collect())
+    }
+
+    async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
+        let stored = self.store.all(when, entries).await?;
+        if let (Some(transfer), Some(head)) = (&self.transfer, stored.head) {
+            transfer.head(&self.keys, head);
+        }
+        Ok(stored)
+    }
+
+    /// Adds an offer to the open batch. Returns whether that may have been sent.
+    fn push(&self, when: When, request: Request) -> Arc<AtomicBool> {
         let open = match when {
             When::After => &self.after,
             When::At => &self.at,
         };
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         let request = match &*open {
-            Some(batch) => match batch.send(request) {
-                Ok(()) => return,
+            Some(batch) => match batch.requests.send(request) {
+                Ok(()) => return batch.sent.clone(),
                 Err(SendError(request)) => request,
             },
             None => request,
         };
-        let (sender, requests) = unbounded_channel();
+        let (requests, receiver) = unbounded_channel();
         // The receiver is in scope.
-        let _ = sender.send(request);
-        *open = Some(sender);
-        self.conn.runtime().spawn(self.clone().flush(when, requests));
+        let _ = requests.send(request);
+        let sent = Arc::new(AtomicBool::new(false));
+        *open = Some(Batch { requests, sent: sent.clone() });
+        self.store.conn().runtime().spawn(self.clone().flush(when, receiver, sent.clone()));
+        sent
     }
 
-    async fn flush(self, when: When, mut requested: UnboundedReceiver<Request>) {
+    async fn flush(self, when: When, mut requested: UnboundedReceiver<Request>, sent: Arc<AtomicBool>) {
         yield_once().await;
         requested.close();
         let mut requests = Vec::with_capacity(requested.len());
         while requested.recv_many(&mut requests, usize::MAX).await > 0 {}
-        join_all(chunks(requests).map(|chunk| self.send(when, chunk))).await;
+        sent.store(true, Ordering::SeqCst);
+        requests.retain(|request| !request.answer.is_closed());
+        join_all(chunks(requests).map(|chunk| self.send_chunk(when, chunk))).await;
     }
 
-    async fn send(&self, when: When, requests: Vec<Request>) {
-        let shared = requests.len() > 1;
+    async fn send_chunk(&self, when: When, requests: Vec<Request>) {
         let (entries, answers): (Vec<_>, Vec<_>) =
             requests.into_iter().map(|request| ((request.time, request.entry), request.answer)).unzip();
-        let clock = store::first_try(&self.conn, &self.keys, when, &entries).await;
-        for answer in answers {
+        let result = self.send(when, &entries).await;
+        let answer = |answer: oneshot::Sender<_>, result| {
             // An error means that the caller was dropped.
-            let _ = answer.send(Answer { clock: clock.clone(), shared });
+            let _ = answer.send(result);
+        };
+        if entries.len() > 1 && matches!(result, Err(OpError::Rejected(_))) {
+            // Nothing was written, perhaps because of another offer.
+            let alone = entries.iter().zip(answers).map(|(entry, waiting)| async move {
+                answer(waiting, self.send(when, std::slice::from_ref(entry)).await);
+            });
+            join_all(alone).await;
+        } else {
+            answers.into_iter().for_each(|waiting| answer(waiting, result.clone()));
         }
     }
 }

@@ -159,7 +159,7 @@ impl<T: 'static> DelayedQueue<T> {
     async fn range(&self, op: Op<'_>, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
         let call = scripts::RANGE.on(&[&list]).number(first).number(last).idempotent();
-        op.counted_bytes(op.run(call).await?)
+        op.strings(op.run(call).await?)
     }
 
     /// Returns whether a payload with the same bytes is pending. O(n): the server reads through the ordered list.

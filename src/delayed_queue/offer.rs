@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use super::batcher::Batcher;
-use super::store::{self, When};
+use super::store::When;
 use super::{DelayedQueue, Ticket};
 use crate::error::Result;
 use crate::queue::{AsValue, Op, Queue};
@@ -171,7 +171,7 @@ impl<T: 'static> DelayedQueue<T> {
             return Ok(Vec::new());
         }
         let span = Span::offer(&self.queue.keys, entries.len());
-        let dues = span.run(store::all(&self.queue.conn, &self.queue.keys, When::After, &entries)).await;
+        let dues = span.run(self.batcher.store_all(When::After, &entries)).await;
         let dues = dues.map_err(|error| op.failed(error))?;
         let tickets = entries.into_iter().zip(dues);
         Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
@@ -201,8 +201,8 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl Offer {
-    /// Uses this timeout, of at least 1 ms, for the offer in place of the client's command timeout. Such an offer is sent at once, in a call
-    /// of its own.
+    /// Uses this timeout, of at least 1 ms, for the offer in place of the client's command timeout. Such an offer is sent
+    /// at once, in a call of its own.
     ///
     /// # Examples
     /// ```no_run
@@ -229,11 +229,11 @@ impl Prepared {
         let keys = &self.queue.keys;
         let span = Span::offer(keys, 1);
         let due = match self.timeout {
-            None => span.run(self.batcher.store(self.when, self.time, &self.entry)).await,
+            None => span.run(self.batcher.store(self.when, self.time, self.entry.clone())).await,
             Some(timeout) => {
-                let conn = self.queue.conn.with_timeout(timeout);
+                let batcher = self.batcher.with_timeout(timeout);
                 let entries = [(self.time, self.entry.clone())];
-                span.run(store::all(&conn, keys, self.when, &entries)).await.map(|dues| dues[0])
+                span.run(batcher.store_all(self.when, &entries)).await.map(|dues| dues[0])
             }
         };
         let due = due.map_err(|error| op.failed(error))?;

@@ -202,7 +202,7 @@ impl Quarantine {
         let last = i64::try_from(max.saturating_mul(2)).unwrap_or(i64::MAX) - 1;
         let keys = &self.queue.keys;
         let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).idempotent();
-        let strings = op.counted_bytes(op.run(call).await?)?;
+        let strings = op.strings(op.run(call).await?)?;
         let pair = |pair: &[Bytes]| Quarantined {
             target: keys.target().clone(),
             score: pair[0].clone(),
@@ -244,10 +244,12 @@ impl Quarantine {
         self.check(op, quarantined)?;
         let keys = &self.queue.keys;
         let call = scripts::REQUEUE_QUARANTINED
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel()])
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel(), keys.scratch()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
-        op.any(op.run(call).await?)
+        let [requeued, head] = op.parts(op.run(call).await?)?;
+        op.on_head(head)?;
+        op.any(requeued)
     }
 
     /// Deletes an entry from the quarantine. Returns whether it was still there.
@@ -276,7 +278,7 @@ impl Quarantine {
         let op = self.queue.op("quarantine().remove");
         self.check(op, quarantined)?;
         let call = scripts::REMOVE_QUARANTINED
-            .on(&[self.queue.keys.quarantine()])
+            .on(&[self.queue.keys.quarantine(), self.queue.keys.scratch()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
         op.any(op.run(call).await?)

@@ -189,7 +189,10 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
-        let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list()]).arg(which).args(payloads);
+        let call = scripts::REMOVE
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()])
+            .arg(which)
+            .args(payloads);
         op.any(op.run(call).await?)
     }
 
@@ -231,6 +234,7 @@ impl<T: 'static> DelayedQueue<T> {
             keys.ordered_list(),
             keys.quarantine(),
             &destination,
+            keys.scratch(),
         ]);
         let [quarantined, payload] = op.parts(op.run(call).await?)?;
         let quarantined = op.int(quarantined)?;

@@ -1,22 +1,30 @@
 //! Storing entries, exactly once.
 //!
-//! What if the reply never comes? The entry's id makes a second try harmless while the entry is pending. Once the entry is
-//! due it may be delivered, and a second try would store it again. So a second try carries a due time instead of a
-//! delay, counted from when the first was sent, and the server refuses it once the first may have been due.
+//! | if … | then … |
+//! |---|---|
+//! | there is no connection | the call is made when there is one, within the command timeout |
+//! | the reply is lost | the call is sent again with its receipt: the server executes the try that arrives first, and tells the outcome to the others, whatever has become of the entries |
+//! | the server refuses a command of the script | the script takes back what it wrote |
+//! | the future is dropped | a call that was sent is executed, but not sent again |
 //!
-//! One gap is left: another client may poll, cancel or remove the entry before it is due and before the second try
-//! arrives.
+//! A delay counts from the first try, also in a later one, as far as the time of the server's reply allows: an entry may
+//! be late by one round trip then, and is never early.
 
-use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::batcher::{Answer, Batcher};
-use crate::conn::{Cause, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply};
 use crate::pacing::Retries;
-use crate::scripts;
+use crate::scripts::{self, REMEMBERED_MS};
 use crate::wire::keys::Keys;
+
+/// The most receipts that are kept to be deleted by later calls. The server deletes the others after an hour.
+const SPENT: usize = 64;
+/// How long a receipt waits for a call that deletes it on its way.
+const DELETE_AFTER: Duration = Duration::from_secs(1);
 
 /// What a time means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,153 +36,169 @@ pub(super) enum When {
 }
 
 impl When {
-    pub(super) fn word(self) -> &'static str {
+    /// What the times of a first try count from, for the scripts.
+    pub(super) fn base(self) -> &'static str {
         match self {
-            Self::After => "after",
-            Self::At => "at",
+            Self::After => "now",
+            Self::At => "0",
         }
     }
 }
 
-/// Stores the entries with their times in one call. Returns their due times, epoch ms.
-pub(super) async fn all(
-    conn: &Conn,
-    keys: &Keys,
-    when: When,
-    entries: &[(u64, Bytes)],
-) -> Result<Vec<u64>, OpError> {
-    let retries = Retries::until(Instant::now() + conn.command_timeout());
-    all_with(retries, conn, keys, when, entries).await
-}
-
-/// As [`all`], with these retries while there is no connection.
-async fn all_with(
-    mut retries: Retries,
-    conn: &Conn,
-    keys: &Keys,
-    when: When,
-    entries: &[(u64, Bytes)],
-) -> Result<Vec<u64>, OpError> {
-    loop {
-        let sent = Instant::now();
-        match first_try(conn, keys, when, entries).await {
-            Ok(clock) => return Ok(dues(when, clock, entries)),
-            Err(OpError::Unknown(why)) => return second_try(conn, keys, when, entries, sent, why).await,
-            Err(error @ OpError::NotExecuted(_)) => {
-                if !retries.pause().await {
-                    return Err(error);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-impl Batcher {
-    /// Stores one entry, in a call with other offers. Returns its due time, epoch ms.
-    pub(super) async fn store(&self, when: When, time: u64, entry: &Bytes) -> Result<u64, OpError> {
-        let sent = Instant::now();
-        let Answer { clock, shared } = self.add(when, time, entry.clone()).await;
-        let error = match clock {
-            Ok(clock) => return Ok(due(when, clock, time)),
-            Err(error) => error,
-        };
-        let entries = [(time, entry.clone())];
-        let dues = match error {
-            OpError::Unknown(why) => second_try(&self.conn, &self.keys, when, &entries, sent, why).await?,
-            OpError::NotExecuted(_) => {
-                let mut retries = Retries::until(sent + self.conn.command_timeout());
-                if !retries.pause().await {
-                    return Err(error);
-                }
-                all_with(retries, &self.conn, &self.keys, when, &entries).await?
-            }
-            // Nothing was written, perhaps because of another offer.
-            OpError::Rejected(_) if shared => all(&self.conn, &self.keys, when, &entries).await?,
-            error => return Err(error),
-        };
-        Ok(dues[0])
-    }
-}
-
-/// The due time of an entry that the server stored when its clock showed `clock`; all in epoch ms.
-fn due(when: When, clock: u64, time: u64) -> u64 {
-    match when {
-        When::After => clock + time,
-        When::At => time,
-    }
-}
-
-fn dues(when: When, clock: u64, entries: &[(u64, Bytes)]) -> Vec<u64> {
-    entries.iter().map(|(time, _)| due(when, clock, *time)).collect()
-}
-
-/// One try whose outcome, if its reply is lost, [`second_try`] settles. Returns the server's clock, epoch ms.
-pub(super) async fn first_try(
-    conn: &Conn,
-    keys: &Keys,
-    when: When,
-    entries: &[(u64, Bytes)],
-) -> Result<u64, OpError> {
-    let reply = send(conn, keys, when.word().into(), 0, entries).await?;
-    Ok(u64::try_from(reply.into_int()?).unwrap_or(0))
-}
-
-/// Retries after a first try, made at `sent`, whose reply was lost. Any of them may have been executed before.
-async fn second_try(
-    conn: &Conn,
-    keys: &Keys,
-    when: When,
-    entries: &[(u64, Bytes)],
-    sent: Instant,
-    lost: Cause,
-) -> Result<Vec<u64>, OpError> {
-    let mut retries = Retries::until(Instant::now() + conn.command_timeout());
-    let bases = match when {
-        When::After => clock_at(conn, sent).await.map_err(|_| OpError::Unknown(lost.clone()))?,
-        When::At => 0..=0,
-    };
-    let (base, earlier) = (*bases.end(), bases.end() - bases.start());
-    loop {
-        match send(conn, keys, earlier.to_string().into(), base, entries).await {
-            Ok(Reply::Nil) => {
-                return Err(OpError::Unknown(format!("{lost}; a second try came after the due time").into()));
-            }
-            Ok(_) => return Ok(entries.iter().map(|(time, _)| base + time).collect()),
-            // Whatever this try says, the first may have been executed.
-            Err(error @ (OpError::NotExecuted(_) | OpError::Unknown(_))) => {
-                if !retries.pause().await {
-                    return Err(OpError::Unknown(error.to_string().into()));
-                }
-            }
-            Err(error) => return Err(OpError::Unknown(error.to_string().into())),
-        }
-    }
-}
-
-/// One call of the script. The times count from `base`, and `mode` says what they mean: see `offer.lua`.
-async fn send(
-    conn: &Conn,
-    keys: &Keys,
-    mode: Bytes,
+/// Entries that are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    /// What the times count from, epoch ms.
     base: u64,
-    entries: &[(u64, Bytes)],
-) -> Result<Reply, OpError> {
-    let args =
-        entries.iter().flat_map(|(time, entry)| [Bytes::from((base + time).to_string()), entry.clone()]);
-    scripts::OFFER
-        .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel()])
-        .arg(mode)
-        .args(args)
-        .run(conn)
-        .await
+    /// The head of the queue, epoch ms, if its transfer may have to be started.
+    pub(super) head: Option<f64>,
 }
 
-/// What the server's clock showed at `instant`, at the earliest and at the latest; epoch ms.
-async fn clock_at(conn: &Conn, instant: Instant) -> Result<RangeInclusive<u64>, OpError> {
-    let asked = instant.elapsed().as_millis() as u64;
-    let now = u64::try_from(conn.time().await? / 1000).unwrap_or(0);
-    let answered = instant.elapsed().as_millis() as u64;
-    // Whole milliseconds, so one more on either side.
-    Ok(now.saturating_sub(answered + 1)..=(now + 1).saturating_sub(asked))
+impl Stored {
+    /// The due time of an entry that was offered with this time, epoch ms.
+    pub(super) fn due(self, time: u64) -> u64 {
+        self.base + time
+    }
+}
+
+/// Stores entries of one queue. Clones share the receipts that are to be deleted.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    conn: Conn,
+    keys: Keys,
+    spent: Arc<Mutex<Spent>>,
+}
+
+/// Receipts of calls whose replies have arrived.
+#[derive(Debug, Default)]
+struct Spent {
+    receipts: Vec<Bytes>,
+    /// Whether a timer runs for those that no call deletes.
+    deleting: bool,
+}
+
+impl Store {
+    pub(super) fn new(conn: Conn, keys: Keys) -> Self {
+        Self { conn, keys, spent: Arc::default() }
+    }
+
+    pub(super) fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// The same with another command timeout.
+    pub(super) fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { conn: self.conn.with_timeout(timeout), ..self.clone() }
+    }
+
+    /// Stores the entries with their times in one call, with as many tries as it takes.
+    pub(super) async fn all(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
+        let begun = Instant::now();
+        let receipt = self.keys.offered();
+        let mut base = (when == When::At).then_some(0);
+        let mut retries = Retries::until(begun + self.conn.command_timeout());
+        // The error of a try that may have been executed, or may still be.
+        let mut lost = None;
+        loop {
+            let error = match self.send(&receipt, base, entries).await {
+                Ok(outcome) => {
+                    if lost.is_none() {
+                        self.on_spent(receipt);
+                    }
+                    return outcome;
+                }
+                Err(error) => error,
+            };
+            match &error {
+                OpError::NotExecuted(_) => {}
+                OpError::Unknown(_) => {
+                    if lost.is_none() {
+                        retries = Retries::until(Instant::now() + self.conn.command_timeout());
+                    }
+                    lost = Some(error.clone());
+                }
+                // No retry helps.
+                other => return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into()))),
+            }
+            loop {
+                if !retries.pause().await {
+                    return Err(lost.unwrap_or(error));
+                }
+                if base.is_none() {
+                    base = self.clock_at(begun).await.ok();
+                }
+                if base.is_some() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// One try. The times count from `base`, or from the server's clock. The inner result is final, the outer one says
+    /// what went wrong with this try.
+    async fn send(
+        &self,
+        receipt: &Bytes,
+        base: Option<u64>,
+        entries: &[(u64, Bytes)],
+    ) -> Result<Result<Stored, OpError>, OpError> {
+        let Self { conn, keys, .. } = self;
+        let earlier = self.spent().receipts.pop().unwrap_or_else(|| receipt.clone());
+        let args = entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
+        let reply = scripts::OFFER
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &earlier])
+            .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
+            .number(REMEMBERED_MS)
+            .args(args)
+            .run(conn)
+            .await?;
+        let mut parts = reply.into_array()?.into_iter();
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(Reply::Int(base)), Some(head), None) => {
+                let head = head.into_optional_bytes()?;
+                let head = head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok());
+                Ok(Ok(Stored { base: u64::try_from(base).unwrap_or(0), head }))
+            }
+            (Some(Reply::Nil), Some(Reply::Bytes(why)), Some(Reply::Int(undone))) => {
+                let why = String::from_utf8_lossy(&why).into_owned();
+                Ok(Err(if undone == 1 { OpError::Server(why) } else { OpError::Unknown(why.into()) }))
+            }
+            _ => Err(conn.desynchronised()),
+        }
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reply to the only try has arrived.
+    fn on_spent(&self, receipt: Bytes) {
+        let mut spent = self.spent();
+        spent.receipts.push(receipt);
+        spent.receipts.truncate(SPENT);
+        if !std::mem::replace(&mut spent.deleting, true) {
+            let store = self.clone();
+            self.conn.runtime().spawn(async move {
+                sleep(DELETE_AFTER).await;
+                let receipts = {
+                    let mut spent = store.spent();
+                    spent.deleting = false;
+                    std::mem::take(&mut spent.receipts)
+                };
+                if !receipts.is_empty() {
+                    // If this command is lost, the server deletes them later by itself.
+                    let _ = store.conn.call(Command::new("DEL").args(receipts)).await;
+                }
+            });
+        }
+    }
+
+    /// What the server's clock showed at `instant`, at the latest; epoch ms.
+    async fn clock_at(&self, instant: Instant) -> Result<u64, OpError> {
+        // The wait for a connection is not part of the round trip.
+        self.conn.connected().await?;
+        let asked = instant.elapsed().as_micros() as u64;
+        let now = u64::try_from(self.conn.time().await?).unwrap_or(0);
+        Ok(now.saturating_sub(asked).div_ceil(1000))
+    }
 }

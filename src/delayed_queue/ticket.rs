@@ -188,7 +188,7 @@ impl<T: 'static> DelayedQueue<T> {
         let op = self.queue.op("cancel");
         let entry = self.entry_of(op, ticket)?;
         let keys = &self.queue.keys;
-        let call = scripts::CANCEL.on(&[keys.timeout_set(), keys.ordered_list()]).arg(entry);
+        let call = scripts::CANCEL.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]).arg(entry);
         op.any(op.run(call).await?)
     }
 
@@ -253,10 +253,16 @@ impl<T: 'static> DelayedQueue<T> {
         let keys = &self.queue.keys;
         let call = scripts::RESCHEDULE
             .on(&[keys.timeout_set(), keys.channel()])
-            .arg(when.word())
+            .arg(when.base())
             .number(time)
             .arg(entry);
-        Ok(op.run(call).await? != Reply::Nil)
+        let reply = op.run(call).await?;
+        if reply == Reply::Nil {
+            return Ok(false);
+        }
+        let [_clock, head] = op.parts(reply)?;
+        op.on_head(head)?;
+        Ok(true)
     }
 
     fn entry_of(&self, op: Op<'_>, ticket: &Ticket) -> Result<Bytes> {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::PopOutcome;
 use super::kind::{End, Kind};
+use crate::claims::{self, ClaimId, KEPT_MS};
 use crate::conn::{Command, Conn, Link, OpError, Reply};
 use crate::pacing::backoff;
 use crate::scripts;
@@ -27,8 +28,6 @@ const HELD_UP: Duration = Duration::from_millis(100);
 const CONNECTION: Duration = Duration::from_secs(1);
 /// The most payloads that one call pops or returns.
 const CALL: usize = 1000;
-/// The most receipts that one command deletes. Each holds at most `CALL` payloads.
-const DELETE: usize = 100;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {
@@ -159,18 +158,17 @@ async fn unblock(conn: &Conn, client_id: i64) {
     let _ = join(conn.call(hold), conn.call(unblock)).await;
 }
 
-/// Pops up to `count` payloads without blocking. Returns them, and the *receipt*: the key under which the server remembers
-/// the last call until the key is deleted. `earlier` is the receipt of a pop whose reply has arrived; this call deletes it.
+/// Pops up to `count` payloads without blocking. Returns them, and the last claim, which is to be confirmed. `earlier` is the
+/// claim of a pop whose reply has arrived; this call confirms it.
 ///
-/// If a reply is lost, the same pop is sent again until it is answered. The receipt makes it return what the first attempt
-/// popped.
+/// If a reply is lost, the same pop is sent again until it is answered, and gets what the first attempt popped.
 pub(super) async fn try_pop(
     conn: &Conn,
     kind: &Kind,
     keys: &Keys,
     count: usize,
-    mut earlier: Option<Bytes>,
-) -> Result<(Vec<Bytes>, Option<Bytes>), OpError> {
+    mut earlier: Option<ClaimId>,
+) -> Result<(Vec<Bytes>, Option<ClaimId>), OpError> {
     let pop = match kind {
         Kind::Take(End::Head) => "LPOP",
         Kind::Take(End::Tail) => "RPOP",
@@ -186,31 +184,28 @@ pub(super) async fn try_pop(
     let deadline = Instant::now() + conn.command_timeout();
     while popped.len() < count && (popped.is_empty() || Instant::now() < deadline) {
         let limit = CALL.min(count - popped.len());
-        let receipt = keys.popped();
-        let call = scripts::TAKE.on(&[keys.target(), &receipt, earlier.as_ref().unwrap_or(&receipt)]);
-        let call = call.arg(pop).number(limit).number(scripts::REMEMBERED_MS);
-        let more = match call.run_until_answered(conn).await {
-            Ok(reply) => reply.into_counted_bytes()?,
+        let claim = claims::new_id();
+        let call = scripts::TAKE
+            .on(&[keys.target(), keys.claims()])
+            .arg(pop)
+            .number(limit)
+            .number(KEPT_MS)
+            .arg(claim.clone())
+            .arg(earlier.clone().unwrap_or_default());
+        let more = match claims::run_until_answered(call, conn).await {
+            Ok(reply) => reply.into_strings()?,
             // Payloads that came before the error are here, and must not be lost with it.
             Err(_) if !popped.is_empty() => break,
             Err(error) => return Err(error),
         };
         let len = more.len();
-        earlier = (len > 0).then_some(receipt);
+        earlier = (len > 0).then_some(claim);
         popped.extend(more);
         if len < limit {
             break;
         }
     }
     Ok((popped, earlier))
-}
-
-/// Deletes the receipts of pops whose replies have arrived. If this command is lost, the server deletes them later by
-/// itself.
-pub(super) async fn delete_receipts(conn: &Conn, receipts: Vec<Bytes>) {
-    for chunk in receipts.chunks(DELETE) {
-        let _ = conn.call(Command::new("DEL").args(chunk.iter().cloned())).await;
-    }
 }
 
 /// Payloads on their way back to the end of the list they came from.
@@ -270,7 +265,7 @@ impl Return {
     async fn return_to_list(&mut self) -> Result<(), OpError> {
         while let Some(chunk) = self.chunks.last() {
             let call = scripts::RETURN_TO_LIST
-                .on(&[self.keys.target(), &chunk.receipt])
+                .on(&[self.keys.target(), &chunk.receipt, self.keys.scratch()])
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)
                 .args(chunk.payloads.iter().cloned())

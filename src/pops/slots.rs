@@ -1,11 +1,10 @@
-//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the receipts of its try
+//! What the pops task keeps for each kind of pop: the dispatcher, the slots for its blocking pops, the claims of its try
 //! pops, and whether its pops fail.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +12,7 @@ use super::dispatcher::{Dispatcher, PopOutcome};
 use super::kind::Kind;
 use super::list::Tier;
 use super::waiter::WaiterId;
+use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
@@ -28,10 +28,10 @@ pub(super) struct PopsOfKind {
     pub(super) dispatcher: Dispatcher,
     hot: BlockingSlot,
     cold: BlockingSlot,
-    /// The receipts of try pops whose replies have arrived. The next try pop of a list deletes one of them.
-    receipts: HashMap<Keys, Vec<Bytes>>,
-    /// Whether a timer runs for the receipts that no try pop deletes.
-    deleting: bool,
+    /// The claims of try pops whose replies have arrived. The next try pop of a list confirms one of them.
+    claims: HashMap<Keys, Vec<ClaimId>>,
+    /// Whether a timer runs for the claims that no try pop confirms.
+    confirming: bool,
     failing: Option<Failing>,
     used: Instant,
 }
@@ -75,8 +75,8 @@ impl PopsOfKind {
             dispatcher,
             hot: BlockingSlot::default(),
             cold: BlockingSlot::default(),
-            receipts: HashMap::new(),
-            deleting: false,
+            claims: HashMap::new(),
+            confirming: false,
             failing: None,
             used: Instant::now(),
         }
@@ -98,9 +98,9 @@ impl PopsOfKind {
         self.used = Instant::now();
     }
 
-    /// Whether nothing has used it for this long, and nothing is in flight or to be deleted.
+    /// Whether nothing has used it for this long, and nothing is in flight or to be confirmed.
     pub(super) fn is_unused_for(&self, time: Duration) -> bool {
-        self.dispatcher.is_idle() && self.receipts.is_empty() && self.used.elapsed() >= time
+        self.dispatcher.is_idle() && self.claims.is_empty() && self.used.elapsed() >= time
     }
 
     /// The number of blocking pops that have failed in a row.
@@ -155,32 +155,34 @@ impl PopsOfKind {
         }
     }
 
-    /// A try pop has left a receipt.
-    pub(super) fn add_receipt(&mut self, keys: &Keys, receipt: Bytes) {
-        self.receipts.entry(keys.clone()).or_default().push(receipt);
-    }
-
-    /// A receipt that the next try pop of this list can delete.
-    pub(super) fn take_receipt(&mut self, keys: &Keys) -> Option<Bytes> {
-        let receipts = self.receipts.get_mut(keys)?;
-        let receipt = receipts.pop();
-        if receipts.is_empty() {
-            self.receipts.remove(keys);
+    /// A try pop was answered.
+    pub(super) fn add_claim(&mut self, keys: &Keys, claim: Option<ClaimId>) {
+        if let Some(claim) = claim {
+            self.claims.entry(keys.clone()).or_default().push(claim);
         }
-        receipt
     }
 
-    /// Whether to start the timer for the receipts that no try pop deletes. Returns true once for each timer.
-    pub(super) fn starts_deleting(&mut self) -> bool {
-        !self.receipts.is_empty() && !std::mem::replace(&mut self.deleting, true)
+    /// A claim that the next try pop of this list can confirm.
+    pub(super) fn take_claim(&mut self, keys: &Keys) -> Option<ClaimId> {
+        let claims = self.claims.get_mut(keys)?;
+        let claim = claims.pop();
+        if claims.is_empty() {
+            self.claims.remove(keys);
+        }
+        claim
     }
 
-    /// The timer is over: the receipts of lists without a try pop in flight.
-    pub(super) fn take_unused_receipts(&mut self) -> Vec<Bytes> {
-        self.deleting = false;
-        let Self { receipts, dispatcher, .. } = self;
+    /// Whether to start the timer for the claims that no try pop confirms. Returns true once for each timer.
+    pub(super) fn starts_confirming(&mut self) -> bool {
+        !self.claims.is_empty() && !std::mem::replace(&mut self.confirming, true)
+    }
+
+    /// The timer is over: the claims of lists without a try pop in flight.
+    pub(super) fn take_unused_claims(&mut self) -> Vec<(Keys, Vec<ClaimId>)> {
+        self.confirming = false;
+        let Self { claims, dispatcher, .. } = self;
         let unused: Vec<Keys> =
-            receipts.keys().filter(|keys| !dispatcher.is_try_popping(keys)).cloned().collect();
-        unused.iter().filter_map(|keys| receipts.remove(keys)).flatten().collect()
+            claims.keys().filter(|keys| !dispatcher.is_try_popping(keys)).cloned().collect();
+        unused.into_iter().filter_map(|keys| claims.remove_entry(&keys)).collect()
     }
 }

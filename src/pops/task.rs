@@ -20,6 +20,7 @@ use super::list::{Tier, TryPop};
 use super::popped::Batch;
 use super::slots::PopsOfKind;
 use super::waiter::Request;
+use crate::claims::{self, ClaimId};
 use crate::conn::{Conn, Link, OpError};
 use crate::outbox::Outbox;
 use crate::pacing::yield_once;
@@ -27,8 +28,8 @@ use crate::wire::keys::Keys;
 
 /// The most requests that are served before replies get their turn.
 const BATCH: usize = 256;
-/// How long a receipt waits for a try pop that deletes it on its way.
-const DELETE_AFTER: Duration = Duration::from_millis(20);
+/// How long a claim waits for a try pop that confirms it on its way.
+const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
 
@@ -44,8 +45,8 @@ enum Completed {
         kind: Kind,
         keys: Keys,
         try_pop: TryPop,
-        /// The payloads, and the receipt.
-        result: Result<(Vec<Bytes>, Option<Bytes>), OpError>,
+        /// The payloads, and the claim that is to be confirmed.
+        result: Result<(Vec<Bytes>, Option<ClaimId>), OpError>,
     },
     Examination {
         kind: Kind,
@@ -58,8 +59,8 @@ enum Completed {
         keys: Keys,
         way_back: Return,
     },
-    /// It is time to delete the receipts that no try pop has deleted.
-    DeleteTimer {
+    /// It is time to confirm the claims that no try pop has confirmed.
+    ConfirmTimer {
         kind: Kind,
     },
     /// Nothing that a dispatcher waits for.
@@ -176,10 +177,8 @@ impl Task {
             }
             Completed::TryPop { kind, keys, try_pop, result } => {
                 let pops = self.pops_of(&kind);
-                let payloads = result.map(|(payloads, receipt)| {
-                    if let Some(receipt) = receipt {
-                        pops.add_receipt(&keys, receipt);
-                    }
+                let payloads = result.map(|(payloads, claim)| {
+                    pops.add_claim(&keys, claim);
                     payloads
                 });
                 pops.dispatcher.on_try_popped(&keys, try_pop, payloads);
@@ -197,8 +196,8 @@ impl Task {
                 self.kinds.get_mut(&kind)?.dispatcher.on_returned(&keys);
                 Some(kind)
             }
-            Completed::DeleteTimer { kind } => {
-                self.delete_receipts(&kind);
+            Completed::ConfirmTimer { kind } => {
+                self.confirm_claims(&kind);
                 Some(kind)
             }
             Completed::Other => None,
@@ -250,7 +249,7 @@ impl Task {
                     })
                 }
                 Action::TryPop { keys, try_pop } => {
-                    let earlier = pops.take_receipt(&keys);
+                    let earlier = pops.take_claim(&keys);
                     Box::pin(async move {
                         let result = calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
                         Completed::TryPop { kind, keys, try_pop, result }
@@ -271,22 +270,21 @@ impl Task {
             };
             self.running.push(future);
         }
-        if pops.starts_deleting() {
+        if pops.starts_confirming() {
             let kind = kind.clone();
             self.running.push(Box::pin(async move {
-                sleep(DELETE_AFTER).await;
-                Completed::DeleteTimer { kind }
+                sleep(CONFIRM_AFTER).await;
+                Completed::ConfirmTimer { kind }
             }));
         }
     }
 
-    fn delete_receipts(&mut self, kind: &Kind) {
+    fn confirm_claims(&mut self, kind: &Kind) {
         let Some(pops) = self.kinds.get_mut(kind) else { return };
-        let receipts = pops.take_unused_receipts();
-        if !receipts.is_empty() {
+        for (keys, claims) in pops.take_unused_claims() {
             let conn = self.conn.clone();
             self.running.push(Box::pin(async move {
-                calls::delete_receipts(&conn, receipts).await;
+                claims::confirm(&conn, &keys, claims).await;
                 Completed::Other
             }));
         }

@@ -105,6 +105,16 @@ impl Op<'_> {
         call.run(&self.queue.conn).await.map_err(|error| self.failed(error))
     }
 
+    /// A reply says that this is the head of the queue, and that its transfer may have to be started.
+    pub(crate) fn on_head(self, head: Reply) -> Result<()> {
+        let head = self.optional_bytes(head)?;
+        let head = head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok());
+        if let (Some(transfer), Some(head)) = (&self.queue.engine.transfer, head) {
+            transfer.head(&self.queue.keys, head);
+        }
+        Ok(())
+    }
+
     /// Reads a reply that is a length.
     pub(crate) fn len(self, reply: Reply) -> Result<usize> {
         Ok(self.int(reply)?.max(0) as usize)
@@ -123,8 +133,8 @@ impl Op<'_> {
         reply.into_optional_bytes().map_err(|shape| self.failed(shape))
     }
 
-    pub(crate) fn counted_bytes(self, reply: Reply) -> Result<Vec<Bytes>> {
-        reply.into_counted_bytes().map_err(|shape| self.failed(shape))
+    pub(crate) fn strings(self, reply: Reply) -> Result<Vec<Bytes>> {
+        reply.into_strings().map_err(|shape| self.failed(shape))
     }
 
     pub(crate) fn parts<const N: usize>(self, reply: Reply) -> Result<[Reply; N]> {

@@ -1,10 +1,11 @@
 -- Removes one pending entry, given its bytes.
--- KEYS   1 timeout set   2 ordered list
+-- KEYS   1 timeout set   2 ordered list   3 scratch
 -- ARGV   1 entry
 -- Reply  1, or 0 if it is no longer pending
 -- Cost   O(log n), and one native scan of the ordered list from its tail, as most cancelled entries are young
 -- Nothing is announced: a timer that is set for this entry finds nothing due, and is set again.
 redis.call('LLEN', KEYS[2])
+ensure_permitted(KEYS[3], {'LREM'}, {})
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then
     return 0
 end

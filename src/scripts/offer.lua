@@ -1,45 +1,74 @@
--- Stores entries with their due times: all of them or none.
--- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel
--- ARGV   1 'after': the times are delays in ms | 'at': they are due times, epoch ms
---          | a number: as 'at', for a retry; if the first try was executed, its entries are due up to this many ms earlier
---        2.. time, entry, time, entry, ...
--- Reply  the server's clock, epoch ms; or false if this is a retry and what the first try stored may have been delivered
+-- Stores entries with their due times: all of them or none, and only once however often the call is sent.
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
+--        5 receipt of an earlier call whose reply has arrived; or key 4, if there is none
+-- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
+--        3.. time in ms, entry, time, entry, ...
+-- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false}
+--        or {false, why the server refused, 1 if nothing is stored or 0 if the entries are due all the same}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) per entry
+-- When a reply is lost, the call is sent again with the same receipt. The try that comes first is executed and leaves its
+-- outcome in the receipt; every other one returns that.
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
-local base = ARGV[1] == 'after' and now or 0
-local earlier = tonumber(ARGV[1])
-
-for i = 2, #ARGV, 2 do
-    local due = base + ARGV[i]
+local base = tonumber(ARGV[1]) or now
+for i = 3, #ARGV, 2 do
     -- Beyond 10^15, Redisson's decoder and Lua's doubles lose digits.
-    if due >= 1e15 then
+    if base + ARGV[i] >= 1e15 then
         return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
     end
-    if earlier and due - earlier <= now then
-        return false
-    end
 end
--- The first write is to the timeout set and checks its type; the type of the ordered list is checked here, before it.
-redis.call('LLEN', KEYS[2])
+-- The first write, and the only one whose refusal ends the script. It fails if the memory is full.
+if not redis.call('SET', KEYS[4], base, 'NX', 'PX', ARGV[2]) then
+    local outcome = redis.call('GET', KEYS[4])
+    if tonumber(outcome) then
+        return {tonumber(outcome), redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false}
+    end
+    return {false, string.sub(outcome, 3), tonumber(string.sub(outcome, 1, 1))}
+end
 
 local added, entries = {}, {}
-for i = 2, #ARGV, 2 do
+
+-- Takes back what is stored.
+local function refuse(error)
+    local undone = 1
+    for i = 1, #entries, 1000 do
+        if type(redis.pcall('ZREM', KEYS[1], unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
+            undone = 0
+        end
+    end
+    redis.call('SET', KEYS[4], undone .. ' ' .. error, 'PX', ARGV[2])
+    return {false, error, undone}
+end
+
+for i = 3, #ARGV, 2 do
     local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
-    -- An entry that is already there was stored by a first try whose reply was lost.
-    if redis.call('ZADD', KEYS[1], 'NX', due, entry) == 1 then
+    local is_new = redis.pcall('ZADD', KEYS[1], 'NX', due, entry)
+    if is_new == 1 then
         added[entry] = due
         entries[#entries + 1] = entry
+    elseif is_new ~= 0 then
+        return refuse(is_new.err)
     end
 end
 for i = 1, #entries, 1000 do
-    redis.call('RPUSH', KEYS[2], unpack(entries, i, math.min(i + 999, #entries)))
+    local length = redis.pcall('RPUSH', KEYS[2], unpack(entries, i, math.min(i + 999, #entries)))
+    if type(length) == 'table' then
+        return refuse(length.err)
+    end
 end
--- Redisson sets its timer to whatever is announced, later times too, so only a new head is announced.
-local head = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
-if added[head] then
-    -- Without permission to publish, the offer still succeeds.
-    redis.pcall('PUBLISH', KEYS[3], added[head])
+-- The entries are stored. A refusal of what follows changes nothing in that.
+local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local to_start = false
+if added[head[1]] then
+    -- Redisson sets its timer to whatever is announced, later times too, so only a new head is announced.
+    to_start = added[head[1]]
+    redis.pcall('PUBLISH', KEYS[3], to_start)
+elseif not head[2] or tonumber(head[2]) <= now then
+    -- An announcement was lost, or never made.
+    to_start = head[2] or added[entries[1]] or false
 end
-return now
+if KEYS[5] ~= KEYS[4] then
+    redis.pcall('DEL', KEYS[5])
+end
+return {base, to_start}

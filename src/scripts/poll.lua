@@ -1,37 +1,51 @@
 -- Takes the entries offered first out of the queue, before they are due. A lost reply loses none of them.
--- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claim: a copy of what this poll takes
--- ARGV   1 most entries, 1..1000   2 ms for which the claim is kept
--- Reply  {how many were quarantined, entry, score or '', entry, score or '', ...}; a number is first: see scripts.rs
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 claims   5 scratch
+-- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
+--        4 id of an earlier poll whose reply has arrived, or ''
+-- Reply  {how many were quarantined, entry, score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry
--- After a lost reply the same poll is sent again, and returns what the first try took. After its reply the claim is deleted.
-if redis.call('EXISTS', KEYS[4]) == 1 then
-    local claimed = redis.call('LRANGE', KEYS[4], 0, -1)
-    table.insert(claimed, 1, 0)
-    return claimed
+local polled = claimed(KEYS[4], ARGV[3])
+if polled then
+    table.insert(polled, 1, 0)
+    return polled
 end
-redis.call('ZCARD', KEYS[1])
-redis.call('LLEN', KEYS[3])
-local most, polled, quarantined = tonumber(ARGV[1]), {}, 0
+local most, read, malformed = tonumber(ARGV[1]), 0, {}
+polled = {}
 while #polled < 2 * most do
-    local entries = redis.call('LPOP', KEYS[2], most - #polled / 2)
-    if not entries or #entries == 0 then
+    local entries = redis.call('LRANGE', KEYS[2], read, read + most - #polled / 2 - 1)
+    if #entries == 0 then
         break
     end
+    read = read + #entries
     for _, entry in ipairs(entries) do
         local score = redis.call('ZSCORE', KEYS[1], entry) or ''
-        redis.call('ZREM', KEYS[1], entry)
         if payload_of(entry) then
             polled[#polled + 1] = entry
             polled[#polled + 1] = score
         else
-            redis.call('RPUSH', KEYS[3], score, entry)
-            quarantined = quarantined + 1
+            malformed[#malformed + 1] = score
+            malformed[#malformed + 1] = entry
         end
     end
 end
-if #polled > 0 then
-    redis.call('RPUSH', KEYS[4], unpack(polled))
-    redis.call('PEXPIRE', KEYS[4], ARGV[2])
+if read == 0 then
+    if ARGV[4] ~= '' then
+        redis.call('HDEL', KEYS[4], ARGV[4])
+    end
+    return {0}
 end
-table.insert(polled, 1, quarantined)
+redis.call('LLEN', KEYS[3])
+ensure_permitted(KEYS[5], {'ZREM'}, #malformed > 0 and {'RPUSH'} or {})
+if #polled > 0 then
+    claim(KEYS[4], ARGV[3], ARGV[4], 'poll', polled, ARGV[2])
+end
+for i = 1, #polled, 2 do
+    redis.call('ZREM', KEYS[1], polled[i])
+end
+for i = 1, #malformed, 2 do
+    redis.call('RPUSH', KEYS[3], malformed[i], malformed[i + 1])
+    redis.call('ZREM', KEYS[1], malformed[i + 1])
+end
+redis.call('LTRIM', KEYS[2], read, -1)
+table.insert(polled, 1, #malformed / 2)
 return polled

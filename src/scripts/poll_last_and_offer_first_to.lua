@@ -1,18 +1,24 @@
 -- Takes the entry offered last out of the queue, before it is due, and pushes its payload to the head of a list.
--- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list
+-- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list   5 scratch
 -- Reply  {how many were quarantined, the payload or false if nothing is pending}
 -- Cost   O(log n)
-redis.call('ZCARD', KEYS[1])
 redis.call('LLEN', KEYS[3])
 redis.call('LLEN', KEYS[4])
+redis.call('ZSCORE', KEYS[1], '')
+if redis.call('LLEN', KEYS[2]) == 0 then
+    return {0, false}
+end
+redis.call('LINDEX', KEYS[2], -1)
+ensure_permitted(KEYS[5], {'ZREM'}, {'RPUSH', 'LPUSH'})
 local quarantined = 0
 while true do
-    local entry = redis.call('RPOP', KEYS[2])
+    local entry = redis.call('LINDEX', KEYS[2], -1)
     if not entry then
         return {quarantined, false}
     end
     local score = redis.call('ZSCORE', KEYS[1], entry)
     redis.call('ZREM', KEYS[1], entry)
+    redis.call('LTRIM', KEYS[2], 0, -2)
     local payload = payload_of(entry)
     if payload then
         redis.call('LPUSH', KEYS[4], payload)

@@ -1,5 +1,5 @@
 -- Removes pending entries by their payloads.
--- KEYS   1 timeout set   2 ordered list
+-- KEYS   1 timeout set   2 ordered list   3 scratch
 -- ARGV   1 'first': the entry offered first with this payload | 'all': every entry with one of the payloads
 --          | 'all_except': every entry with none of them   2.. payloads
 -- Reply  how many entries were removed
@@ -26,6 +26,11 @@ while searching do
     searching = #entries == CHUNK and not (which == 'first' and #found > 0)
     at = at + CHUNK
 end
+if #found == 0 then
+    return 0
+end
+ensure_permitted(KEYS[3], {'LREM'}, {})
+redis.call('LSET', KEYS[2], positions[1], found[1]) -- changes nothing, but fails without the permission
 for i = 1, #found, CHUNK do
     redis.call('ZREM', KEYS[1], unpack(found, i, math.min(i + CHUNK - 1, #found)))
 end

@@ -1,5 +1,5 @@
 -- Deletes one entry from the quarantine.
--- KEYS   1 quarantine
+-- KEYS   1 quarantine   2 scratch
 -- ARGV   1 score or ''   2 entry
 -- Reply  1, or 0 if it is not there
 -- Cost   native scans of the quarantine, up to the entry
@@ -7,5 +7,6 @@ local at = find_pair(KEYS[1], ARGV[1], ARGV[2])
 if not at then
     return 0
 end
+ensure_permitted(KEYS[2], {'LREM'}, {})
 remove_pair(KEYS[1], at)
 return 1

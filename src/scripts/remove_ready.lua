@@ -1,5 +1,5 @@
 -- Removes elements of a list by their payloads.
--- KEYS   1 target
+-- KEYS   1 target   2 scratch
 -- ARGV   1 'all': every element with one of the payloads | 'all_except': every element with none of them   2.. payloads
 -- Reply  how many elements were removed
 -- Cost   one pass over the target to find them, one to remove them
@@ -13,10 +13,13 @@ repeat
     for i, element in ipairs(elements) do
         if (listed[element] or false) ~= except then
             positions[#positions + 1] = at + i - 1
-            tombstone = element
+            tombstone = tombstone or element
         end
     end
     at = at + CHUNK
 until #elements < CHUNK
-remove_at(KEYS[1], positions, tombstone)
+if #positions > 0 then
+    ensure_permitted(KEYS[2], {'LREM'}, {})
+    remove_at(KEYS[1], positions, tombstone)
+end
 return #positions

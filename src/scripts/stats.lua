@@ -1,6 +1,7 @@
 -- Counts what is in the keys of a queue.
--- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine
--- Reply  {pending, in the ordered list, ready, quarantined, overdue, head or false, the server's clock in microseconds}
+-- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims
+-- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, the server's clock in
+--        microseconds}
 -- Clock  the server's (TIME)
 -- Cost   O(log n)
 local time = redis.call('TIME')
@@ -10,6 +11,7 @@ return {
     redis.call('LLEN', KEYS[2]),
     redis.call('LLEN', KEYS[3]),
     redis.call('LLEN', KEYS[4]) / 2,
+    redis.call('HLEN', KEYS[5]),
     redis.call('ZCOUNT', KEYS[1], '-inf', now),
     redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false,
     time[1] * 1000000 + time[2],

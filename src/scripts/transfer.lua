@@ -1,5 +1,6 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
+--        6 scratch
 -- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
 --        4 the cursor of the client's last reply, or 0
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor}
@@ -27,7 +28,8 @@
 --
 -- p does not count what was moved. n also counts due entries that are not in the list at all.
 -- Nothing relies on the cursor: a wrong one only costs time.
--- Everything is read and checked before the first write, because Redis keeps what was written before an error.
+-- Everything is read and checked before the first write, because Redis keeps what was written before an error. See
+-- parts/permitted.lua.
 local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 3 -- a pass over a long list: see `wide`
 
 local budget = tonumber(ARGV[2])
@@ -102,6 +104,8 @@ if due_count > 0 then
     -- The types of these two; those of the other keys were checked by now.
     redis.call('LLEN', KEYS[3])
     redis.call('LLEN', KEYS[4])
+    redis.call('ZSCORE', KEYS[1], '')
+    ensure_permitted(KEYS[6], {'LREM', 'ZREMRANGEBYRANK'}, {'RPUSH', 'LPUSH'})
     if cursor < 0 then
         next_cursor = move_from_front()
     elseif cursor > 0 then

@@ -11,11 +11,13 @@ use super::stats::{ClientStats, LastError, QueueStats};
 use crate::wire::keys::Keys;
 
 /// The state of a queue on the server.
+#[derive(Debug, Default)]
 pub(crate) struct OnServer {
     pub(crate) pending: u64,
     pub(crate) list_len: u64,
     pub(crate) ready: u64,
     pub(crate) quarantined: u64,
+    pub(crate) unconfirmed_pops: u64,
     pub(crate) overdue: u64,
     /// The score of the head, epoch ms.
     pub(crate) head: Option<f64>,
@@ -206,6 +208,7 @@ impl QueueCounters {
             overdue_for: ahead.filter(|_| server.overdue > 0).map(|ahead| span(-ahead)),
             next_due_in: ahead.map(span),
             quarantined: server.quarantined,
+            unconfirmed_pops: server.unconfirmed_pops,
             transferring: self.transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
@@ -252,7 +255,7 @@ mod tests {
 
     fn server(head: Option<f64>, overdue: u64) -> OnServer {
         let clock = 1_700_000_000_000_000;
-        OnServer { pending: 1, list_len: 1, ready: 0, quarantined: 0, overdue, head, clock }
+        OnServer { pending: 1, overdue, head, clock, ..OnServer::default() }
     }
 
     #[test]

@@ -81,6 +81,9 @@ pub struct QueueStats {
     pub next_due_in: Option<Duration>,
     /// Entries in the queue's quarantine, from all clients.
     pub quarantined: u64,
+    /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
+    /// that died before they had confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
+    pub unconfirmed_pops: u64,
     /// Whether this client transfers for this queue now.
     pub transferring: bool,
     /// Futures and streams of this client that wait for a payload of this queue now.

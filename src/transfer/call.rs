@@ -55,7 +55,14 @@ impl Call {
         let span = Span::transfer(&keys);
         let sent = Instant::now();
         let call = scripts::TRANSFER
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.target(), keys.quarantine(), keys.moved()])
+            .on(&[
+                keys.timeout_set(),
+                keys.ordered_list(),
+                keys.target(),
+                keys.quarantine(),
+                keys.moved(),
+                keys.scratch(),
+            ])
             .number(settings.batch)
             .number(settings.budget.as_micros())
             .arg(client_id)

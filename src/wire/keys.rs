@@ -8,8 +8,10 @@
 //! | announcements | channel `redisson_delay_queue_channel:` + tag |
 //! | transfers, for other clients | channel `redelay:moved:` + tag |
 //! | quarantine: malformed entries | `redelay:quarantine:` + tag |
-//! | receipt: what one pop took, until its reply has arrived | `redelay:popped:` + tag + `:` + token |
-//! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + token |
+//! | claims: what each pop took, until its reply has arrived | `redelay:popped:` + tag |
+//! | receipt of an offer | `redelay:offered:` + tag + `:` + id |
+//! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
+//! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
 //! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
 
@@ -49,6 +51,8 @@ struct Names {
     timeout_set: Bytes,
     ordered_list: Bytes,
     quarantine: Bytes,
+    claims: Bytes,
+    scratch: Bytes,
     channel: Bytes,
     moved: Bytes,
 }
@@ -62,20 +66,24 @@ impl Keys {
             "redisson_delay_queue_timeout:",
             "redisson_delay_queue:",
             "redelay:quarantine:",
+            "redelay:popped:",
+            "redelay:scratch:",
             "redisson_delay_queue_channel:",
             MOVED,
         ];
         let all: Bytes = prefixes.map(|prefix| format!("{prefix}{open}{name}{close}")).concat().into();
         let tag = open.len() + name.len() + close.len();
         let mut end = 0;
-        let [timeout_set, ordered_list, quarantine, channel, moved] = prefixes.map(|prefix| {
+        let [timeout_set, ordered_list, quarantine, claims, scratch, channel, moved] = prefixes.map(|prefix| {
             let start = end;
             end += prefix.len() + tag;
             all.slice(start..end)
         });
         let tag = moved.slice(MOVED.len()..);
         let target = tag.slice(open.len()..open.len() + name.len());
-        Self(Arc::new(Names { target, tag, timeout_set, ordered_list, quarantine, channel, moved }))
+        let names =
+            Names { target, tag, timeout_set, ordered_list, quarantine, claims, scratch, channel, moved };
+        Self(Arc::new(names))
     }
 
     pub(crate) fn target(&self) -> &Bytes {
@@ -104,9 +112,14 @@ impl Keys {
         &self.0.moved
     }
 
-    /// A new key for the copy of what one pop took.
-    pub(crate) fn popped(&self) -> Bytes {
-        self.side("popped")
+    /// The hash of what pops took, by their ids, until their replies have arrived.
+    pub(crate) fn claims(&self) -> &Bytes {
+        &self.0.claims
+    }
+
+    /// A new key for the outcome of one offer.
+    pub(crate) fn offered(&self) -> Bytes {
+        self.side("offered")
     }
 
     /// A new key that records that payloads were returned.
@@ -114,10 +127,19 @@ impl Keys {
         self.side("returned")
     }
 
-    fn side(&self, what: &str) -> Bytes {
-        let token = Uuid::now_v7().simple().to_string();
-        [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", token.as_bytes()].concat().into()
+    /// The key on which scripts try out their permissions. It is absent before and after.
+    pub(crate) fn scratch(&self) -> &Bytes {
+        &self.0.scratch
     }
+
+    fn side(&self, what: &str) -> Bytes {
+        [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", &new_id()].concat().into()
+    }
+}
+
+/// A new id: unique, and in the order of time.
+pub(crate) fn new_id() -> Bytes {
+    Uuid::now_v7().simple().to_string().into()
 }
 
 #[cfg(test)]
@@ -154,7 +176,8 @@ mod tests {
             assert_eq!(keys.timeout_set(), format!("redisson_delay_queue_timeout:{tag}").as_bytes());
             assert_eq!(keys.channel(), format!("redisson_delay_queue_channel:{tag}").as_bytes());
             assert_eq!(keys.moved(), format!("redelay:moved:{tag}").as_bytes());
-            assert!(keys.popped().starts_with(format!("redelay:popped:{tag}:").as_bytes()));
+            assert_eq!(keys.claims(), format!("redelay:popped:{tag}").as_bytes());
+            assert!(keys.offered().starts_with(format!("redelay:offered:{tag}:").as_bytes()));
             assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
         }
     }

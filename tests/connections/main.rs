@@ -4,6 +4,7 @@ mod bad_settings;
 mod connection_errors;
 mod credentials;
 mod links;
+mod permissions;
 #[cfg(feature = "tls")]
 mod tls;
 mod transports;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{CHANNEL, HOUR, ms, soon};
+use redelay_support::{CHANNEL, HOUR, keys, ms, soon};
 
 /// A client of a user with these rights, which sweeps as often as it may.
 async fn queues(
@@ -116,7 +116,7 @@ async fn another_name_is_another_queue() {
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
     let stats = ready.stats().await.unwrap();
     assert_eq!((stats.pending, stats.list_len, stats.ready), (0, 0, 0));
-    assert_eq!(server.keys(), [b"shop:q".to_vec()]);
+    assert_eq!(keys(&server), [b"shop:q".to_vec()]);
     drop(client);
 }
 

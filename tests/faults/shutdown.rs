@@ -3,7 +3,7 @@
 
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until, until_async};
-use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, pending, text_queues, woken};
+use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, keys, pending, text_queues, woken};
 use tokio_test::task::{self, Spawn};
 use tokio_test::{assert_pending, assert_ready};
 
@@ -78,7 +78,7 @@ async fn shutdown_restores_what_was_polled_for_a_future_dropped_half_way() {
         let mut poll = pending(async move { delayed.poll().await });
         if half_way {
             woken(&mut poll).await;
-            assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
+            assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
         }
         drop(poll);
         client.shutdown().await;

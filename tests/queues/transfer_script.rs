@@ -7,12 +7,13 @@ use std::cell::RefCell;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, FromRedisValue};
-use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
+use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, part};
 
 /// As `src/scripts.rs` puts it together, with its comments.
 const SCRIPT: &str = concat!(
     include_str!("../../src/scripts/parts/entry.lua"),
     include_str!("../../src/scripts/parts/lists.lua"),
+    include_str!("../../src/scripts/parts/permitted.lua"),
     include_str!("../../src/scripts/transfer/clock.lua"),
     include_str!("../../src/scripts/transfer/find.lua"),
     include_str!("../../src/scripts/transfer/take_out.lua"),
@@ -152,8 +153,8 @@ impl Mover {
     fn call(&mut self, server: &Keys, script: &str) -> usize {
         let (batch, budget, cursor) =
             (self.batch.to_string(), self.budget.to_string(), self.cursor.to_string());
-        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED];
-        let words = ["EVAL", script, "5"].into_iter().chain(keys).chain([&*batch, &budget, "me", &cursor]);
+        let keys = [TIMEOUT_SET, ORDERED_LIST, TARGET, QUARANTINE, MOVED, SCRATCH];
+        let words = ["EVAL", script, "6"].into_iter().chain(keys).chain([&*batch, &budget, "me", &cursor]);
         let (moved, set_aside, _head, _clock, cursor): (usize, usize, Option<String>, i64, i64) =
             server.get(words);
         self.cursor = cursor;

@@ -17,9 +17,6 @@ local function take_out(search, at)
         return
     end
     local tombstone, first, last = search.due[found[1]], position[found[1]], position[found[#found]]
-    -- This changes nothing, but fails if the memory is full. The commands that take out would not fail then, and what
-    -- they have taken out could not be pushed.
-    redis.call('LSET', list, first, tombstone)
     if not_due then
         -- The front was read as a whole: it is cut off, and what does not leave is pushed again.
         local reversed = {}
@@ -29,8 +26,9 @@ local function take_out(search, at)
         redis.call('LTRIM', list, at, -1)
         push_to_front(list, reversed)
     else
-        -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all.
-        for k = 2, #found do
+        -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all. The
+        -- first LSET changes nothing, but fails without the permission.
+        for k = 1, #found do
             redis.call('LSET', list, position[found[k]], tombstone)
         end
         redis.call('LREM', list, last < search.length - first and #found or -#found, tombstone)
@@ -49,6 +47,6 @@ local function bring_to_front(search, gone, ttl)
     push_to_front(search.list, left)
     if ttl > 0 then
         -- A list that was empty in between has lost it.
-        redis.call('PEXPIRE', search.list, ttl)
+        redis.pcall('PEXPIRE', search.list, ttl)
     end
 end

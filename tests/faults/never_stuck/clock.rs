@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use redelay_fixture::{Server, until, until_async_within};
-use redelay_support::{MINUTE, TIMEOUT_SET, number_queues};
+use redelay_support::{MINUTE, TIMEOUT_SET, keys, number_queues};
 use tempfile::TempDir;
 
 use super::rig::BOUND;
@@ -87,6 +87,6 @@ async fn the_clock_of_the_server_jumps_both_ways() {
     assert_eq!(take().await, 21);
     clock.set(3600);
     assert_eq!(take().await, 20);
-    until_async_within(BOUND, "nothing is left", || async { clock.server.keys().is_empty() }).await;
+    until_async_within(BOUND, "nothing is left", || async { keys(&clock.server).is_empty() }).await;
     client.shutdown().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, still_text_queues, text_queues,
+    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, keys, still_text_queues, text_queues,
 };
 
 const ALL: Duration = Duration::from_millis(1);
@@ -77,7 +77,7 @@ async fn a_transfer_without_memory_moves_nothing_and_then_all() {
     until_async("all are ready", || async { ready.len().await.unwrap() == values.len() }).await;
     assert_eq!(ready.read_all().await.unwrap(), values);
     assert_eq!(server.list(QUARANTINE), [b"1".as_slice(), b"malformed"]);
-    assert_eq!(server.keys(), [b"q".to_vec(), QUARANTINE.into()]);
+    assert_eq!(keys(&server), [b"q".to_vec(), QUARANTINE.into()]);
 }
 
 /// The memory ends while scripts run, at several points of the way. The server looks before each script: one that has

@@ -12,14 +12,19 @@ pub const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
 pub const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
 /// The list of entries that were set aside, each after its score.
 pub const QUARANTINE: &str = "redelay:quarantine:{q}";
+/// The key on which scripts try out their permissions. It is never there.
+pub const SCRATCH: &str = "redelay:scratch:{q}";
 /// The channel on which a transfer is announced to other redelay clients.
 pub const MOVED: &str = "redelay:moved:{q}";
 
-/// All keys, except those by which the server remembers for a while what was popped or returned.
+/// All keys, except those by which the server remembers for a while what was offered, popped or returned.
 #[must_use]
 pub fn keys(server: &Server) -> Vec<Vec<u8>> {
-    let passing =
-        |key: &Vec<u8>| key.starts_with(b"redelay:popped:") || key.starts_with(b"redelay:returned:");
+    let passing = |key: &Vec<u8>| {
+        ["popped", "offered", "returned"]
+            .iter()
+            .any(|what| key.starts_with(format!("redelay:{what}:").as_bytes()))
+    };
     server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 

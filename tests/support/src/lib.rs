@@ -15,7 +15,7 @@ pub use clients::{
     Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
     text_queues,
 };
-pub use keys::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, keys, lasting};
+pub use keys::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting};
 pub use part::{Part, part};
 pub use told::{Listener, Listening, Told};
 pub use waiting::{Boxed, HOUR, MINUTE, ms, pending, soon, unread, woken};

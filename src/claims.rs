@@ -1,0 +1,58 @@
+//! Pops that lose nothing with a lost reply: the server keeps a copy of what each took, its *claim*, until the client has
+//! confirmed the reply.
+//!
+//! | if … | then … |
+//! |---|---|
+//! | the reply is lost | the pop is sent again with its id, and gets what the first try took |
+//! | the confirmation is lost | it is sent again |
+//! | the process dies before it has confirmed | the claim stays for a week: see [`UnconfirmedPops`](crate::UnconfirmedPops) |
+
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::pacing::backoff;
+use crate::scripts::Call;
+use crate::wire::keys::{self, Keys};
+
+/// How long the claims of a queue stay after its last pop.
+pub(crate) const KEPT_MS: u32 = 7 * 24 * 3_600_000;
+
+/// The most claims that one command confirms.
+const MOST: usize = 100;
+
+/// The id of a pop, and of the copy of what it took.
+pub(crate) type ClaimId = Bytes;
+
+/// A new id, for one pop and all its tries.
+pub(crate) fn new_id() -> ClaimId {
+    keys::new_id()
+}
+
+/// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only if the pop
+/// has certainly not been executed.
+pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
+    let mut attempts = 0;
+    loop {
+        match pop.clone().run(conn).await {
+            Err(OpError::Unknown(_)) => {}
+            Err(OpError::NotExecuted(_)) if attempts > 0 => {}
+            result => return result,
+        }
+        sleep(backoff(attempts)).await;
+        attempts += 1;
+    }
+}
+
+/// Deletes claims whose payloads have arrived. Retries until that is done: a claim that stays looks like a loss.
+pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
+    for ids in ids.chunks(MOST) {
+        for attempt in 0.. {
+            let command = Command::new("HDEL").arg(keys.claims().clone()).args(ids.iter().cloned());
+            match conn.call_idempotent(command).await {
+                Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(backoff(attempt)).await,
+                _ => break,
+            }
+        }
+    }
+}

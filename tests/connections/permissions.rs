@@ -1,0 +1,336 @@
+//! Every call without every single permission: the answer is true, and everything is where it was or where it belongs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{
+    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon, woken,
+};
+
+/// Every command that any script or call of redelay uses, except those without which nothing works at all.
+const COMMANDS: &[&str] = &[
+    "blpop", "brpop", "brpoplpush", "del", "exists", "get", "hdel", "hget", "hkeys", "hlen", "hset", "lindex", "llen",
+    "lpos", "lpush", "lrange", "lrem", "lset", "ltrim", "pexpire", "pttl", "publish", "rpoplpush", "rpush", "set",
+    "time", "type", "zadd", "zcard", "zcount", "zrange", "zrem", "zremrangebyrank", "zscore",
+];
+
+/// The queue `q` of a user whose permissions change.
+struct Rig {
+    server: Server,
+    client: Client,
+    ready: BlockingQueue<String>,
+    delayed: DelayedQueue<String>,
+    /// The same queue for a user with every permission, who transfers nothing.
+    free: (BlockingQueue<String>, DelayedQueue<String>),
+}
+
+impl Rig {
+    async fn start(transfer: bool) -> Self {
+        let server = Server::start();
+        server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all"]);
+        let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+        let client = Client::builder().url(url).transfer(transfer).sweep_interval(Duration::from_secs(1));
+        let client = client.connect().await.expect("a connection");
+        let (ready, delayed) = queues(&client);
+        let free = Client::builder().url(server.url()).transfer(false).connect().await.expect("a connection");
+        let free = queues(&free);
+        Self { server, client, ready, delayed, free }
+    }
+
+    /// Three payloads are pending, three are ready, one malformed entry is quarantined, and another is the last of the
+    /// ordered list.
+    async fn fill(&self) {
+        self.server.cmd(["FLUSHALL"]);
+        for payload in ["pending 1", "pending 2", "pending 3"] {
+            self.free.1.offer(payload, HOUR).await.unwrap();
+        }
+        for payload in ["ready 1", "ready 2", "ready 3"] {
+            self.free.0.put(payload).await.unwrap();
+        }
+        self.server.cmd(["RPUSH", QUARANTINE, "7", "malformed"]);
+        self.server.cmd(["SCRIPT", "FLUSH"]);
+    }
+
+    fn forbid(&self, command: &str) {
+        self.server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
+    }
+
+    fn permit(&self) {
+        self.server.cmd(["ACL", "SETUSER", "user", "+@all"]);
+    }
+
+    /// The payloads of the queue, wherever they are.
+    async fn payloads(&self) -> Vec<String> {
+        let mut payloads = self.free.0.read_all().await.unwrap();
+        let pending = self.free.1.read_all().await.unwrap();
+        let times = self.server.zset(TIMEOUT_SET);
+        let entries: BTreeSet<_> = self.server.list(ORDERED_LIST).into_iter().collect();
+        for (entry, _) in &times {
+            assert!(entries.contains(entry), "an entry has a time, and no place in the list");
+        }
+        assert_eq!(times.len(), entries.len(), "an entry has a place in the list, and no time");
+        payloads.extend(pending);
+        payloads.sort();
+        payloads
+    }
+}
+
+fn queues(client: &Client) -> (BlockingQueue<String>, DelayedQueue<String>) {
+    let ready = client.blocking_queue(TARGET, codec::String);
+    let delayed = client.delayed_queue(&ready);
+    (ready, delayed)
+}
+
+/// What a call answered: the payloads that it took out and those that it stored.
+type Outcome = redelay::Result<(Vec<String>, Vec<String>)>;
+
+/// Makes each call without each permission. A refusal must have changed nothing; after anything else, each payload is
+/// in one place.
+async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
+    let rig = Rig::start(false).await;
+    let mut refused = BTreeSet::new();
+    for command in COMMANDS {
+        rig.fill().await;
+        let (before, payloads) = (lasting(&rig.server), rig.payloads().await);
+        rig.forbid(command);
+        let outcome = call(&rig).await;
+        rig.permit();
+        match outcome {
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Refused, "without {command}: {error}");
+                let text = error.to_string();
+                let names_it = ["NOPERM", "can't run this command", "no permissions to run"];
+                assert!(names_it.iter().any(|part| text.contains(part)), "{text}");
+                assert!(lasting(&rig.server) == before, "without {command}: {text}, but something has changed");
+                refused.insert(*command);
+            }
+            Ok((taken, stored)) => {
+                let mut now = rig.payloads().await;
+                now.extend(taken);
+                now.sort();
+                let mut expected = payloads;
+                expected.extend(stored);
+                expected.sort();
+                assert_eq!(now, expected, "without {command}");
+            }
+        }
+        until_async("no claim is left", async || {
+            everything(&rig.server).iter().all(|(key, _)| !key.starts_with(b"redelay:popped:"))
+        })
+        .await;
+    }
+    assert!(!refused.is_empty(), "the call needs no permission: the test tests nothing");
+}
+
+fn stored(payloads: &[&str]) -> Outcome {
+    Ok((Vec::new(), payloads.iter().map(|payload| (*payload).to_owned()).collect()))
+}
+
+fn taken(payloads: impl IntoIterator<Item = String>) -> Outcome {
+    Ok((payloads.into_iter().collect(), Vec::new()))
+}
+
+fn all(decoded: Vec<redelay::Result<String>>) -> Vec<String> {
+    decoded.into_iter().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn offers() {
+    each(async |rig| {
+        rig.delayed.offer("offered", HOUR).await?;
+        stored(&["offered"])
+    })
+    .await;
+    each(async |rig| {
+        let (one, two) = ("one".to_owned(), "two".to_owned());
+        rig.delayed.offer_all([(&one, HOUR), (&two, ms(1))]).await?;
+        stored(&["one", "two"])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn tickets() {
+    each(async |rig| {
+        let ticket = rig.free.1.offer("ticket", HOUR).await.unwrap();
+        let cancelled = rig.delayed.cancel(&ticket).await;
+        if cancelled.is_err() {
+            assert!(rig.free.1.cancel(&ticket).await.unwrap());
+        }
+        assert!(cancelled?);
+        stored(&[])
+    })
+    .await;
+    each(async |rig| {
+        let ticket = rig.free.1.offer("ticket", HOUR).await.unwrap();
+        let rescheduled = rig.delayed.reschedule(&ticket, HOUR * 2).await;
+        if rescheduled.is_err() {
+            assert!(rig.free.1.cancel(&ticket).await.unwrap());
+        }
+        assert!(rescheduled?);
+        stored(&["ticket"])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn removals() {
+    each(async |rig| {
+        assert!(rig.delayed.remove("pending 2").await?);
+        taken(["pending 2".to_owned()])
+    })
+    .await;
+    each(async |rig| {
+        let some = ["pending 1", "pending 3"].map(str::to_owned);
+        assert!(rig.delayed.remove_all(&some).await?);
+        taken(some)
+    })
+    .await;
+    each(async |rig| {
+        let some = ["ready 1", "ready 3"].map(str::to_owned);
+        assert!(rig.ready.remove_all(&some).await?);
+        taken(some)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn polls_of_what_is_pending() {
+    each(async |rig| taken(all(rig.delayed.poll_many(2).await?))).await;
+    each(async |rig| {
+        rig.server.cmd(["RPUSH", ORDERED_LIST, "malformed, too"]);
+        rig.server.cmd(["ZADD", TIMEOUT_SET, "9", "malformed, too"]);
+        let polled = rig.delayed.poll_many(5).await;
+        rig.server.cmd(["LREM", ORDERED_LIST, "0", "malformed, too"]);
+        rig.server.cmd(["ZREM", TIMEOUT_SET, "malformed, too"]);
+        taken(all(polled?))
+    })
+    .await;
+    each(async |rig| {
+        let polled = rig.delayed.poll_last_and_offer_first_to("other").await?;
+        taken(polled)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn polls_of_what_is_ready() {
+    each(async |rig| taken(rig.ready.poll().await?)).await;
+    each(async |rig| taken(rig.ready.poll_last().await?)).await;
+    each(async |rig| taken(all(rig.ready.poll_many(2).await?))).await;
+    each(async |rig| taken(rig.ready.poll_last_and_offer_first_to("other").await?)).await;
+}
+
+#[tokio::test]
+async fn two_takers() {
+    each(async |rig| {
+        let (first, second) = tokio::join!(
+            tokio::time::timeout(ms(500), rig.ready.take()),
+            tokio::time::timeout(ms(500), rig.ready.take()),
+        );
+        let answers = [first, second].into_iter().flatten();
+        let (taken_here, errors): (Vec<_>, Vec<_>) = answers.partition(Result::is_ok);
+        if let (Some(Err(error)), true) = (errors.into_iter().next(), taken_here.is_empty()) {
+            return Err(error);
+        }
+        taken(taken_here.into_iter().flatten())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_quarantine() {
+    each(async |rig| {
+        let entry = rig.delayed.quarantine().read(1).await?.remove(0);
+        assert!(rig.delayed.quarantine().requeue(&entry).await?);
+        assert!(rig.server.list(QUARANTINE).is_empty());
+        rig.server.cmd(["ZREM", TIMEOUT_SET, "malformed"]);
+        rig.server.cmd(["LREM", ORDERED_LIST, "0", "malformed"]);
+        stored(&[])
+    })
+    .await;
+    each(async |rig| {
+        let entry = rig.delayed.quarantine().read(1).await?.remove(0);
+        assert!(rig.delayed.quarantine().remove(&entry).await?);
+        stored(&[])
+    })
+    .await;
+}
+
+/// What is due is delivered once: while the permission is missing, or when it is back.
+#[tokio::test]
+async fn transfers() {
+    let rig = Rig::start(true).await;
+    for command in COMMANDS {
+        rig.server.cmd(["FLUSHALL"]);
+        rig.forbid(command);
+        for payload in ["1", "2", "3"] {
+            rig.free.1.offer(payload, ms(20)).await.unwrap();
+        }
+        rig.free.1.offer("later", HOUR).await.unwrap();
+        // A malformed entry among them.
+        rig.server.cmd(["RPUSH", ORDERED_LIST, "malformed"]);
+        rig.server.cmd(["ZADD", TIMEOUT_SET, "9", "malformed"]);
+        tokio::time::sleep(ms(150)).await;
+        rig.permit();
+        until_async(command, async || rig.free.0.len().await.unwrap() >= 3).await;
+        tokio::time::sleep(ms(20)).await;
+        let mut ready = rig.free.0.read_all().await.unwrap();
+        ready.sort();
+        assert_eq!(ready, ["1", "2", "3"], "without {command}");
+        assert_eq!(rig.payloads().await, ["1", "2", "3", "later"], "without {command}");
+        assert_eq!(rig.server.list(QUARANTINE), [b"9".to_vec(), b"malformed".to_vec()], "without {command}");
+    }
+    drop(rig.client);
+}
+
+/// A payload for a taker that is gone returns, at the latest when the permission is back. So does an entry.
+#[tokio::test]
+async fn dropped_takers() {
+    let rig = Rig::start(false).await;
+    for command in COMMANDS {
+        rig.fill().await;
+        let payloads = rig.payloads().await;
+        let mut take = pending({
+            let ready = rig.ready.clone();
+            async move { ready.poll_many(2).await }
+        });
+        let mut poll = pending({
+            let delayed = rig.delayed.clone();
+            async move { delayed.poll_many(2).await }
+        });
+        soon(woken(&mut take)).await;
+        soon(woken(&mut poll)).await;
+        rig.forbid(command);
+        drop((take, poll));
+        tokio::time::sleep(ms(50)).await;
+        rig.permit();
+        until_async(command, async || {
+            let now = tokio::join!(rig.free.0.len(), rig.free.1.len());
+            (now.0.unwrap(), now.1.unwrap()) == (3, 3)
+        })
+        .await;
+        assert_eq!(rig.payloads().await, payloads, "without {command}");
+        assert_eq!(rig.free.0.read_all().await.unwrap(), ["ready 1", "ready 2", "ready 3"], "the order stays");
+        assert_eq!(rig.free.1.read_all().await.unwrap(), ["pending 1", "pending 2", "pending 3"]);
+    }
+}
+
+/// What a dead process had popped is requeued as a whole or not at all.
+#[tokio::test]
+async fn unconfirmed_pops() {
+    each(async |rig| {
+        let _: String = rig.server.get([
+            "EVAL",
+            "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'popped'}})) return ''",
+            "0",
+        ]);
+        let requeued = rig.ready.unconfirmed_pops().requeue(ms(0)).await;
+        rig.server.cmd(["DEL", "redelay:popped:{q}"]);
+        assert_eq!(requeued?, 1);
+        stored(&["popped"])
+    })
+    .await;
+}
