@@ -23,11 +23,8 @@ pub enum Outcome {
 pub struct Client {
     /// What the user is waiting for. Another one is started when it has ended.
     pub op: Option<Op>,
-    /// A claim whose pop was answered. The next pop deletes it.
+    /// A claim whose pop was answered. The next pop deletes it, or a command of its own does.
     pub spent_claim: Option<Id>,
-    /// Pops of which a retry was answered, so that another try may be under way. The server is told that, and then the claim
-    /// is deleted.
-    pub to_confirm: Vec<Call>,
     /// A receipt whose offer was answered. The next offer deletes it.
     pub spent_receipt: Option<Id>,
     /// When to transfer.
@@ -151,7 +148,6 @@ impl Client {
         Self {
             op: None,
             spent_claim: None,
-            to_confirm: Vec::new(),
             spent_receipt: None,
             schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (Time::MIN, 0) },
             subscribed: true,
@@ -175,20 +171,15 @@ impl Client {
                 let first_sent = *sent.get_or_insert(now);
                 let receipt = *receipt;
                 let forget = receipt.and(self.spent_receipt);
-                if op.lost {
-                    let base = *base.get_or_insert(server_clock - (now - first_sent));
-                    let when = if protocol.receipts { When::At } else { When::Retry(0) };
-                    let entries = entries.iter().map(|&(delay, entry)| (base + delay, entry)).collect();
-                    Call::Offer { receipt, forget, when, entries }
+                let when = if op.lost {
+                    When::From(*base.get_or_insert(server_clock - (now - first_sent)))
                 } else {
-                    Call::Offer { receipt, forget, when: When::After, entries: entries.clone() }
-                }
+                    When::Now
+                };
+                Call::Offer { receipt, forget, when, entries: entries.clone() }
             }
-            Task::Pop { claim, early } => {
-                let (claim, forget, again) =
-                    (*claim, self.spent_claim, op.lost && protocol.expects_late_tries);
-                if *early { Call::Poll { claim, forget, again } } else { Call::Take { claim, forget, again } }
-            }
+            Task::Pop { claim, early: false } => Call::Take { claim: *claim, forget: self.spent_claim },
+            Task::Pop { claim, early: true } => Call::Poll { claim: *claim },
             Task::Return { receipt, popped, early: false } => Call::ReturnToList {
                 receipt: *receipt,
                 payloads: popped.iter().map(|(payload, _)| *payload).collect(),
@@ -257,13 +248,11 @@ impl Client {
             }
             Task::Pop { claim, early } => {
                 let Reply::Popped(popped) = reply else { return (None, None) };
-                self.spent_claim = None;
-                if lost {
-                    self.to_confirm.extend([Call::Answered(claim), Call::Confirm(claim)]);
-                } else if !popped.is_empty() {
-                    self.spent_claim = Some(claim);
+                if !early {
+                    self.spent_claim = None;
                 }
                 if !popped.is_empty() {
+                    self.spent_claim = Some(claim);
                     self.op = Some(Op { task: Task::Unread(popped, early), lost: false, wire: Wire::Idle });
                 }
                 (None, None)
@@ -276,7 +265,7 @@ impl Client {
                 if let Reply::Pending { head } = reply {
                     self.on_head(protocol, head, now);
                 }
-                (None, Some(receipt).filter(|_| !(lost && protocol.expects_late_tries)))
+                (None, Some(receipt).filter(|_| !(lost && protocol.keeps_receipts_of_returns)))
             }
             Task::Reschedule(..) => {
                 if let Reply::Pending { head } = reply {
@@ -312,6 +301,12 @@ impl Client {
 
     fn instant_of(&self, due: Time, now: Time) -> Time {
         (due - self.offset).max(now)
+    }
+
+    /// Whether a pop is under way, which deletes the claim of the one before.
+    #[must_use]
+    pub fn takes(&self) -> bool {
+        self.op.as_ref().is_some_and(|op| matches!(op.task, Task::Pop { early: false, .. }))
     }
 
     /// Whether a transfer is to be run now.
@@ -389,15 +384,11 @@ impl Client {
         });
         let late = self.late.iter().filter_map(|call| match call {
             Call::Offer { receipt, .. } => *receipt,
-            Call::Take { claim, .. } | Call::Poll { claim, .. } => Some(*claim),
+            Call::Take { claim, .. } | Call::Poll { claim } => Some(*claim),
             Call::ReturnToList { receipt, .. } | Call::Restore { receipt, .. } => Some(*receipt),
             _ => None,
         });
-        let to_confirm = self.to_confirm.iter().filter_map(|call| match call {
-            Call::Answered(claim) | Call::Confirm(claim) => Some(*claim),
-            _ => None,
-        });
-        op.into_iter().chain(late).chain(to_confirm).chain(self.spent_claim).chain(self.spent_receipt)
+        op.into_iter().chain(late).chain(self.spent_claim).chain(self.spent_receipt)
     }
 }
 

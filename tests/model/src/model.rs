@@ -148,7 +148,7 @@ pub enum Action {
     Execute(usize),
     /// The client receives the reply.
     Receive(usize),
-    /// The client tells the server that a pop was answered.
+    /// The client deletes the claim of a pop that was answered.
     Confirm(usize),
     /// The user reads what was popped.
     Read(usize),
@@ -197,7 +197,7 @@ impl Bounds {
                     (_, Wire::Reply(_)) => actions.push(Action::Receive(n)),
                 }
             }
-            if !client.to_confirm.is_empty() {
+            if client.spent_claim.is_some() && !client.takes() {
                 actions.push(Action::Confirm(n));
             }
             if !self.schedules {
@@ -387,9 +387,8 @@ impl Bounds {
             }
             Action::Confirm(n) => {
                 // It is repeated until it is answered. That makes no difference to the server.
-                let call = state.clients[n].to_confirm.remove(0);
-                if self.execute(state, None, &call).0 == Reply::Refused {
-                    state.clients[n].to_confirm.clear();
+                if let Some(claim) = state.clients[n].spent_claim.take() {
+                    self.execute(state, None, &Call::Confirm(claim));
                 }
             }
             Action::Read(n) => {
@@ -464,7 +463,6 @@ impl State {
         let server = &self.server;
         let known = |id: &Id| {
             server.claims.contains_key(id)
-                || server.answered.contains_key(id)
                 || server.receipts.contains_key(id)
                 || self.clients.iter().any(|client| client.ids().any(|known| known == *id))
         };

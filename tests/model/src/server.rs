@@ -23,9 +23,8 @@ pub struct Protocol {
     pub own_heads_stay: bool,
     /// A lost reply, after which nobody knows whether the head was changed and announced, is followed by a transfer.
     pub lost_replies_wake: bool,
-    /// If a retry was answered, the server is told, as the first try may still arrive: the receipt of a return is not
-    /// deleted; and a retry of a pop that pops nothing says so at once.
-    pub expects_late_tries: bool,
+    /// The receipt of a return is kept if a retry was answered, as the first try may still arrive.
+    pub keeps_receipts_of_returns: bool,
     /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the permission.
     pub kills_old_connections: bool,
     /// How long receipts are kept, by the server's clock; `None` if for longer than anything lasts here.
@@ -41,13 +40,13 @@ impl Protocol {
         own_offers_wake: true,
         own_heads_stay: false,
         lost_replies_wake: false,
-        expects_late_tries: false,
+        keeps_receipts_of_returns: false,
         kills_old_connections: true,
         life: None,
     };
     /// Without the gaps that are known.
     pub const WITHOUT_GAPS: Self =
-        Self { own_heads_stay: true, lost_replies_wake: true, expects_late_tries: true, ..Self::NOW };
+        Self { own_heads_stay: true, lost_replies_wake: true, keeps_receipts_of_returns: true, ..Self::NOW };
 }
 
 /// The commands that write or publish. A user may lack the permission for one of them.
@@ -83,16 +82,13 @@ pub enum Command {
     PublishMoved,
 }
 
-/// What the times of an offer mean.
+/// What the delays of an offer count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum When {
-    /// They are delays.
-    After,
-    /// They are due times.
-    At,
-    /// They are due times of a retry. If the first try was executed, its entries are due up to this much earlier. Only
-    /// without receipts.
-    Retry(Time),
+    /// The server's clock.
+    Now,
+    /// This time.
+    From(Time),
 }
 
 /// What was popped, with its due time if it was pending.
@@ -107,9 +103,9 @@ pub enum Call {
         receipt: Option<Id>,
         /// The receipt of an earlier call, to be deleted.
         forget: Option<Id>,
-        /// What the times mean.
+        /// What the delays count from.
         when: When,
-        /// What to store.
+        /// What to store, with the delays.
         entries: Vec<(Time, Entry)>,
     },
     /// `transfer.lua`
@@ -120,8 +116,6 @@ pub enum Call {
         claim: Id,
         /// The claim of an earlier call, to be deleted.
         forget: Option<Id>,
-        /// Whether it is a retry, which says so if it pops nothing.
-        again: bool,
     },
     /// `return_to_list.lua`, to the head
     ReturnToList {
@@ -134,10 +128,6 @@ pub enum Call {
     Poll {
         /// Where a copy is kept until the reply has arrived.
         claim: Id,
-        /// The claim of an earlier call, to be deleted.
-        forget: Option<Id>,
-        /// Whether it is a retry, which says so if it pops nothing.
-        again: bool,
     },
     /// `restore_entries.lua`
     Restore {
@@ -156,8 +146,6 @@ pub enum Call {
     Clear,
     /// Deletes the receipt of a call that was answered.
     Forget(Id),
-    /// Says that a retry of this pop was answered.
-    Answered(Id),
     /// Deletes the claim of a pop that was answered.
     Confirm(Id),
 }
@@ -239,8 +227,6 @@ pub struct Server {
     pub target: Vec<Entry>,
     /// What pops took, until their replies have arrived.
     pub claims: BTreeMap<Id, Popped>,
-    /// Pops of which a retry was answered; and until when that is known.
-    pub answered: BTreeMap<Id, Time>,
     /// How calls have ended, and until when that is known.
     pub receipts: BTreeMap<Id, (Receipt, Time)>,
     /// The command that is refused at present.
@@ -259,16 +245,15 @@ impl Server {
                 None => self.offer_without_receipt(*when, entries, &mut published),
             },
             Call::Transfer => self.transfer(&mut published),
-            Call::Take { claim, forget, again } => self.take(protocol, *claim, *forget, *again),
+            Call::Take { claim, forget } => self.take(*claim, *forget),
             Call::ReturnToList { receipt, payloads } => self.return_to_list(protocol, *receipt, payloads),
-            Call::Poll { claim, forget, again } => self.poll(protocol, *claim, *forget, *again),
+            Call::Poll { claim } => self.poll(*claim),
             Call::Restore { receipt, entries } => self.restore(protocol, *receipt, entries, &mut published),
             Call::Cancel(entry) => self.cancel(*entry),
             Call::Remove(entry) => self.remove(*entry),
             Call::Reschedule(entry, delay) => self.reschedule(*entry, *delay, &mut published),
             Call::Clear => self.clear(),
             Call::Forget(receipt) => self.forget(*receipt),
-            Call::Answered(claim) => self.set_answered(protocol, *claim),
             Call::Confirm(claim) => self.confirm(*claim),
         };
         (reply.unwrap_or(Reply::Refused), published)
@@ -277,7 +262,6 @@ impl Server {
     /// Sets the clock. What has expired by it is gone.
     pub fn set_clock(&mut self, clock: Time) {
         self.clock = clock;
-        self.answered.retain(|_, until| *until > clock);
         self.receipts.retain(|_, (_, until)| *until > clock);
     }
 
@@ -336,9 +320,11 @@ impl Server {
         }
     }
 
-    fn dues(&self, when: When, entries: &[(Time, Entry)]) -> Vec<(Time, Entry)> {
-        let base = if when == When::After { self.clock } else { 0 };
-        entries.iter().map(|&(time, entry)| (base + time, entry)).collect()
+    fn base(&self, when: When) -> Time {
+        match when {
+            When::Now => self.clock,
+            When::From(time) => time,
+        }
     }
 
     fn offer(
@@ -359,15 +345,15 @@ impl Server {
             }
             Some((Receipt::Returned, _)) => unreachable!("ids are unique"),
         }
-        let base = if when == When::After { self.clock } else { 0 };
+        let base = self.base(when);
         let until = self.until(protocol);
         self.receipts.insert(receipt, (Receipt::Stored(base), until));
         let mut added = Vec::new();
-        for (due, entry) in self.dues(when, entries) {
+        for &(delay, entry) in entries {
             if self.permits(Command::Zadd).is_err() {
                 return Ok(self.refuse_offer(protocol, receipt, &added));
             }
-            if self.zadd_nx(due, entry) {
+            if self.zadd_nx(base + delay, entry) {
                 added.push(entry);
             }
         }
@@ -410,16 +396,16 @@ impl Server {
         entries: &[(Time, Entry)],
         published: &mut Vec<Published>,
     ) -> Result<Reply, Refused> {
-        let dues = self.dues(when, entries);
-        if let When::Retry(earlier) = when {
-            if dues.iter().any(|(due, _)| due - earlier <= self.clock) {
-                return Ok(Reply::TooLate);
-            }
+        let base = self.base(when);
+        // The first try may have been executed at this very time.
+        let is_late = |(delay, _): &(Time, Entry)| when != When::Now && base + delay <= self.clock;
+        if entries.iter().any(is_late) {
+            return Ok(Reply::TooLate);
         }
         let mut added = Vec::new();
-        for (due, entry) in dues {
+        for &(delay, entry) in entries {
             self.permits(Command::Zadd)?;
-            if self.zadd_nx(due, entry) {
+            if self.zadd_nx(base + delay, entry) {
                 added.push(entry);
             }
         }
@@ -481,12 +467,6 @@ impl Server {
         (found, absent)
     }
 
-    /// `parts/claims.lua`: what an earlier try of this pop took.
-    fn claimed(&self, claim: Id) -> Option<Popped> {
-        let answered = self.answered.contains_key(&claim).then(Popped::new);
-        self.claims.get(&claim).cloned().or(answered)
-    }
-
     /// `parts/claims.lua`
     fn claim(&mut self, claim: Id, forget: Option<Id>, popped: &Popped) -> Result<(), Refused> {
         self.unclaim(forget)?;
@@ -503,34 +483,15 @@ impl Server {
         Ok(())
     }
 
-    fn pop_nothing(
-        &mut self,
-        protocol: Protocol,
-        claim: Id,
-        forget: Option<Id>,
-        again: bool,
-    ) -> Result<Reply, Refused> {
-        if again {
-            self.set_answered(protocol, claim)?;
-        }
-        if forget.is_some() {
-            self.unclaim(forget)?;
-        }
-        Ok(Reply::Popped(Popped::new()))
-    }
-
-    fn take(
-        &mut self,
-        protocol: Protocol,
-        claim: Id,
-        forget: Option<Id>,
-        again: bool,
-    ) -> Result<Reply, Refused> {
-        if let Some(popped) = self.claimed(claim) {
-            return Ok(Reply::Popped(popped));
+    fn take(&mut self, claim: Id, forget: Option<Id>) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claims.get(&claim) {
+            return Ok(Reply::Popped(popped.clone()));
         }
         let Some(&payload) = self.target.first() else {
-            return self.pop_nothing(protocol, claim, forget, again);
+            if forget.is_some() {
+                self.unclaim(forget)?;
+            }
+            return Ok(Reply::Popped(Popped::new()));
         };
         let popped = vec![(payload, None)];
         self.claim(claim, forget, &popped)?;
@@ -559,22 +520,16 @@ impl Server {
         Ok(Reply::Count(1))
     }
 
-    fn poll(
-        &mut self,
-        protocol: Protocol,
-        claim: Id,
-        forget: Option<Id>,
-        again: bool,
-    ) -> Result<Reply, Refused> {
-        if let Some(popped) = self.claimed(claim) {
-            return Ok(Reply::Popped(popped));
+    fn poll(&mut self, claim: Id) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claims.get(&claim) {
+            return Ok(Reply::Popped(popped.clone()));
         }
         let Some(&entry) = self.ordered_list.first() else {
-            return self.pop_nothing(protocol, claim, forget, again);
+            return Ok(Reply::Popped(Popped::new()));
         };
         self.ensure_permitted(&[Command::Zrem])?;
         let popped = vec![(entry, self.due(entry))];
-        self.claim(claim, forget, &popped)?;
+        self.claim(claim, None, &popped)?;
         self.zrem(entry);
         self.ordered_list.remove(0);
         Ok(Reply::Popped(popped))
@@ -598,7 +553,8 @@ impl Server {
         for &(entry, due) in entries.iter().rev() {
             if due.is_none_or(|due| self.zadd_nx(due, entry)) {
                 self.ordered_list.insert(0, entry);
-                restored.push(entry);
+                // What was in the list only has no due time to be announced.
+                restored.extend(due.map(|_| entry));
             }
         }
         Ok(Reply::Pending { head: self.announce_new_head(&restored, published) })
@@ -610,7 +566,9 @@ impl Server {
         if !self.zrem(entry) {
             return Ok(Reply::Count(0));
         }
-        self.lrem(entry);
+        if let Some(at) = self.ordered_list.iter().rposition(|listed| *listed == entry) {
+            self.ordered_list.remove(at);
+        }
         Ok(Reply::Count(1))
     }
 
@@ -650,12 +608,6 @@ impl Server {
     fn forget(&mut self, receipt: Id) -> Result<Reply, Refused> {
         self.permits(Command::Del)?;
         Ok(Reply::Count(u8::from(self.receipts.remove(&receipt).is_some())))
-    }
-
-    fn set_answered(&mut self, protocol: Protocol, claim: Id) -> Result<Reply, Refused> {
-        self.permits(Command::Set)?;
-        self.answered.insert(claim, self.until(protocol));
-        Ok(Reply::Count(1))
     }
 
     fn confirm(&mut self, claim: Id) -> Result<Reply, Refused> {
