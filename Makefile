@@ -29,7 +29,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
+.PHONY: help demo test soak model bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -65,6 +65,9 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 
 soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test faults never_stuck -- --nocapture
+
+model: ## the model of the protocol with wider bounds than in the tests: long, and 10 GB
+	cargo test --package redelay-model --test checked -- --ignored --nocapture --test-threads=1
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside

@@ -149,7 +149,7 @@ impl Client {
             op: None,
             spent_claim: None,
             spent_receipt: None,
-            schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (Time::MIN, 0) },
+            schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (0, 0) },
             subscribed: true,
             inbox: Vec::new(),
             offset: 0,
@@ -262,6 +262,8 @@ impl Client {
                 (None, None)
             }
             Task::Return { receipt, .. } => {
+                // The other try may have been executed, and its reply named the head.
+                self.schedule.sweep |= lost && protocol.lost_replies_wake;
                 if let Reply::Pending { head } = reply {
                     self.on_head(protocol, head, now);
                 }
@@ -372,6 +374,24 @@ impl Client {
     pub fn resubscribe(&mut self) {
         self.subscribed = true;
         self.schedule.sweep = true;
+    }
+
+    /// When the scripts ran of which it has heard, or is going to hear.
+    pub fn stamps(&self) -> impl Iterator<Item = Stamp> + '_ {
+        let run = self.schedule.run.iter().filter_map(|run| match run {
+            Run::Reply { stamp, .. } => Some(*stamp),
+            Run::Request => None,
+        });
+        self.inbox.iter().map(|notice| notice.stamp).chain(run).chain([self.schedule.stamp])
+    }
+
+    /// The same, to be changed.
+    pub fn stamps_mut(&mut self) -> impl Iterator<Item = &mut Stamp> + '_ {
+        let run = self.schedule.run.iter_mut().filter_map(|run| match run {
+            Run::Reply { stamp, .. } => Some(stamp),
+            Run::Request => None,
+        });
+        self.inbox.iter_mut().map(|notice| &mut notice.stamp).chain(run).chain([&mut self.schedule.stamp])
     }
 
     /// The ids that it may still use.

@@ -4,7 +4,7 @@ use stateright::{Model, Property};
 
 use crate::client::{Client, Notice, Op, Outcome, Run, Stamp, Task, Wire};
 use crate::properties;
-use crate::server::{Call, Command, Entry, Id, Protocol, Published, Reply, Server, Time};
+use crate::server::{Call, Command, Entry, Id, Protocol, Published, Receipt, Reply, Server, Time};
 
 /// What is checked, and how much of it.
 #[derive(Clone, Debug)]
@@ -231,7 +231,8 @@ impl Bounds {
         let left = &state.left;
         for (n, _) in state.clients.iter().enumerate().filter(|(_, client)| client.op.is_none()) {
             let offerable = |m: &usize| {
-                let earlier = (0..*m).any(|e| !state.messages[e].offered && self.offers[e] == self.offers[*m]);
+                let earlier =
+                    (0..*m).any(|e| !state.messages[e].offered && self.offers[e] == self.offers[*m]);
                 !state.messages[*m].offered && !earlier
             };
             if self.together {
@@ -300,7 +301,7 @@ impl Bounds {
 
     /// The server executes a call. Its messages go out.
     fn execute(&self, state: &mut State, by: Option<usize>, call: &Call) -> (Reply, Stamp) {
-        let stamp = if self.peers { state.next_stamp() } else { (Time::MIN, 0) };
+        let stamp = if self.peers { state.next_stamp() } else { (0, 0) };
         let before = state.server.clone();
         let (reply, published) = state.server.execute(self.protocol, call);
         let State { server, messages, clients, now, .. } = state;
@@ -311,7 +312,8 @@ impl Bounds {
                 }
             }
             Call::Cancel(_) | Call::Clear => {
-                for (_, entry) in before.timeout_set.iter().filter(|(_, entry)| server.due(*entry).is_none()) {
+                for (_, entry) in before.timeout_set.iter().filter(|(_, entry)| server.due(*entry).is_none())
+                {
                     messages[usize::from(*entry)].removed += 1;
                 }
             }
@@ -346,7 +348,8 @@ impl Bounds {
                     message.not_before = Some(now + self.offers[usize::from(*entry)]);
                 }
                 let receipt = protocol.receipts.then(|| state.new_id());
-                let entries = entries.into_iter().map(|entry| (self.offers[usize::from(entry)], entry)).collect();
+                let entries =
+                    entries.into_iter().map(|entry| (self.offers[usize::from(entry)], entry)).collect();
                 state.clients[n].start(Task::Offer { receipt, entries, sent: None, base: None });
             }
             Action::Take(n) | Action::Poll(n) => {
@@ -373,7 +376,10 @@ impl Bounds {
             }
             Action::Execute(n) => {
                 let Some(Op { wire: Wire::Request(call), .. }) = state.clients[n].op.clone() else { return };
-                let (reply, _) = self.execute(state, Some(n), &call);
+                let (mut reply, _) = self.execute(state, Some(n), &call);
+                if let Reply::Stored { base, .. } = &mut reply {
+                    *base = 0;
+                }
                 if let Some(op) = &mut state.clients[n].op {
                     op.wire = Wire::Reply(reply);
                 }
@@ -392,13 +398,17 @@ impl Bounds {
                 }
             }
             Action::Read(n) => {
-                let Some(Op { task: Task::Unread(popped, _), .. }) = state.clients[n].op.take() else { return };
+                let Some(Op { task: Task::Unread(popped, _), .. }) = state.clients[n].op.take() else {
+                    return;
+                };
                 for (entry, _) in popped {
                     state.messages[usize::from(entry)].delivered += 1;
                 }
             }
             Action::DropUnread(n) => {
-                let Some(Op { task: Task::Unread(popped, early), .. }) = state.clients[n].op.take() else { return };
+                let Some(Op { task: Task::Unread(popped, early), .. }) = state.clients[n].op.take() else {
+                    return;
+                };
                 let receipt = state.new_id();
                 state.clients[n].start(Task::Return { receipt, popped, early });
             }
@@ -469,17 +479,11 @@ impl State {
         (0..).find(|id| !known(id)).expect("few are in use")
     }
 
+    /// Later than all others of this time of the server's clock.
     fn next_stamp(&self) -> Stamp {
         let clock = self.server.clock;
-        let stamps = self.clients.iter().flat_map(|client| {
-            let run = match &client.schedule.run {
-                Some(Run::Reply { stamp, .. }) => Some(*stamp),
-                _ => None,
-            };
-            client.inbox.iter().map(|notice| notice.stamp).chain(run).chain([client.schedule.stamp])
-        });
-        let last = stamps.filter(|(time, _)| *time == clock).map(|(_, number)| number).max();
-        (clock, last.map_or(0, |last| last + 1))
+        let stamps = self.clients.iter().flat_map(Client::stamps).filter(|(time, _)| *time == clock);
+        (clock, stamps.map(|(_, number)| number + 1).max().unwrap_or(0))
     }
 
     fn ended(&mut self, ended: Option<(Vec<Entry>, Outcome)>) {
@@ -490,15 +494,37 @@ impl State {
     }
 
     /// States that differ in nothing that matters become equal.
-    fn normalize(&mut self, symmetry: bool) {
+    fn normalize(&mut self, bounds: &Bounds) {
+        let now = self.now;
         for client in &mut self.clients {
             let schedule = &mut client.schedule;
             for head in [&mut schedule.head, &mut schedule.own_head] {
-                *head = head.map(|head| head.max(self.now));
+                *head = head.map(|head| head.max(now));
             }
         }
-        if symmetry {
+        // Only tickets need to know what the delays counted from.
+        for (receipt, _) in self.server.receipts.values_mut() {
+            if let Receipt::Stored(base) = receipt {
+                *base = 0;
+            }
+        }
+        if bounds.peers {
+            self.renumber_stamps(!bounds.kinds.clock.is_empty());
+        }
+        if bounds.symmetry {
             self.clients.sort_unstable();
+        }
+    }
+
+    /// Only their order matters. Unless the clock is set, it is the order of the scripts, and the time makes no difference.
+    fn renumber_stamps(&mut self, with_time: bool) {
+        let mut all: Vec<Stamp> = self.clients.iter().flat_map(Client::stamps).collect();
+        all.sort_unstable();
+        all.dedup();
+        for stamp in self.clients.iter_mut().flat_map(Client::stamps_mut) {
+            let same_time = all.iter().filter(|(time, _)| !with_time || *time == stamp.0);
+            let number = same_time.take_while(|known| *known < stamp).count() as u8;
+            *stamp = (if with_time { stamp.0 } else { self.server.clock }, number);
         }
     }
 }
@@ -548,7 +574,7 @@ impl Model for Bounds {
             state.left.faults -= 1;
         }
         self.act(&mut state, action);
-        state.normalize(self.symmetry);
+        state.normalize(self);
         Some(state)
     }
 

@@ -7,7 +7,8 @@ use crate::model::{Bounds, State};
 use crate::server::{Entry, Popped, Receipt};
 
 /// An offer that returned `Ok`.
-pub const OK_IS_ONCE: &str = "what is offered with Ok is in exactly one place, or was delivered or removed once";
+pub const OK_IS_ONCE: &str =
+    "what is offered with Ok is in exactly one place, or was delivered or removed once";
 /// An offer that certainly failed.
 pub const REFUSED_IS_NOWHERE: &str = "what was refused, or was not sent, is nowhere";
 /// Any offer.
@@ -42,7 +43,9 @@ pub fn all() -> Vec<Property<Bounds>> {
             let is_due = state.server.head().is_some_and(|due| due <= state.server.clock);
             !bounds.schedules || !is_due || !bounds.is_at_rest(state)
         }),
-        Property::sometimes("a message is delivered", |_, state: &State| state.messages.iter().any(|m| m.delivered > 0)),
+        Property::sometimes("a message is delivered", |_, state: &State| {
+            state.messages.iter().any(|m| m.delivered > 0)
+        }),
         Property::sometimes("an offer ends with Ok", |_, state| has(state, Outcome::Ok)),
         Property::sometimes("an offer ends as Refused", |_, state| has(state, Outcome::Refused)),
         Property::sometimes("an offer ends as OutcomeUnknown", |_, state| has(state, Outcome::Unknown)),

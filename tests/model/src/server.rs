@@ -239,9 +239,7 @@ impl Server {
         let mut published = Vec::new();
         let reply = match call {
             Call::Offer { receipt, forget, when, entries } => match *receipt {
-                Some(receipt) => {
-                    self.offer(protocol, receipt, *forget, *when, entries, &mut published)
-                }
+                Some(receipt) => self.offer(protocol, receipt, *forget, *when, entries, &mut published),
                 None => self.offer_without_receipt(*when, entries, &mut published),
             },
             Call::Transfer => self.transfer(&mut published),
@@ -418,8 +416,12 @@ impl Server {
     }
 
     fn transfer(&mut self, published: &mut Vec<Published>) -> Result<Reply, Refused> {
-        let due: Vec<Entry> =
-            self.timeout_set.iter().take_while(|(due, _)| *due <= self.clock).map(|&(_, entry)| entry).collect();
+        let due: Vec<Entry> = self
+            .timeout_set
+            .iter()
+            .take_while(|(due, _)| *due <= self.clock)
+            .map(|&(_, entry)| entry)
+            .collect();
         if !due.is_empty() {
             use Command::{Lpush, Lrem, Rpush, Zremrangebyrank};
             self.ensure_permitted(&[Lrem, Zremrangebyrank, Rpush, Lpush])?;

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
-use redelay_model::server::{self, Call, Command, Entry, Id, Popped, Protocol, Published, Receipt, Reply, Time, When};
+use redelay_model::server::{
+    self, Call, Command, Entry, Id, Popped, Protocol, Published, Receipt, Reply, Time, When,
+};
 use redelay_support::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
 
 const CLAIMS: &str = "redelay:popped:{q}";
@@ -52,7 +54,8 @@ fn script(name: &str) -> String {
     let files = files.split_once('[').and_then(|(_, files)| files.split_once(']')).expect("a list").0;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/scripts");
     let read = |file: &str| {
-        std::fs::read_to_string(folder.join(file.trim().trim_matches('"')).with_extension("lua")).expect("a file")
+        std::fs::read_to_string(folder.join(file.trim().trim_matches('"')).with_extension("lua"))
+            .expect("a file")
     };
     let files = files.split(',').filter(|file| !file.trim().is_empty());
     with_clock(&files.map(read).collect::<String>())
@@ -102,13 +105,25 @@ impl Real {
         let server = Server::start();
         let (mut admin, mut client, mut subscriber) = (server.redis(), server.redis(), server.redis());
         let mut user = Cmd::new();
-        user.arg(&["ACL", "SETUSER", USER, "on", "nopass", "~*", "&*", "+@all"]).exec(&mut admin).expect("a user");
+        user.arg(&["ACL", "SETUSER", USER, "on", "nopass", "~*", "&*", "+@all"])
+            .exec(&mut admin)
+            .expect("a user");
         Cmd::new().arg(&["AUTH", USER, "any"]).exec(&mut client).expect("AUTH");
         // By hand: the library's `PubSub` ends the subscription when it is dropped.
-        subscriber.send_packed_command(&Cmd::new().arg(&["PSUBSCRIBE", "*"]).get_packed_command()).expect("sent");
+        subscriber
+            .send_packed_command(&Cmd::new().arg(&["PSUBSCRIBE", "*"]).get_packed_command())
+            .expect("sent");
         subscriber.recv_response().expect("a subscription");
         let names = [
-            "OFFER", "TRANSFER", "TAKE", "RETURN_TO_LIST", "POLL", "RESTORE_ENTRIES", "CANCEL", "REMOVE", "RESCHEDULE",
+            "OFFER",
+            "TRANSFER",
+            "TAKE",
+            "RETURN_TO_LIST",
+            "POLL",
+            "RESTORE_ENTRIES",
+            "CANCEL",
+            "REMOVE",
+            "RESCHEDULE",
         ];
         let mut scripts: BTreeMap<_, _> = names.into_iter().map(|name| (name, script(name))).collect();
         scripts.insert("OFFER BEFORE", with_clock(include_str!("../before/offer.lua")));
@@ -128,7 +143,9 @@ impl Real {
         self.admin(&["ACL", "SETUSER", USER, "+@all", "allchannels"]);
         match command {
             None => {}
-            Some(Command::Announce) => drop(self.admin(&["ACL", "SETUSER", USER, "resetchannels", &format!("&{MOVED}")])),
+            Some(Command::Announce) => {
+                drop(self.admin(&["ACL", "SETUSER", USER, "resetchannels", &format!("&{MOVED}")]))
+            }
             Some(Command::PublishMoved) => {
                 self.admin(&["ACL", "SETUSER", USER, "resetchannels", &format!("&{CHANNEL}")]);
             }
@@ -165,7 +182,8 @@ impl Real {
         self.admin(&["PUBLISH", "end", ""]);
         std::iter::from_fn(|| {
             let message = self.subscriber.recv_response().expect("a message");
-            let [_, _, channel, payload]: [Vec<u8>; 4] = redis::from_redis_value(message).expect("four strings");
+            let [_, _, channel, payload]: [Vec<u8>; 4] =
+                redis::from_redis_value(message).expect("four strings");
             match text(&channel) {
                 CHANNEL => Some(Published::Announcement(time(&payload))),
                 MOVED => {
@@ -208,7 +226,10 @@ impl Real {
             timeout_set: pending.iter().map(|(entry, due)| (time(due), number(entry))).collect(),
             ordered_list: numbers(ordered_list),
             target: numbers(target),
-            claims: claims.into_iter().map(|(id, popped)| (id.parse().expect("an id"), popped_of(&popped))).collect(),
+            claims: claims
+                .into_iter()
+                .map(|(id, popped)| (id.parse().expect("an id"), popped_of(&popped)))
+                .collect(),
             receipts: receipts.into_iter().map(receipt).collect(),
             refused: None,
         }
@@ -218,7 +239,9 @@ impl Real {
 /// Payloads; or entries, each before its score.
 fn popped_of(strings: &[Vec<u8>]) -> Popped {
     if strings.first().is_some_and(|first| first.first() == Some(&16)) {
-        let pair = |pair: &[Vec<u8>]| (number(&pair[0]), Some(&pair[1]).filter(|due| !due.is_empty()).map(|due| time(due)));
+        let pair = |pair: &[Vec<u8>]| {
+            (number(&pair[0]), Some(&pair[1]).filter(|due| !due.is_empty()).map(|due| time(due)))
+        };
         strings.chunks(2).map(pair).collect()
     } else {
         strings.iter().map(|payload| (number(payload), None)).collect()
@@ -257,7 +280,8 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         }
         Call::Take { claim, forget } => {
             let forget = forget.map_or_else(String::new, |id| id.to_string());
-            let arguments = ["LPOP".to_owned(), "1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), forget];
+            let arguments =
+                ["LPOP".to_owned(), "1".to_owned(), HOUR_MS.to_owned(), claim.to_string(), forget];
             ("TAKE", vec![TARGET.into(), CLAIMS.into()], arguments.map(String::into_bytes).into())
         }
         Call::ReturnToList { receipt, payloads } => {
@@ -272,7 +296,8 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             ("POLL", keys.into(), arguments.map(String::into_bytes).into())
         }
         Call::Restore { receipt, entries } => {
-            let pairs = entries.iter().flat_map(|(n, due)| [entry(*n), due.map_or_else(String::new, millis).into()]);
+            let pairs =
+                entries.iter().flat_map(|(n, due)| [entry(*n), due.map_or_else(String::new, millis).into()]);
             let receipt = format!("{RETURNED}{receipt}");
             let keys = [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), receipt, SCRATCH.into()];
             ("RESTORE_ENTRIES", keys.into(), [HOUR_MS.into()].into_iter().chain(pairs).collect())
@@ -319,7 +344,11 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
             Reply::Stored { base: clock(&parts[0]), head: head(&parts[1]) }
         }
         (Call::Transfer, Value::Array(parts)) => {
-            assert_eq!((int(&parts[1]), int(&parts[4])), (0, 0), "nothing is quarantined, and the pass is complete");
+            assert_eq!(
+                (int(&parts[1]), int(&parts[4])),
+                (0, 0),
+                "nothing is quarantined, and the pass is complete"
+            );
             Reply::Transferred { count: int(&parts[0]) as u8, head: head(&parts[2]) }
         }
         (Call::Take { .. }, Value::Array(parts)) => {
@@ -355,7 +384,8 @@ fn random_call(random: &mut fastrand::Rng, protocol: Protocol, clock: Time) -> C
         9 => Call::ReturnToList { receipt, payloads: some },
         10 => Call::Poll { claim: 40 + n(random) },
         11 => {
-            let due = |random: &mut fastrand::Rng| Some(clock + random.i8(-2..4)).filter(|_| random.u8(..4) > 0);
+            let due =
+                |random: &mut fastrand::Rng| Some(clock + random.i8(-2..4)).filter(|_| random.u8(..4) > 0);
             Call::Restore { receipt, entries: some.into_iter().map(|n| (n, due(random))).collect() }
         }
         12 => Call::Cancel(n(random)),
@@ -374,9 +404,20 @@ fn random_call(random: &mut fastrand::Rng, protocol: Protocol, clock: Time) -> C
 fn the_model_does_what_the_scripts_do() {
     let cases = std::env::var("REDELAY_CASES").map_or(60, |cases| cases.parse().expect("a number"));
     let commands = [
-        Command::Set, Command::Del, Command::Zadd, Command::Zrem, Command::Zremrangebyrank, Command::Rpush,
-        Command::Lpush, Command::Lrem, Command::Ltrim, Command::Lset, Command::Hset, Command::Hdel,
-        Command::Announce, Command::PublishMoved,
+        Command::Set,
+        Command::Del,
+        Command::Zadd,
+        Command::Zrem,
+        Command::Zremrangebyrank,
+        Command::Rpush,
+        Command::Lpush,
+        Command::Lrem,
+        Command::Ltrim,
+        Command::Lset,
+        Command::Hset,
+        Command::Hdel,
+        Command::Announce,
+        Command::PublishMoved,
     ];
     let mut real = Real::start();
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
