@@ -23,7 +23,7 @@ const USER: &str = "client";
 const EPOCH: i64 = 1_700_000_000;
 const HOUR_MS: &str = "3600000";
 
-/// Everything that a queue has, in one reply.
+/// Everything that a queue has, in one reply; and how many other keys there are.
 const READ: &str = "
 local claims, receipts = {}, {}
 for _, id in ipairs(redis.call('HKEYS', KEYS[4])) do
@@ -34,18 +34,19 @@ for _, key in ipairs(redis.call('KEYS', 'redelay:*')) do
         receipts[#receipts + 1] = {key, redis.call('GET', key)}
     end
 end
-local others = {}
-for _, key in ipairs(redis.call('KEYS', '*')) do
-    others[#others + 1] = key
-end
+local known = #receipts + redis.call('EXISTS', unpack(KEYS))
 return {
     redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'),
     redis.call('LRANGE', KEYS[2], 0, -1),
     redis.call('LRANGE', KEYS[3], 0, -1),
     claims,
     receipts,
-    redis.call('EXISTS', KEYS[5]),
+    redis.call('DBSIZE') - known,
 }";
+
+type Bytes = Vec<u8>;
+/// The reply to [`READ`].
+type Contents = (Vec<(Bytes, Bytes)>, Vec<Bytes>, Vec<Bytes>, Vec<(String, Vec<Bytes>)>, Vec<(String, Bytes)>, u8);
 
 /// The script of this name, as `src/scripts.rs` puts it together, with another clock.
 fn script(name: &str) -> String {
@@ -199,16 +200,10 @@ impl Real {
     /// What is in the keys.
     fn state(&mut self) -> server::Server {
         let mut read = Cmd::new();
-        read.arg(&["EVAL", READ, "6", TIMEOUT_SET, ORDERED_LIST, TARGET, CLAIMS, SCRATCH, QUARANTINE]);
-        let (pending, ordered_list, target, claims, receipts, scratch): (
-            Vec<(Vec<u8>, Vec<u8>)>,
-            Vec<Vec<u8>>,
-            Vec<Vec<u8>>,
-            Vec<(String, Vec<Vec<u8>>)>,
-            Vec<(String, Vec<u8>)>,
-            u8,
-        ) = read.query(&mut self.admin).expect("the keys");
-        assert_eq!(scratch, 0, "the scratch key is absent after each script");
+        read.arg(&["EVAL", READ, "6", TIMEOUT_SET, ORDERED_LIST, TARGET, CLAIMS, CLOCK[0], CLOCK[1]]);
+        let contents: Contents = read.query(&mut self.admin).expect("the keys");
+        let (pending, ordered_list, target, claims, receipts, others) = contents;
+        assert_eq!(others, 0, "no other keys, and the scratch key is absent after each script");
         let numbers = |list: Vec<Vec<u8>>| list.iter().map(|bytes| number(bytes)).collect();
         let receipt = |(key, outcome): (String, Vec<u8>)| {
             if let Some(id) = key.strip_prefix(RETURNED) {
