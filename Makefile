@@ -17,8 +17,14 @@ PACKAGE_FLAGS ?=
 # An example that hangs must not hang all.
 TIMEOUT := $(if $(shell command -v timeout),timeout 120)
 
+# More options for the builds of `make lint`. CI passes --locked, so that a Cargo.lock that does not fit fails there.
+CARGO_FLAGS ?=
+
 # How long `make soak` runs.
 SECONDS ?= 600
+
+# How many `make fuzz-replies` mutates on each kind of connection.
+REPLIES ?= 1000000
 
 # With which Redisson `make demo JAVA=1` runs.
 DEMO_REDISSON := 4.7.0
@@ -29,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak model bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
+.PHONY: help demo test soak fuzz-replies model bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -41,7 +47,7 @@ help: ## this list
 		function group(targets, title) { \
 			printf "\n%s\n", title; \
 			n = split(targets, names, " "); \
-			for (i = 1; i <= n; i++) { printf "  %-11s %s\n", names[i], text[names[i]]; delete text[names[i]] } \
+			for (i = 1; i <= n; i++) { printf "  %-12s %s\n", names[i], text[names[i]]; delete text[names[i]] } \
 		} \
 		/^[a-z-]+:.*## / { text[$$1] = $$2; all = all " " $$1 } \
 		END { \
@@ -63,11 +69,15 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
 	tests/run.sh $(OTHER_SERVERS)
 
-soak: ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
-	REDELAY_SOAK=$(SECONDS) cargo test --all-features --test faults never_stuck -- --nocapture
+# With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
+soak: setup ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
+	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults never_stuck -- --nocapture
+
+fuzz-replies: ## a million mutated replies on each kind of connection, half an hour or more: make fuzz-replies REPLIES=1000000
+	REDELAY_FUZZ=$(REPLIES) cargo test --all-features --test bad_data hostile_replies -- --nocapture
 
 model: ## the model of the protocol with wider bounds than in the tests: long, and 10 GB
-	cargo test --package redelay-model --test checked -- --ignored --nocapture --test-threads=1
+	cargo test --workspace --all-features --test checked -- --ignored --nocapture --test-threads=1
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
@@ -84,16 +94,18 @@ clean-tree:
 micro: ## benchmarks of single modules, without a server
 	cargo bench --bench micro
 
+# Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
+setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
 setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
-	scripts/servers.sh
-	scripts/java.sh
-	@command -v openssl >/dev/null || scripts/apt-install.sh openssl
+	scripts/servers.sh </dev/null
+	scripts/java.sh </dev/null
+	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null
 
 lint: components ## format and Clippy with all features and with the default ones; warnings are errors
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	cargo clippy --package redelay --all-targets -- -D warnings
-	cargo clippy --package redisson-codec --lib -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redelay --all-targets -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --package redisson-codec --lib -- -D warnings
 
 components:
 	@{ cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy

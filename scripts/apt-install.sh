@@ -4,8 +4,15 @@
 #   scripts/apt-install.sh PACKAGE...
 #
 # Why: `apt-get install redis-server` starts a server on port 6379 and enables it at boot. The tests own
-# every server they use, so none may run beside them. Called by servers.sh and java.sh.
+# every server they use, so none may run beside them. Called by servers.sh, java.sh and with-server.sh.
+#
+# With AVOID set to a way that needs no installation, it first says what it installs and, on a terminal, asks
+# (confirm-install.sh).
 set -eu
+
+if [ -n "${AVOID:-}" ]; then
+    "$(dirname -- "$0")/confirm-install.sh" "$AVOID" "$@"
+fi
 
 if ! command -v apt-get >/dev/null; then
     echo "apt-install.sh: no apt-get here; install these by hand and run again: $*" >&2

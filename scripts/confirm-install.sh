@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says which Debian or Ubuntu packages are about to be installed, and how to do without. On a terminal it asks; elsewhere
-# (CI) it goes on. Exit code 1: they are not wanted.
+# (CI) it goes on. Exit code 1: they are not wanted. Called by apt-install.sh.
 #
 #   scripts/confirm-install.sh HOW-TO-AVOID-IT PACKAGE...
 set -eu

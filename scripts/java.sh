@@ -5,7 +5,7 @@
 #
 #   scripts/java.sh [REDISSON-VERSION...]       default: all that build.sh knows
 #
-# With AVOID set to a way that needs no installation, asks before it installs (scripts/confirm-install.sh).
+# AVOID: see scripts/apt-install.sh.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -28,10 +28,6 @@ if ! command -v mvn >/dev/null; then
 fi
 if [ -n "$missing" ]; then
     # Two words are two packages.
-    # shellcheck disable=SC2086
-    if [ -n "${AVOID:-}" ]; then
-        "$here/confirm-install.sh" "$AVOID" $missing
-    fi
     # shellcheck disable=SC2086
     "$here/apt-install.sh" $missing
 fi

@@ -25,9 +25,8 @@ find_server() {
 
 if ! server=$(find_server); then
     echo "neither redis-server nor valkey-server is on PATH, and REDIS_URL is not set" >&2
-    "$here/confirm-install.sh" "set REDIS_URL to a server of yours, as in: REDIS_URL=redis://localhost make demo
-  (one in a container: docker run --rm -p 6379:6379 redis)" redis-server
-    "$here/apt-install.sh" redis-server
+    AVOID="set REDIS_URL to a server of yours, as in: REDIS_URL=redis://localhost make demo
+  (one in a container: docker run --rm -p 6379:6379 redis)" "$here/apt-install.sh" redis-server
     if ! server=$(find_server); then
         echo "with-server.sh: redis-server was installed, but is not on PATH" >&2
         exit 1

@@ -92,8 +92,10 @@ impl Client {
     /// Returns the same client with another command timeout, for a part of the program that must answer sooner or may
     /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
-    /// The timeout bounds commands, including the wait for a connection and retries. It is 1 ms at least. It does not
-    /// bound `take`, which waits without limit. A connection on which the server is silent is replaced after the
+    /// The timeout bounds commands, including the wait for a connection and retries. It is 1 ms at least and a year at
+    /// most. If the server is silent, the polls of both queues end after twice this time; but a `poll_many` of more than
+    /// 1,000 ready payloads collects them for the timeout of the builder, if that is longer. The timeout does not bound
+    /// `take`, which waits without limit. A connection on which the server is silent is replaced after the
     /// [`command_timeout`](Builder::command_timeout) of the builder, not after this one.
     ///
     /// # Examples

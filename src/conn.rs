@@ -32,6 +32,7 @@
 
 mod connect;
 mod credentials;
+mod expect;
 mod failover;
 mod library;
 mod link;
@@ -46,13 +47,12 @@ mod tests;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
@@ -65,9 +65,15 @@ pub(crate) use tls::TlsOptions;
 
 use crate::pacing::Retries;
 use crate::telemetry::ClientCounters;
+use crate::wire::time;
 use failover::Demotion;
 use link::Role;
 use session::Session;
+
+/// A command may take the command timeout, and as long again for each such number of bytes.
+const LONG: usize = 2048;
+/// No duration of a client is longer, so that no sum of times overflows.
+pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
 const OLDEST_SERVER: (u32, u32) = (6, 2);
@@ -77,11 +83,12 @@ const OLDEST_SERVER: (u32, u32) = (6, 2);
 pub(crate) struct Command {
     name: &'static str,
     args: Vec<Bytes>,
+    tag: Option<i64>,
 }
 
 impl Command {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4) }
+        Self { name, args: Vec::with_capacity(4), tag: None }
     }
 
     #[must_use]
@@ -93,6 +100,13 @@ impl Command {
     #[must_use]
     pub(crate) fn number(self, number: impl ToString) -> Self {
         self.arg(number.to_string())
+    }
+
+    /// Says that the reply is an array that begins with this number: any other reply belongs to another command.
+    #[must_use]
+    pub(crate) fn tagged(mut self, tag: i64) -> Self {
+        self.tag = Some(tag);
+        self
     }
 
     #[must_use]
@@ -117,6 +131,8 @@ pub(crate) struct Conn {
     shared: Shared,
     runtime: Handle,
     command_timeout: Duration,
+    /// How long the commands may take that are so long that a slow link needs time for them.
+    long: Option<Duration>,
 }
 
 impl Conn {
@@ -127,17 +143,29 @@ impl Conn {
         let commands = Link::open(&options, Role::Commands, &shared).await?;
         let command_timeout = options.command_timeout;
         let (commands, runtime) = (Arc::new(commands), Handle::current());
-        let conn = Self { options, commands, shared, runtime, command_timeout };
+        let conn = Self { options, commands, shared, runtime, command_timeout, long: None };
         conn.check_version().await?;
         Ok(conn)
     }
 
-    /// The same connections and counters, with another command timeout, of at least 1 ms.
+    /// The same connections and counters, with another command timeout, of at least 1 ms and a year at most.
     ///
     /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
     /// which the server is silent is replaced after the timeout of [`Options`] all the same.
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
-        Self { command_timeout: command_timeout.max(Duration::from_millis(1)), ..self.clone() }
+        let command_timeout = command_timeout.clamp(Duration::from_millis(1), LONGEST);
+        Self { command_timeout, ..self.clone() }
+    }
+
+    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to transmit it, and
+    /// is not given up for that. A handle with a shorter timeout than that of [`Options`] keeps it.
+    pub(crate) fn for_long(&self, bytes: usize) -> Self {
+        let timeout = self.options.command_timeout;
+        let times = u32::try_from(1 + bytes / LONG).unwrap_or(u32::MAX);
+        let long = timeout.saturating_mul(times).min(LONGEST);
+        let is_hasty = self.command_timeout < timeout;
+        let command_timeout = if is_hasty { self.command_timeout } else { self.command_timeout.max(long) };
+        Self { command_timeout, long: Some(long), ..self.clone() }
     }
 
     /// Opens another connection, for blocking pops. Tries once.
@@ -155,48 +183,39 @@ impl Conn {
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        let result = self.commands.call(command, self.command_timeout).await;
-        if matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
-            self.on_timeout();
-        }
-        result
+        self.call_within(command, self.command_timeout).await
     }
 
     /// Runs an idempotent command: retries it when the reply was lost, within the command timeout.
     pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
+        let mut within = self.command_timeout;
         loop {
-            let call = self.commands.call(command.clone(), self.command_timeout);
-            let error = match timeout_at(deadline, call).await {
-                Ok(Err(error @ OpError::Unknown(_))) => error,
-                Ok(result) => return result,
-                // An earlier try may have run, but the command is idempotent: this answer does no harm.
-                Err(_) if self.commands.session().is_none() => return Err(self.commands.no_connection()),
-                Err(_) => {
-                    self.on_timeout();
-                    return Err(OpError::Unknown(no_reply()));
-                }
+            // Without a connection for the rest of the time, the answer is that nothing was executed. An earlier try may
+            // have been, but the command is idempotent: this answer does no harm.
+            let error = match self.call_within(command.clone(), within).await {
+                Err(error @ OpError::Unknown(_)) => error,
+                result => return result,
             };
             if !retries.pause().await {
-                self.on_timeout();
                 return Err(error);
             }
+            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         }
     }
 
-    /// A caller that waits for less than the connection's own timeout cannot tell whether the server still answers.
-    fn on_timeout(&self) {
-        if self.command_timeout < self.options.command_timeout {
+    async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+        let result = match self.long {
+            None => self.commands.call(command, within).await,
+            Some(long) => self.commands.call_long(command, within, long).await,
+        };
+        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
+        if is_timeout && within < self.options.command_timeout {
+            // A caller that waits for less than that cannot tell whether the server still answers.
             self.commands.check_soon(&self.runtime);
         }
-    }
-
-    /// Gives up the connection for commands, because a reply on it was not the one to its command: so later replies are
-    /// not, either. Returns the error of that command.
-    pub(crate) fn desynchronised(&self) -> OpError {
-        self.commands.reconnect();
-        OpError::Unknown("the server's reply belongs to another command".into())
+        result
     }
 
     /// The counters of this module and of those above it.
@@ -223,12 +242,16 @@ impl Conn {
     /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
         let [seconds, micros] = self.call_idempotent(Command::new("TIME")).await?.into_parts()?;
-        let number = |reply: Reply| -> Result<i64, OpError> {
-            let text = reply.into_bytes()?;
-            let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-            number.ok_or_else(|| OpError::Server("TIME did not answer in numbers".into()))
-        };
-        Ok(number(seconds)? * 1_000_000 + number(micros)?)
+        let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
+        time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
+    }
+
+    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error of the call
+    /// that got it: nobody knows what became of the command.
+    ///
+    /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.commands.desynchronised()
     }
 
     /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
@@ -264,10 +287,6 @@ impl Conn {
             _ => Ok(()),
         }
     }
-}
-
-fn no_reply() -> Cause {
-    Cause::of_kind(ErrorKind::TimedOut, "no reply within the command timeout")
 }
 
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.

@@ -143,7 +143,7 @@ impl<T: 'static> DelayedQueue<T> {
     pub async fn destroy(&self) {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(watch) = watch {
-            watch.close().await;
+            self.queue.engine.wait(watch.close()).await;
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +22,9 @@ use crate::wire::keys::Keys;
 
 /// The most entries that one call polls or returns.
 const CALL: usize = 1000;
+/// The most polls of a client at a time; the others wait for their turn. While the server is silent, a loop that begins a
+/// poll and drops it, again and again, must not fill the memory with tasks.
+const AT_A_TIME: usize = 1024;
 
 /// Entries that were polled.
 pub(crate) struct Polled {
@@ -40,6 +44,7 @@ pub(crate) struct EarlyPolls {
     conn: Conn,
     outbox: Outbox<Polled>,
     tasks: TaskTracker,
+    turns: Arc<Semaphore>,
 }
 
 /// Starts the transfer of a queue whose head, epoch ms, may not have been announced.
@@ -54,30 +59,36 @@ impl EarlyPolls {
                 tasks.spawn_on(polled.return_to_queue(conn.clone(), on_head.clone()), conn.runtime());
             }
         });
-        Self { conn, outbox, tasks }
+        Self { conn, outbox, tasks, turns: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    /// Polls up to `n` entries.
-    pub(crate) async fn poll(&self, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
-        let Self { conn, outbox, tasks, .. } = self.clone();
-        let keys = keys.clone();
+    /// Polls up to `n` entries, with the timeout of the caller's `conn`.
+    pub(crate) async fn poll(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
+        // A silent server may not reply. The task goes on, and returns the entries that it still gets.
+        let silent = || OpError::NotExecuted("the server does not answer".into());
+        // The task's own error is better, and comes earlier.
+        let within = conn.command_timeout() * 2;
+        timeout(within, self.poll_in_task(conn, keys, n)).await.unwrap_or_else(|_| Err(silent()))
+    }
+
+    async fn poll_in_task(&self, conn: &Conn, keys: &Keys, n: usize) -> Result<Held<Polled>, OpError> {
+        let turn = self.turns.clone().acquire_owned().await.map_err(|_| OpError::Closed)?;
+        let Self { outbox, tasks, .. } = self.clone();
+        let (conn, keys) = (conn.clone(), keys.clone());
         let task = async move {
+            let _turn = turn;
             let (polled, claims) = Polled::poll(&conn, keys.clone(), n).await?;
             if !claims.is_empty() {
-                let confirmed = async move { claims::confirm(&conn, &keys, claims).await };
-                tasks.spawn(confirmed);
+                tasks.spawn(async move { claims::confirm(&conn, &keys, claims).await });
             }
             Ok(outbox.hold(polled))
         };
-        let task = self.tasks.spawn_on(task, self.conn.runtime());
-        // A silent server may not reply. The task goes on, and returns the entries that it still gets.
-        let silent = || OpError::NotExecuted("the server does not answer".into());
-        let answer = timeout(self.conn.command_timeout() * 2, task).await.map_err(|_| silent())?;
-        answer.unwrap_or(Err(OpError::Closed))
+        self.tasks.spawn_on(task, self.conn.runtime()).await.unwrap_or(Err(OpError::Closed))
     }
 
-    /// Returns what has not been read, and waits for that, up to the command timeout.
+    /// Ends the polls that wait for their turn, returns what has not been read, and waits for that, up to the command timeout.
     pub(crate) async fn finish(&self) {
+        self.turns.close();
         self.outbox.close();
         self.tasks.close();
         let _ = timeout(self.conn.command_timeout(), self.tasks.wait()).await;
@@ -161,13 +172,7 @@ async fn call(
 ) -> Result<Vec<Entry>, OpError> {
     let claim = claims::new_id();
     let call = scripts::POLL
-        .on(&[
-            keys.timeout_set(),
-            keys.ordered_list(),
-            keys.quarantine(),
-            keys.claims(),
-            keys.scratch(),
-        ])
+        .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.claims(), keys.scratch()])
         .number(most)
         .number(KEPT_MS)
         .arg(claim.clone())

@@ -1,6 +1,8 @@
 //! `Engine`: the connections and background tasks behind a client and its queues, and the order in which they end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -8,7 +10,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
+use crate::pacing::at_most;
 use crate::pops::Pops;
+use crate::scripts;
+use crate::telemetry::events;
 use crate::transfer::{self, Transfer, Watch};
 use crate::wire::keys::Keys;
 
@@ -24,6 +29,9 @@ pub(crate) struct Settings {
     pub(crate) max_payload: usize,
 }
 
+/// How long tasks may take to close their connections, after what the command timeout bounds.
+const CLOSING: Duration = Duration::from_secs(3);
+
 /// Shared by a client and all handles made from it. Dropping the last of them stops the tasks.
 pub(crate) struct Engine {
     pub(crate) conn: Conn,
@@ -33,6 +41,8 @@ pub(crate) struct Engine {
     pub(crate) transfer: Option<Transfer>,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
+    /// Whether the user's permissions have been looked at.
+    checked: AtomicBool,
     stop: CancellationToken,
     stopped: TaskTracker,
     _stop_on_drop: DropGuard,
@@ -73,6 +83,7 @@ impl Engine {
             transfer,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
+            checked: AtomicBool::new(false),
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
             stopped,
@@ -82,12 +93,18 @@ impl Engine {
     /// Stops all tasks and closes the connections, and waits until that is done.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
-        self.stopped.wait().await;
+        self.wait(self.stopped.wait()).await;
     }
 
     /// Stops taking, and waits until undelivered payloads are back in their lists. Everything else goes on.
     pub(crate) async fn stop_taking(&self) {
-        self.pops.stop().await;
+        self.wait(self.pops.stop()).await;
+    }
+
+    /// Waits for background tasks, no longer than they may take: nobody may be driving their runtime.
+    pub(crate) async fn wait(&self, tasks: impl Future<Output = ()>) {
+        let timeout = self.conn.command_timeout();
+        at_most((2 * timeout).max(timeout + CLOSING), tasks).await;
     }
 
     /// Returns an error after a shutdown.
@@ -97,6 +114,24 @@ impl Engine {
 
     pub(crate) fn keys(&self, name: &str) -> Keys {
         Keys::new(&(self.map_name)(name))
+    }
+
+    /// Looks once, in the background, whether the user lacks a permission for this queue, and reports it. A call that needs
+    /// it is refused and changes nothing; but some calls are rare, and the reason should be in the log before.
+    pub(crate) fn check_permissions(&self, keys: &Keys) {
+        if self.checked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (conn, keys) = (self.conn.clone(), keys.clone());
+        self.conn.runtime().spawn(async move {
+            let call = scripts::PERMISSIONS.on(&[keys.target(), keys.timeout_set(), keys.claims()]);
+            let missing = call.run_once(&conn).await.and_then(|reply| Ok(reply.into_strings()?));
+            let missing = missing.unwrap_or_default();
+            if !missing.is_empty() {
+                let missing: Vec<_> = missing.iter().map(|part| String::from_utf8_lossy(part)).collect();
+                events::permissions_missing(&keys, &missing.join("; "));
+            }
+        });
     }
 
     /// The key of the list that the caller names.

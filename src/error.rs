@@ -108,7 +108,7 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The client was shut down. Connect a new one.
+    /// The client was shut down, or its Tokio runtime has ended. Nothing was executed. Connect a new one.
     Closed,
 }
 
@@ -189,7 +189,8 @@ impl Error {
         self.0.kind == ErrorKind::Unavailable
     }
 
-    /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone was dropped.
+    /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone
+    /// was dropped, or has ended with its Tokio runtime.
     ///
     /// # Examples
     /// ```no_run

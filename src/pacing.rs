@@ -1,9 +1,12 @@
-//! When to go on: yielding to other tasks, and the pauses between retries.
+//! When to go on: yielding to other tasks, the pauses between retries, and a limit that needs no runtime.
 
 use std::future::poll_fn;
+use std::sync::mpsc;
 use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 /// Lets every task run that is ready now, at least those of this worker thread.
@@ -21,6 +24,25 @@ pub(crate) async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+/// Waits for a future for this time at most, in any context: there may be no Tokio runtime, or one without a timer, and
+/// nobody may be driving the runtime of the tasks that the future waits for. A thread measures the time.
+pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
+    // The thread ends when this is dropped.
+    let (_waiting, has_ended) = mpsc::channel::<()>();
+    let (over, is_over) = oneshot::channel();
+    let timer = thread::Builder::new().name("redelay-timer".to_owned()).spawn(move || {
+        if has_ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let _ = over.send(());
+        }
+    });
+    tokio::select! {
+        biased;
+        () = future => {}
+        // Fails only without a thread.
+        Ok(()) = is_over, if timer.is_ok() => {}
+    }
 }
 
 /// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to half of it at

@@ -18,8 +18,8 @@
 
 mod calls;
 mod dispatcher;
+mod inbox;
 mod kind;
-mod list;
 mod popped;
 mod refusals;
 mod slots;
@@ -29,12 +29,12 @@ mod waiter;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -42,23 +42,20 @@ use tokio_util::sync::CancellationToken;
 use crate::conn::{Conn, OpError};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
+use inbox::Inbox;
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
-use task::{Stop, Task};
-use waiter::{Answer, Request, Wait, Waiter, WaiterId};
-
-/// The most takers that have sent a request and are not served yet. A loop that begins a take and drops it, again and
-/// again, must not fill the memory.
-const BACKLOG: usize = 4096;
+use task::Task;
+use waiter::{Answer, Wait, Waiter, WaiterId};
 
 /// The handle of the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
-    requests: mpsc::UnboundedSender<Request>,
+    inbox: Inbox,
     ids: Arc<AtomicU64>,
-    backlog: Arc<AtomicUsize>,
     refusals: Arc<Refusals>,
+    /// The client's own.
     command_timeout: Duration,
     runtime: Handle,
     stop: CancellationToken,
@@ -74,21 +71,18 @@ impl Pops {
         stop: CancellationToken,
         shutdown: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
-        let (sender, requests) = mpsc::unbounded_channel();
         let stopped = CancellationToken::new();
         let pops = Self {
-            requests: sender,
+            inbox: Inbox::default(),
             ids: Arc::default(),
-            backlog: Arc::default(),
             refusals: Arc::default(),
             command_timeout: conn.command_timeout(),
             runtime: conn.runtime().clone(),
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let task = Task::new(conn, pops.backlog.clone());
-        let handle = tokio::spawn(task.run(requests, Stop { stop, shutdown, stopped: stopped.drop_guard() }));
-        (pops, handle)
+        let task = Task::new(conn, pops.inbox.clone(), stop, shutdown, stopped.drop_guard());
+        (pops, tokio::spawn(task.run()))
     }
 
     /// Stops taking. Waiting takers and later ones get `Closed`. Returns when every payload that was not delivered is back
@@ -108,31 +102,29 @@ impl Pops {
         self.join(wanted, Wait::Endless)
     }
 
-    /// Takes what is in the lists, without waiting.
-    pub(crate) async fn poll(&self, wanted: Wanted) -> Answer {
+    /// Takes what is in the lists, without waiting. The timeout is that of the caller's `conn`.
+    pub(crate) async fn poll(&self, conn: &Conn, wanted: Wanted) -> Answer {
         let wait = if wanted.lists.keys.len() == 1 { Wait::None } else { Wait::Expired };
+        let mut timeout = conn.command_timeout();
+        if wanted.count > calls::CALL {
+            // The task collects payloads for as long as its own timeout.
+            timeout = timeout.max(self.command_timeout);
+        }
         let take = self.join(wanted, wait);
-        self.promptly(take).await
+        promptly(take, timeout).await
     }
 
-    /// Waits for a payload for this time. The server looks at the lists at least once.
-    pub(crate) async fn wait_for(&self, wanted: Wanted, time: Duration) -> Answer {
+    /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
+    /// `conn`.
+    pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
         let mut take = self.wait(wanted);
         match timeout(time, &mut take).await {
             Ok(answer) => answer,
             Err(_) => {
                 take.expire();
-                self.promptly(take).await
+                promptly(take, conn.command_timeout()).await
             }
         }
-    }
-
-    /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then
-    /// is harmless.
-    async fn promptly(&self, take: PendingTake) -> Answer {
-        let no_answer = take.sources.0.no_answer();
-        // A command waits for a connection first, for at most the same time. Then it fails with its own error.
-        timeout(self.command_timeout * 2, take).await.unwrap_or(Err(no_answer))
     }
 
     fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
@@ -151,8 +143,7 @@ impl Pops {
             waits,
             pause,
             answer: receiver,
-            requests: self.requests.clone(),
-            backlog: self.backlog.clone(),
+            inbox: self.inbox.clone(),
             refusals: self.refusals.clone(),
             answered: false,
             span,
@@ -163,11 +154,19 @@ impl Pops {
     /// The pause after a refusal. It runs in the client's runtime: a taker may be polled by another executor.
     fn pause(&self, sources: &Sources) -> Option<JoinHandle<()>> {
         let until = self.refusals.pause_until(sources, Instant::now())?;
-        let requests = self.requests.clone();
+        let stop = self.stop.clone();
         Some(self.runtime.spawn(async move {
-            let _ = timeout_at(until, requests.closed()).await;
+            let _ = timeout_at(until, stop.cancelled()).await;
         }))
     }
+}
+
+/// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then is
+/// harmless.
+async fn promptly(take: PendingTake, command_timeout: Duration) -> Answer {
+    let no_answer = take.sources.0.no_answer();
+    // A command waits for a connection first, for at most the same time. Then it fails with its own error.
+    timeout(command_timeout * 2, take).await.unwrap_or(Err(no_answer))
 }
 
 /// The place of a taker among the waiters. Dropping it gives up the place; a payload on its way to it goes to the next
@@ -182,8 +181,7 @@ pub(crate) struct PendingTake {
     waits: bool,
     pause: Option<JoinHandle<()>>,
     answer: oneshot::Receiver<Answer>,
-    requests: mpsc::UnboundedSender<Request>,
-    backlog: Arc<AtomicUsize>,
+    inbox: Inbox,
     refusals: Arc<Refusals>,
     answered: bool,
     span: Span,
@@ -196,28 +194,19 @@ impl PendingTake {
         self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,
-            None => drop(self.requests.send(Request::Expire(self.sources.0.clone(), self.id))),
+            None => self.inbox.expire(&self.sources.0, self.id),
         }
     }
 
-    /// Sends the waiter to the task, as soon as the task accepts it.
+    /// Sends the waiter to the task, after the pause.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.unsent.is_none() {
-            return Poll::Ready(());
-        }
         if let Some(pause) = &mut self.pause {
             // Fails only when the runtime is shutting down.
             let _ = ready!(Pin::new(pause).poll(cx));
             self.pause = None;
         }
-        if self.backlog.load(Ordering::Relaxed) >= BACKLOG && !self.requests.is_closed() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
         if let Some(waiter) = self.unsent.take() {
-            self.backlog.fetch_add(1, Ordering::Relaxed);
-            // If the task has ended, the waiter is dropped, and its channel with it: that is an answer, too.
-            let _ = self.requests.send(Request::Join(self.sources.0.clone(), self.id, waiter));
+            self.inbox.join(self.sources.0.clone(), self.id, waiter);
         }
         Poll::Ready(())
     }
@@ -243,7 +232,7 @@ impl Future for PendingTake {
 impl Drop for PendingTake {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            let _ = self.requests.send(Request::Leave(self.sources.0.clone(), self.id));
+            self.inbox.leave(&self.sources.0, self.id);
         }
     }
 }

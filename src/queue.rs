@@ -47,6 +47,7 @@ impl Queue {
     pub(crate) fn blocking(engine: Arc<Engine>, conn: Conn, name: &str) -> Arc<Self> {
         let keys = engine.keys(name);
         let counters = engine.conn.counters().queue(&keys);
+        engine.check_permissions(&keys);
         Arc::new(Self { engine, conn, name: name.into(), keys, counters, role: Role::Blocking })
     }
 
@@ -80,7 +81,9 @@ impl Queue {
         ]);
         let reply = op.run(call.idempotent()).await?;
         let server = on_server(reply).map_err(|error| op.failed(error))?;
-        if let (Some(transfer), Some(head)) = (&self.engine.transfer, server.head.filter(|_| server.overdue > 0)) {
+        if let (Some(transfer), Some(head)) =
+            (&self.engine.transfer, server.head.filter(|_| server.overdue > 0))
+        {
             // Its announcement was lost, or never made.
             transfer.head(keys, head);
         }
@@ -89,7 +92,8 @@ impl Queue {
 }
 
 fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
-    let [pending, list_len, ready, quarantined, unconfirmed_pops, overdue, head, clock] = reply.into_parts()?;
+    let [pending, list_len, ready, quarantined, unconfirmed_pops, overdue, head, clock] =
+        reply.into_parts()?;
     let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
     let head = head.into_optional_bytes()?;
     Ok(OnServer {

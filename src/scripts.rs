@@ -12,8 +12,8 @@ use bytes::Bytes;
 use crate::conn::{Command, Conn, OpError, Reply};
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
-/// longer than an outage of the server.
-pub(crate) const REMEMBERED_MS: u32 = 3_600_000;
+/// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
+pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
 /// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "ab784bf61a95bf9092605b24c372a886b70a4815", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
+    PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
     EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
     TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
@@ -137,12 +138,18 @@ impl Call {
         self
     }
 
+    /// Sends the text, for a script that is needed once.
+    pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
+        self.send(conn, "EVAL", self.script.text()).await
+    }
+
     /// Sends the SHA-1; and the text, if the server does not know the script.
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
         match self.send(conn, "EVALSHA", self.script.sha1).await {
             // Nothing was executed, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
-                self.send(conn, "EVAL", self.script.text()).await
+                let text = self.script.text();
+                self.send(&conn.for_long(text.len()), "EVAL", text).await
             }
             result => result,
         }
@@ -160,24 +167,21 @@ impl Call {
             .number(self.keys.len())
             .args(self.keys.iter().cloned())
             .args(self.args.iter().cloned())
-            .number(tag);
+            .number(tag)
+            .tagged(tag.into());
         let reply =
             if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await };
-        untagged(reply?, tag).ok_or_else(|| conn.desynchronised())
+        Ok(untagged(reply?.into_array()?))
     }
 }
 
-/// The reply of the script, if it has this tag.
-fn untagged(reply: Reply, tag: u32) -> Option<Reply> {
-    let mut reply = reply.into_array().ok()?;
-    if reply.first() != Some(&Reply::Int(tag.into())) {
-        return None;
-    }
+/// The reply of the script, behind its tag.
+fn untagged(mut reply: Vec<Reply>) -> Reply {
     match reply.as_mut_slice() {
-        [_, Reply::Array(other)] if other.len() == 1 => other.pop(),
+        [_, Reply::Array(other)] if other.len() == 1 => other.remove(0),
         _ => {
             reply.remove(0);
-            Some(Reply::Array(reply))
+            Reply::Array(reply)
         }
     }
 }

@@ -10,13 +10,15 @@ mod listeners;
 mod precise_sleep;
 mod schedule;
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -26,6 +28,7 @@ use crate::conn::{Channels, Conn, Notice};
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::wire::keys::{self, Keys};
+use crate::wire::time;
 use call::{Call, Report};
 use clock::{ClockReading, ServerClock};
 use listeners::Listeners;
@@ -49,6 +52,9 @@ pub(crate) struct Settings {
     /// How often a queue runs without an event.
     pub(crate) sweep_interval: Duration,
 }
+
+/// The channels that are subscribed to, and what is heard on them.
+type Listening = (Channels, mpsc::Receiver<Notice>);
 
 /// The handle of the transfer task.
 #[derive(Clone, Debug)]
@@ -163,7 +169,26 @@ impl Task {
 
     async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
         // A client that only offers opens no second connection.
-        let mut listening: Option<(Channels, mpsc::Receiver<Notice>)> = None;
+        let mut listening = None;
+        // A panic would be a mistake in this program. It must not end the transfers of a process that goes on without them.
+        while let Err(panic) =
+            AssertUnwindSafe(self.work(&mut requests, &mut listening, &stop)).catch_unwind().await
+        {
+            self.start_over(&*panic);
+        }
+        // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not leave
+        // half-read connections to the server.
+        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
+            .await;
+        self.queues.values().for_each(|queue| queue.counters.set_transferring(false));
+    }
+
+    async fn work(
+        &mut self,
+        requests: &mut mpsc::UnboundedReceiver<Request>,
+        listening: &mut Option<Listening>,
+        stop: &CancellationToken,
+    ) {
         let mut sleep = PreciseSleep::default();
         let mut clock_timer = interval_at(Instant::now() + CLOCK_INTERVAL, CLOCK_INTERVAL);
         clock_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +204,7 @@ impl Task {
                     }
                     Some(Request::Head(keys, due)) => self.on_head(&keys, due),
                     Some(Request::Close(keys, done)) => {
-                        if let Some((channels, _)) = &listening {
+                        if let Some((channels, _)) = &*listening {
                             self.close(&keys, channels, done);
                         }
                     }
@@ -196,18 +221,34 @@ impl Task {
                 }
                 Some(report) = self.running.next() => {
                     let lost_race = self.on_report(report);
-                    if let (Some(id), Some((channels, _))) = (lost_race, &listening) {
+                    if let (Some(id), Some((channels, _))) = (lost_race, &*listening) {
                         self.follow_peers(id, channels);
                     }
                 }
                 () = async { match wake { Some(at) => sleep.until(at).await, None => std::future::pending().await } } => {}
             }
         }
-        // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not leave
-        // half-read connections to the server.
-        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
-            .await;
-        self.queues.values().for_each(|queue| queue.counters.set_transferring(false));
+    }
+
+    /// Forgets everything but the queues, after a panic. Each queue is swept a second later, so that a panic that
+    /// comes back does not keep the machine busy.
+    fn start_over(&mut self, panic: &(dyn Any + Send)) {
+        let text =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        self.conn
+            .counters()
+            .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
+        let now = Instant::now();
+        self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
+        self.clock = ServerClock::new(now);
+        self.running = FuturesUnordered::new();
+        self.reading_clock = FuturesUnordered::new();
+        // Whoever waits for the end of a call is told by the drop.
+        self.in_flight.clear();
+        for (id, queue) in &mut self.queues {
+            queue.cursor = 0;
+            self.schedule.open(*id, now);
+        }
     }
 
     /// Starts the transfers that are due. Returns the time of the next one.
@@ -292,6 +333,8 @@ impl Task {
                 }
             }
             Notice::Message { channel, payload } => {
+                #[cfg(test)]
+                assert_ne!(payload, tests::PANIC, "a panic on purpose");
                 let listeners = self.listeners.of(&channel);
                 if channel.starts_with(keys::MOVED) {
                     let Some((head, clock)) = self.peer_transfer(&payload) else { return };
@@ -332,7 +375,13 @@ impl Task {
         if client_id.as_bytes() == self.client_id {
             return None;
         }
-        let head = if head.is_empty() { None } else { self.clock.instant_of(head.parse().ok()?) };
+        if !time::is_clock(clock) {
+            return None;
+        }
+        let head = match head {
+            "" => None,
+            head => self.clock.instant_of(head.parse().ok().filter(|head: &f64| !head.is_nan())?),
+        };
         Some((head, clock))
     }
 
@@ -383,4 +432,48 @@ async fn read_clock(conn: Conn) -> Option<ClockReading> {
     let sent = Instant::now();
     let micros = conn.time().await.ok()?;
     Some(ClockReading { sent, received: Instant::now(), micros })
+}
+
+#[cfg(test)]
+mod tests {
+    use redelay_fixture::{Server, until_async};
+
+    use super::*;
+    use crate::{Client, codec};
+
+    /// A message that makes the task panic.
+    pub(super) const PANIC: &str = "panic";
+
+    #[tokio::test]
+    async fn a_panic_does_not_end_the_transfers() {
+        let server = Server::start();
+        let client = Client::connect(&server.url()).await.unwrap();
+        let queues: Vec<_> = ["p", "q"]
+            .map(|name| client.blocking_queue(name, codec::Long))
+            .map(|ready| (client.delayed_queue(&ready), ready))
+            .into();
+        for round in 0..3 {
+            until_async("it is subscribed", || async {
+                ["p", "q"]
+                    .iter()
+                    .all(|name| server.subscribers(&format!("redisson_delay_queue_channel:{{{name}}}")) == 1)
+            })
+            .await;
+            for (number, (delayed, ready)) in queues.iter().enumerate() {
+                delayed.offer(&round, Duration::from_millis(20)).await.unwrap();
+                let taken = timeout(Duration::from_secs(20), ready.take()).await;
+                assert_eq!(
+                    taken.unwrap_or_else(|_| panic!("queue {number} in round {round}")).unwrap(),
+                    round
+                );
+            }
+            assert_eq!(client.stats().transferring_queues, 2);
+            server.cmd(["PUBLISH", "redisson_delay_queue_channel:{p}", PANIC]);
+        }
+        until_async("it is reported", || async {
+            client.stats().last_error.is_some_and(|error| error.message.contains("panic"))
+        })
+        .await;
+        timeout(Duration::from_secs(20), client.shutdown()).await.unwrap();
+    }
 }

@@ -141,7 +141,7 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn poll_end(&self, verb: &'static str, end: End) -> Result<Option<T>> {
         let lists = self.own_list(verb)?;
-        let answer = self.queue.engine.pops.poll(Wanted::one(end, lists)).await;
+        let answer = self.queue.engine.pops.poll(&self.queue.conn, Wanted::one(end, lists)).await;
         self.payload(verb, answer)
     }
 
@@ -206,7 +206,8 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn poll_end_timeout(&self, verb: &'static str, end: End, timeout: Duration) -> Result<Option<T>> {
         let lists = self.own_list(verb)?;
-        let answer = self.queue.engine.pops.wait_for(Wanted::one(end, lists), timeout).await;
+        let answer =
+            self.queue.engine.pops.wait_for(&self.queue.conn, Wanted::one(end, lists), timeout).await;
         self.payload(verb, answer)
     }
 
@@ -246,8 +247,13 @@ impl<T: 'static> BlockingQueue<T> {
         }
         self.own_list(VERB)?;
         let wanted = Wanted::many(End::Head, self.queue.keys.clone(), max);
-        let popped =
-            self.queue.engine.pops.poll(wanted).await.map_err(|error| self.queue.op(VERB).failed(error))?;
+        let popped = self
+            .queue
+            .engine
+            .pops
+            .poll(&self.queue.conn, wanted)
+            .await
+            .map_err(|error| self.queue.op(VERB).failed(error))?;
         self.decode_each(VERB, popped)
     }
 

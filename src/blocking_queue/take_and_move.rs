@@ -40,7 +40,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.engine.pops.poll(wanted).await;
+        let answer = self.queue.engine.pops.poll(&self.queue.conn, wanted).await;
         self.payload(VERB, answer)
     }
 
@@ -83,7 +83,7 @@ impl<T: 'static> BlockingQueue<T> {
     ) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to_timeout";
         let wanted = self.moving(VERB, destination)?;
-        let answer = self.queue.engine.pops.wait_for(wanted, timeout).await;
+        let answer = self.queue.engine.pops.wait_for(&self.queue.conn, wanted, timeout).await;
         self.payload(VERB, answer)
     }
 

@@ -168,7 +168,7 @@ impl<T: 'static> BlockingQueue<T> {
         if count > 1 {
             let more = Wanted::many(end, popped[0].keys.clone(), count - 1);
             // Whatever happens to the others, the first payload is here.
-            popped.extend(self.queue.engine.pops.poll(more).await.ok().flatten());
+            popped.extend(self.queue.engine.pops.poll(&self.queue.conn, more).await.ok().flatten());
         }
         Ok(Some((name, self.decode_each(verb, popped)?)))
     }
@@ -192,7 +192,7 @@ impl<T: 'static> BlockingQueue<T> {
         self.queue
             .engine
             .pops
-            .wait_for(wanted, timeout)
+            .wait_for(&self.queue.conn, wanted, timeout)
             .await
             .map_err(|error| self.queue.op(verb).failed(error))
     }

@@ -11,14 +11,12 @@ use tokio::runtime::Handle;
 use super::Client;
 #[cfg(feature = "tls")]
 use super::Tls;
-use crate::conn::{Conn, Credentials, Options, Provider, Settings as ConnSettings};
+use crate::conn::{Conn, Credentials, LONGEST, Options, Provider, Settings as ConnSettings};
 use crate::engine::{Engine, NameMapper, Settings};
 use crate::error::{Error, Result};
 use crate::transfer;
 use crate::wire::entry;
 
-/// No duration is longer, so that no sum of times overflows.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A transfer call reads and finds all entries of a batch before it moves the first, and holds them in memory.
 const LARGEST_BATCH: u32 = 100_000;
 /// The server runs nothing else during a call.

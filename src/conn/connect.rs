@@ -7,9 +7,7 @@ use fred::clients::Client;
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::interfaces::ClientLike;
 use fred::types::Builder;
-use fred::types::config::{
-    ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig, UnresponsiveConfig,
-};
+use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -118,11 +116,6 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
             + options.credentials.fetch_timeout(options.connect_timeout),
         // More would run a command twice whose reply was lost.
         max_command_attempts: 1,
-        unresponsive: UnresponsiveConfig {
-            // Blocked and subscribed connections are silent by nature; their owners watch them.
-            max_timeout: (role == Role::Commands).then_some(options.command_timeout),
-            interval: Duration::from_secs(1),
-        },
         tcp: TcpConfig { nodelay: Some(true), ..TcpConfig::default() },
         ..ConnectionConfig::default()
     };

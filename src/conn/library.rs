@@ -7,7 +7,7 @@ use std::io;
 
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 
-use super::op_error::{Cause, OpError};
+use super::op_error::{Cause, OpError, cut};
 
 /// The library's error of a command that was handed to it.
 pub(super) fn of_sent(error: &FredError) -> OpError {
@@ -26,14 +26,11 @@ pub(super) fn cause(error: &FredError) -> Cause {
         return Cause::of_io(error);
     }
     if is_of_server(details) {
-        return Cause::from(details.to_owned());
+        return Cause::from(cut(details).into_owned());
     }
     match error.kind() {
         FredErrorKind::Timeout => {
             Cause::of_kind(io::ErrorKind::TimedOut, "the server did not answer in time")
-        }
-        FredErrorKind::IO if details.starts_with("Unresponsive") => {
-            Cause::of_kind(io::ErrorKind::TimedOut, "the server stopped answering")
         }
         FredErrorKind::IO if details.starts_with("Failed to resolve") => {
             Cause::of_kind(io::ErrorKind::NotFound, "the host has no address")
@@ -152,7 +149,6 @@ mod tests {
             (Kind::IO, "Connection closed.", "the server closed the connection"),
             (Kind::Canceled, "Connection closed unexpectedly.", "the server closed the connection"),
             (Kind::Unknown, "No response!", "the server closed the connection"),
-            (Kind::IO, "Unresponsive connection.", "the server stopped answering"),
             (Kind::Timeout, "Request timed out.", "the server did not answer in time"),
             (Kind::Protocol, "Expected string.", "the server closed the connection"),
             (Kind::Protocol, "Invalid response frame type.", "the answer is not in the Redis protocol"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -16,6 +17,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::expect::{Expect, FOREIGN};
+use super::reply::NoReply;
 use super::session::{Supervisor, Trouble};
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
@@ -62,9 +65,14 @@ pub(crate) struct Link {
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
     closed: AtomicBool,
+    /// The number of the last session with a reply that belongs to another command, plus one.
+    distrusted: AtomicU64,
     opened: Instant,
-    /// When the last reply came, in ms since the link was opened.
+    /// When the last reply came, in µs since the link was opened.
     last_reply: AtomicU64,
+    /// Until when a long command may be on its way, for so long that the connection only seems to be silent. In µs since the
+    /// link was opened; 0 if there is none.
+    busy_until: AtomicU64,
 }
 
 impl fmt::Debug for Link {
@@ -89,8 +97,10 @@ impl Link {
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            distrusted: AtomicU64::new(0),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
+            busy_until: AtomicU64::new(0),
         }
     }
 
@@ -102,10 +112,38 @@ impl Link {
             return self.send(&self.client, command, is_patient).await;
         }
         let begun = Instant::now();
-        timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
+        let session = timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
         let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
         let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
-        self.send(&self.client.with_options(&options), command, is_patient).await
+        let client = self.client.with_options(&options);
+        let mut reply = pin!(self.send(&client, command, is_patient));
+        if left > self.command_timeout {
+            // This caller may wait for longer than a silent connection is kept.
+            let sent = self.micros();
+            match timeout(self.command_timeout, &mut reply).await {
+                Ok(reply) => return reply,
+                Err(_) => self.on_silence(Some(session), sent),
+            }
+        }
+        reply.await
+    }
+
+    /// Runs a long command, for which a slow link may take longer than the command timeout: `most` in all. Within that time
+    /// no other caller gives the connection up because it seems to be silent.
+    pub(crate) async fn call_long(
+        &self,
+        command: Command,
+        within: Duration,
+        most: Duration,
+    ) -> Result<Reply, OpError> {
+        let until = self.micros() + most.as_micros() as u64;
+        self.busy_until.fetch_max(until, Ordering::Relaxed);
+        let result = self.call(command, within).await;
+        if !matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
+            // Unless another one has begun since: replies come in the order of the commands.
+            let _ = self.busy_until.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        result
     }
 
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
@@ -138,12 +176,13 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
+        let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
-        let (session, sent) = (self.session(), self.millis());
+        let (session, sent) = (self.session(), self.micros());
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
-                self.last_reply.fetch_max(self.millis(), Ordering::Relaxed);
-                let reply = Reply::of_frame(frame);
+                self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
+                let reply = self.check(expect.read(frame), session);
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
@@ -157,9 +196,8 @@ impl Link {
             Err(error) => error,
         };
         if *error.kind() == FredErrorKind::Timeout {
-            // The library's own check for a silent server is put off by every further command that is written.
-            if is_patient && self.last_reply.load(Ordering::Relaxed) < sent {
-                self.give_up(session);
+            if is_patient {
+                self.on_silence(session, sent);
             }
         } else {
             // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
@@ -169,6 +207,15 @@ impl Link {
         let error = library::of_sent(&error);
         self.note(command_name, &error);
         Err(error)
+    }
+
+    /// A command that was sent at `sent` was not answered in time. If nothing else was answered either, the connection is
+    /// given up.
+    fn on_silence(&self, session: Option<Session>, sent: u64) {
+        let is_busy = self.micros() < self.busy_until.load(Ordering::Relaxed);
+        if !is_busy && self.last_reply.load(Ordering::Relaxed) <= sent {
+            self.give_up(session);
+        }
     }
 
     /// Records an error for `Client::stats`, unless it belongs to normal work.
@@ -181,11 +228,11 @@ impl Link {
 
     /// When the last reply came.
     pub(super) fn last_reply(&self) -> Instant {
-        self.opened + Duration::from_millis(self.last_reply.load(Ordering::Relaxed))
+        self.opened + Duration::from_micros(self.last_reply.load(Ordering::Relaxed))
     }
 
-    fn millis(&self) -> u64 {
-        self.opened.elapsed().as_millis() as u64
+    fn micros(&self) -> u64 {
+        self.opened.elapsed().as_micros() as u64
     }
 
     /// The error that there is no connection, and why.
@@ -198,8 +245,11 @@ impl Link {
         })
     }
 
-    /// Waits until there is a connection.
+    /// Waits until there is a connection. [`OpError::Closed`] when there will be none any more.
     pub(crate) async fn connected(&self) -> Result<Session, OpError> {
+        if self.has_ended() {
+            return Err(OpError::Closed);
+        }
         let mut session = self.session.clone();
         match session.wait_for(Option::is_some).await {
             Ok(session) => session.ok_or(OpError::Closed),
@@ -209,7 +259,12 @@ impl Link {
 
     /// The session, while there is a connection.
     pub(crate) fn session(&self) -> Option<Session> {
-        *self.session.borrow()
+        if self.has_ended() { None } else { *self.session.borrow() }
+    }
+
+    /// Whether the supervisor is gone, which ends with its runtime and leaves the last session behind.
+    fn has_ended(&self) -> bool {
+        self.sessions.strong_count() == 0
     }
 
     /// Follows the sessions from here on.
@@ -220,6 +275,34 @@ impl Link {
     /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         self.give_up(self.session());
+    }
+
+    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
+    /// error of the call that got it.
+    pub(crate) fn desynchronised(&self) -> OpError {
+        self.distrust(self.session());
+        NoReply::Impossible(FOREIGN).into()
+    }
+
+    fn check(&self, reply: Result<Reply, NoReply>, session: Option<Session>) -> Result<Reply, OpError> {
+        let reply = match reply {
+            Err(NoReply::Impossible(_)) => {
+                self.distrust(session);
+                reply
+            }
+            _ if session.is_some_and(|session| self.distrusted.load(Ordering::Relaxed) > session.number) => {
+                Err(NoReply::Impossible(FOREIGN))
+            }
+            _ => reply,
+        };
+        reply.map_err(OpError::from)
+    }
+
+    fn distrust(&self, session: Option<Session>) {
+        if let Some(session) = session {
+            self.distrusted.fetch_max(session.number + 1, Ordering::Relaxed);
+            self.give_up(Some(session));
+        }
     }
 
     /// Says that the connection is about to be replaced and is not at fault.

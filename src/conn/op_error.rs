@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
 
+/// The longest message of a server that is kept, in bytes.
+const LONGEST: usize = 1_000;
+
 /// Why a command has no reply. A caller reacts differently to each of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OpError {
@@ -45,18 +48,28 @@ impl OpError {
 
     /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
     pub(super) fn of_reply(message: &str) -> Self {
+        // Redis 6.2 wraps the error of a script's command into one of its own.
+        let demoted = message.contains("READONLY You can't write");
+        let message = &*cut(message);
         const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
         if let Some(why) = message.strip_prefix(REJECTED) {
             return Self::Rejected(why.to_owned());
         }
-        // Redis 6.2 wraps the error of a script's command into one of its own.
-        let demoted = message.contains("READONLY You can't write");
         if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
             Self::NotExecuted(message.to_owned().into())
         } else {
             Self::Server(message.to_owned())
         }
     }
+}
+
+/// The words of a server, as far as they are worth keeping: they end up in errors, stats and events.
+pub(super) fn cut(words: &str) -> Cow<'_, str> {
+    if words.len() <= LONGEST {
+        return words.into();
+    }
+    let end = (0..=LONGEST).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &words[..end]).into()
 }
 
 /// A reason as a text for people, with the error that is behind it where that is known.

@@ -28,10 +28,9 @@ async fn attempt(options: &Options) -> Option<ConnectError> {
         return match tls::handshake(tls, stream).await {
             Ok(()) => None,
             Err(tls::Failure::Io(error)) => failed(error),
-            Err(tls::Failure::Tls(error)) => Some(ConnectError::Tls {
-                why: super::tls::explain(&error),
-                source: std::sync::Arc::new(error),
-            }),
+            Err(tls::Failure::Tls(error)) => {
+                Some(ConnectError::Tls { why: tls.explain(&error), source: std::sync::Arc::new(error) })
+            }
         };
     }
     drop(stream);

@@ -1,9 +1,17 @@
 //! Replies to commands, free of the client library's types.
 
+use std::io::ErrorKind;
+
 use bytes::Bytes;
 use fred::types::Resp3Frame;
 
-use super::OpError;
+use super::{Cause, OpError};
+use crate::wire::time;
+
+/// How deep arrays may be nested. No command here is answered with more than two levels.
+const DEPTH: usize = 16;
+/// More than any server has of anything. Sums of counts do not overflow.
+const MOST: i64 = 1 << 53;
 
 /// A reply, with bytes left as they came.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,25 +28,52 @@ pub(crate) struct Shape(&'static str);
 
 impl From<Shape> for OpError {
     fn from(shape: Shape) -> Self {
-        Self::Server(format!("the reply was not {}", shape.0))
+        // Whatever was executed, this is not what it answers.
+        Self::Unknown(format!("the reply was not {}", shape.0).into())
+    }
+}
+
+/// Why there is no reply in a frame.
+#[derive(Debug)]
+pub(super) enum NoReply {
+    /// The server says that it failed.
+    Error(OpError),
+    /// No command here is answered like that.
+    Impossible(&'static str),
+}
+
+impl From<NoReply> for OpError {
+    fn from(why: NoReply) -> Self {
+        match why {
+            NoReply::Error(error) => error,
+            NoReply::Impossible(why) => Self::Unknown(Cause::of_kind(ErrorKind::InvalidData, why)),
+        }
     }
 }
 
 impl Reply {
-    pub(super) fn of_frame(frame: Resp3Frame) -> Result<Self, OpError> {
+    pub(super) fn of_frame(frame: Resp3Frame) -> Result<Self, NoReply> {
+        Self::of_nested(frame, DEPTH)
+    }
+
+    /// With at most so many levels of arrays.
+    fn of_nested(frame: Resp3Frame, depth: usize) -> Result<Self, NoReply> {
+        let error = |message: &str| Err(NoReply::Error(OpError::of_reply(message)));
         Ok(match frame {
             Resp3Frame::BlobString { data, .. } => Self::Bytes(data),
             Resp3Frame::SimpleString { data, .. } => Self::Bytes(data),
             Resp3Frame::Number { data, .. } => Self::Int(data),
             Resp3Frame::Null => Self::Nil,
             Resp3Frame::Array { data, .. } | Resp3Frame::Push { data, .. } => {
-                Self::Array(data.into_iter().map(Self::of_frame).collect::<Result<_, _>>()?)
+                let Some(depth) = depth.checked_sub(1) else {
+                    return Err(NoReply::Impossible("the reply is nested too deeply"));
+                };
+                let items = data.into_iter().map(|frame| Self::of_nested(frame, depth));
+                Self::Array(items.collect::<Result<_, _>>()?)
             }
-            Resp3Frame::SimpleError { data, .. } => return Err(OpError::of_reply(&data)),
-            Resp3Frame::BlobError { data, .. } => {
-                return Err(OpError::of_reply(&String::from_utf8_lossy(&data)));
-            }
-            _ => return Err(OpError::Server("the reply is of a kind that no command here has".into())),
+            Resp3Frame::SimpleError { data, .. } => return error(&data),
+            Resp3Frame::BlobError { data, .. } => return error(&String::from_utf8_lossy(&data)),
+            _ => return Err(NoReply::Impossible("the reply is of a kind that no command here has")),
         })
     }
 
@@ -58,6 +93,22 @@ impl Reply {
         match self {
             Self::Int(number) => Ok(number),
             _ => Err(Shape("an integer")),
+        }
+    }
+
+    /// A number of things that were counted in memory.
+    pub(crate) fn into_count(self) -> Result<i64, Shape> {
+        match self {
+            Self::Int(number @ 0..=MOST) => Ok(number),
+            _ => Err(Shape("a count")),
+        }
+    }
+
+    /// The server's clock, epoch µs.
+    pub(crate) fn into_clock(self) -> Result<i64, Shape> {
+        match self {
+            Self::Int(number) if time::is_clock(number) => Ok(number),
+            _ => Err(Shape("a time")),
         }
     }
 

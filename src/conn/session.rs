@@ -19,9 +19,11 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::expect::Expect;
 use super::link::Role;
 use super::probe::probe;
-use super::{Cause, OpError, Options, Reply, Shared, library};
+use super::reply::NoReply;
+use super::{Cause, OpError, Options, Shared, library};
 use crate::telemetry::events;
 
 /// How long the handshake of a new connection may take.
@@ -304,19 +306,26 @@ impl Supervisor {
         }
         words.push(vec!["INFO"]);
         words.push(vec!["ID"]);
+        let expect: Vec<_> =
+            words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
         // In this order on one connection, and without a pause: each is handed over when it is first polled.
         let replies = futures::future::try_join_all(words.into_iter().map(|words| {
             let command = CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false);
             self.client.custom_raw(command, words)
         }));
-        let mut replies = timeout(HANDSHAKE_TIMEOUT, replies)
+        let replies = timeout(HANDSHAKE_TIMEOUT, replies)
             .await
             .map_err(|_| OpError::Unknown(silence()))?
-            .map_err(|error| library::of_sent(&error))?
-            .into_iter()
-            .rev()
-            .map(Reply::of_frame);
-        let mut next = || replies.next().expect("a reply for each command");
+            .map_err(|error| library::of_sent(&error))?;
+        let mut answers = Vec::with_capacity(replies.len());
+        for (frame, expect) in replies.into_iter().zip(expect) {
+            answers.push(match expect.read(frame) {
+                Ok(reply) => Ok(reply),
+                Err(NoReply::Error(error)) => Err(error),
+                Err(why) => return Err(why.into()),
+            });
+        }
+        let mut next = || answers.pop().expect("a reply for each command");
         let client_id = next()?.into_int()?;
         // A user may lack the permission for the others: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());

@@ -237,6 +237,70 @@ mod timeouts {
     }
 
     #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_timeouts_are_longer() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        let patient = conn.with_timeout(Duration::from_secs(600));
+        proxy.strand();
+        let begun = Instant::now();
+        let error = soon(patient.call(push("a"))).await.unwrap_err();
+        assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+        assert!(begun.elapsed() >= ms(900), "{:?}", begun.elapsed());
+        soon(patient.call(push("b"))).await.unwrap();
+        assert_eq!(server.list("q"), [b"b"]);
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_is_replaced_though_all_calls_are_repeated() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(1_000)).await;
+        for _ in 0..3 {
+            proxy.strand();
+            let begun = Instant::now();
+            let error = conn.call_idempotent(Command::new("PING")).await.unwrap_err();
+            assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+            assert!((900..3_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+        }
+        assert_eq!(proxy.accepted(), 4);
+    }
+
+    /// A slow link, or a server that is gone: the connection is kept for as long as a long command may take.
+    #[tokio::test]
+    async fn a_connection_with_a_long_command_on_its_way_is_kept() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(500)).await;
+        let hasty = conn.with_timeout(ms(100));
+        let (session, accepted) = (conn.commands.session(), proxy.accepted());
+        proxy.throttle(4_000);
+        let text = vec![b'a'; 6_000];
+        let long = conn.for_long(text.len());
+        assert_eq!((long.command_timeout(), hasty.for_long(9_000).command_timeout()), (ms(1_500), ms(100)));
+        let long = conn.for_long(4 * text.len());
+        let long = long.call(Command::new("RPUSH").arg("q").arg(text));
+        let others = async {
+            // Behind it, on the same connection.
+            sleep(ms(50)).await;
+            for conn in [&conn, &hasty] {
+                let error = conn.call(Command::new("PING")).await.unwrap_err();
+                assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
+            }
+        };
+        let (reply, ()) = tokio::join!(long, others);
+        assert_eq!(reply.unwrap().into_int().unwrap(), 1);
+        assert_eq!((conn.commands.session(), proxy.accepted()), (session, accepted));
+        // From now on silence is silence.
+        proxy.strand();
+        let begun = Instant::now();
+        soon(async { while conn.call(Command::new("PING")).await.is_err() {} }).await;
+        assert!(begun.elapsed() < ms(3_000), "{:?}", begun.elapsed());
+        assert_eq!(proxy.accepted(), accepted + 1);
+    }
+
+    #[tokio::test]
     async fn a_longer_timeout_waits_longer_for_a_connection() {
         let server = Server::start();
         let proxy = Proxy::start(server.port());
@@ -254,5 +318,162 @@ mod timeouts {
         result.unwrap();
         assert!(begun.elapsed() >= ms(800), "{:?}", begun.elapsed());
         assert_eq!(server.list("q"), [b"b"]);
+    }
+}
+
+/// Replies that the server has not sent, or not for this command.
+mod desynchronised {
+    use super::*;
+
+    /// One more reply than commands, each of another shape than what is asked for.
+    #[tokio::test]
+    async fn a_reply_of_an_impossible_shape_drops_the_connection() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        conn.call(push("a")).await.unwrap();
+        let commands = [
+            (":7\r\n", Command::new("LINDEX").arg("q").number(0)),
+            ("$1\r\na\r\n", Command::new("LLEN").arg("q")),
+            (":-1\r\n", Command::new("LLEN").arg("q")),
+            (":2\r\n", Command::new("DEL").arg("nothing")),
+            (":0\r\n", push("b")),
+            ("*1\r\n:1\r\n", Command::new("TYPE").arg("q")),
+            ("+OK\r\n", Command::new("PING")),
+            ("*1\r\n$1\r\n1\r\n", Command::new("TIME")),
+            ("*0\r\n", Command::new("INFO").arg("server")),
+            ("#t\r\n", Command::new("LINDEX").arg("q").number(0)),
+            ("%1\r\n+a\r\n+b\r\n", Command::new("EVAL").arg("return 1").number(0)),
+        ];
+        for (extra, command) in commands {
+            let what = format!("{extra:?} for {command:?}");
+            let before = soon(conn.commands.connected()).await.unwrap();
+            proxy.hold_replies(true);
+            let (result, ()) = soon(futures::future::join(conn.call(command), async {
+                until_async("it has run", || async { proxy.held() > 0 }).await;
+                proxy.inject(extra);
+            }))
+            .await;
+            let Err(OpError::Unknown(cause)) = result else { panic!("{what}: {result:?}") };
+            assert_eq!(cause.io_kind(), Some(io::ErrorKind::InvalidData), "{what}: {cause}");
+            proxy.hold_replies(false);
+            let after = soon(conn.commands.connected()).await.unwrap();
+            assert!(after.number > before.number, "{what}");
+            // The next caller gets its own reply.
+            let own = conn.call(Command::new("LINDEX").arg("q").number(0)).await;
+            assert_eq!(own.unwrap(), Reply::Bytes("a".into()), "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pop_of_an_impossible_shape_drops_the_connection() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        for extra in [":1\r\n", "*2\r\n+q\r\n:1\r\n", "*3\r\n+q\r\n+a\r\n+b\r\n", "+q\r\n"] {
+            let link = soon(conn.open_blocking()).await.unwrap();
+            let before = link.session().unwrap();
+            let (popped, ()) = soon(futures::future::join(
+                link.call_blocking(Command::new("BLPOP").arg("p").arg("q").number(0)),
+                async {
+                    until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+                    proxy.inject(extra);
+                },
+            ))
+            .await;
+            assert!(matches!(popped, Err(OpError::Unknown(_))), "{extra:?}: {popped:?}");
+            assert!(soon(link.connected()).await.unwrap().number > before.number, "{extra:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn times_that_no_clock_shows_are_refused() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), ms(2_000)).await;
+        for (seconds, micros) in [
+            ("9223372036854775807", "0"),
+            ("-9223372036854775808", "0"),
+            ("1000000000000", "0"),
+            ("-1", "0"),
+            ("1", "1000000"),
+            ("1", "-1"),
+            ("x", "1"),
+            ("1e9", "1"),
+        ] {
+            proxy.hold_replies(true);
+            let length = seconds.len();
+            let reply = format!("*2\r\n${length}\r\n{seconds}\r\n${}\r\n{micros}\r\n", micros.len());
+            let (time, ()) = soon(futures::future::join(conn.time(), async {
+                until_async("it has run", || async { proxy.held() > 0 }).await;
+                proxy.inject(reply);
+                proxy.hold_replies(false);
+            }))
+            .await;
+            assert!(matches!(time, Err(OpError::Unknown(_))), "{seconds}.{micros}: {time:?}");
+            let time = soon(conn.time()).await;
+            let plausible = 1_000_000_000_000_000..4_000_000_000_000_000;
+            assert!(time.as_ref().is_ok_and(|time| plausible.contains(time)), "{time:?}");
+        }
+    }
+
+    /// The replies behind an extra one belong to the commands before, though each has the right shape.
+    #[tokio::test]
+    async fn what_follows_an_impossible_reply_is_not_trusted() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        proxy.hold_replies(true);
+        let calls = join_all((0..50).map(|n| conn.call(push(format!("{n}")))));
+        let (results, ()) = soon(futures::future::join(calls, async {
+            until_async("they have run", || async { server.list("q").len() == 50 }).await;
+            proxy.inject("+OK\r\n");
+            proxy.hold_replies(false);
+        }))
+        .await;
+        let trusted = results.iter().filter(|result| !matches!(result, Err(OpError::Unknown(_)))).count();
+        assert_eq!(trusted, 0, "{results:?}");
+        assert_eq!(soon(conn.call(push("a"))).await.unwrap(), Reply::Int(51));
+    }
+
+    /// The library survives a thousand levels. Deeper ones never come to this module: see DESIGN.md.
+    #[tokio::test]
+    async fn nested_replies_are_refused() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        for depth in [17, 64, 500] {
+            proxy.hold_replies(true);
+            let eval = Command::new("EVAL").arg("return 1").number(0);
+            let (result, ()) = soon(futures::future::join(conn.call(eval), async {
+                until_async("it has run", || async { proxy.held() > 0 }).await;
+                proxy.inject(format!("{}:1\r\n", "*1\r\n".repeat(depth)));
+            }))
+            .await;
+            proxy.hold_replies(false);
+            let Err(OpError::Unknown(cause)) = result else { panic!("{depth}: {result:?}") };
+            assert!(cause.to_string().contains("nested"), "{depth}: {cause}");
+            conn.call_idempotent(Command::new("PING")).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn long_words_of_the_server_are_cut() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect(&proxy.url()).await;
+        for code in ["ERR", "LOADING", "REDELAY"] {
+            proxy.hold_replies(true);
+            let (result, ()) = soon(futures::future::join(conn.call(Command::new("PING")), async {
+                until_async("it has run", || async { proxy.held() > 0 }).await;
+                proxy.inject(format!("-{code} {}\r\n", "ä".repeat(1_000_000)));
+            }))
+            .await;
+            let text = result.unwrap_err().to_string();
+            assert!(text.len() < 2_000 && text.ends_with('…'), "{}", text.len());
+            proxy.cut();
+            proxy.hold_replies(false);
+            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+        }
     }
 }

@@ -41,6 +41,8 @@ impl fmt::Debug for TlsOptions {
 pub(super) struct Handshake {
     pub(super) config: Arc<ClientConfig>,
     pub(super) name: ServerName<'static>,
+    /// Why some of the system's root certificates are missing.
+    missing_roots: Option<String>,
 }
 
 /// Tells the client library, if connections are to be made over TLS.
@@ -67,7 +69,8 @@ pub(super) fn configure(
     let name = ServerName::try_from(name.to_owned()).map_err(|_| {
         refuse(&format!("the server name `{name}` for TLS is neither a DNS name nor an IP address"))
     })?;
-    let handshake = Handshake { config: Arc::new(options.client_config()?), name };
+    let (client_config, missing_roots) = options.client_config()?;
+    let handshake = Handshake { config: Arc::new(client_config), name, missing_roots };
     config.tls = Some(TlsConnector::Rustls(handshake.config.clone().into()).into());
     Ok(Some(handshake))
 }
@@ -77,33 +80,35 @@ fn refuse(why: &str) -> ConnectError {
 }
 
 impl TlsOptions {
-    fn client_config(&self) -> Result<ClientConfig, ConnectError> {
+    /// The configuration, and why some of the system's root certificates are missing.
+    fn client_config(&self) -> Result<(ClientConfig, Option<String>), ConnectError> {
         // Not rustls' own choice: it panics in a program where two of them are compiled in.
         let provider = CryptoProvider::get_default().cloned();
         let provider = provider.unwrap_or_else(|| Arc::new(ring::default_provider()));
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| refuse(&format!("no TLS version can be used: {error}")))?;
-        let roots = Arc::new(self.trusted()?);
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
+        let (roots, missing_roots) = self.trusted()?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|error| refuse(&format!("the root certificates cannot be used: {error}")))?;
         let builder = builder.with_webpki_verifier(verifier);
         let Some((chain, key)) = &self.client_certificate else {
-            return Ok(builder.with_no_client_auth());
+            return Ok((builder.with_no_client_auth(), missing_roots));
         };
         let chain = certificates(chain, "client_certificate_pem")?;
-        builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+        let config = builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
             refuse(&match error {
                 TlsError::InconsistentKeys(_) => {
                     "client_certificate_pem: the private key does not belong to the first certificate of the chain".to_owned()
                 }
                 error => format!("client_certificate_pem: the certificate or its key cannot be used: {error}"),
             })
-        })
+        })?;
+        Ok((config, missing_roots))
     }
 
-    fn trusted(&self) -> Result<RootCertStore, ConnectError> {
+    fn trusted(&self) -> Result<(RootCertStore, Option<String>), ConnectError> {
         let mut store = RootCertStore::empty();
         for pem in &self.roots {
             for certificate in certificates(pem, "root_certificate_pem")? {
@@ -124,7 +129,7 @@ impl TlsOptions {
                 "no root certificates were found{problem}, so no server could be trusted; install the system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
             )));
         }
-        Ok(store)
+        Ok((store, problem))
     }
 }
 
@@ -158,8 +163,20 @@ fn has(pem: &[u8], part: &str) -> bool {
     String::from_utf8_lossy(pem).replace("\r\n", "\n").contains(part)
 }
 
-/// What went wrong in a handshake, and what to do about it.
-pub(super) fn explain(error: &TlsError) -> String {
+impl Handshake {
+    /// What went wrong in a handshake, and what to do about it.
+    pub(super) fn explain(&self, error: &TlsError) -> String {
+        let is_unknown = matches!(error, TlsError::InvalidCertificate(CertificateError::UnknownIssuer));
+        match self.missing_roots.as_ref().filter(|_| is_unknown) {
+            None => explain(error),
+            Some(why) => {
+                format!("{}. Not all of the system's root certificates were found: {why}", explain(error))
+            }
+        }
+    }
+}
+
+fn explain(error: &TlsError) -> String {
     use CertificateError as Of;
     let (what, then) = match error {
         TlsError::InvalidCertificate(Of::UnknownIssuer) => (

@@ -86,7 +86,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn poll_entries(&self, op: Op<'_>, n: usize) -> Result<Vec<Result<T>>> {
         op.ensure_open()?;
-        let polled = self.queue.engine.early_polls.poll(&self.queue.keys, n).await;
+        let polled = self.queue.engine.early_polls.poll(&self.queue.conn, &self.queue.keys, n).await;
         let polled = polled.and_then(|held| held.read().ok_or(OpError::Closed));
         let polled = polled.map_err(|error| op.failed(error))?;
         Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())

@@ -21,7 +21,7 @@ use crate::pacing::Retries;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::wire::keys::Keys;
 
-/// The most receipts that are kept to be deleted by later calls. The server deletes the others after an hour.
+/// The most receipts that are kept to be deleted by later calls. The server deletes the others after a day.
 const SPENT: usize = 64;
 /// How long a receipt waits for a call that deletes it on its way.
 const DELETE_AFTER: Duration = Duration::from_secs(1);
@@ -118,7 +118,9 @@ impl Store {
                     lost = Some(error.clone());
                 }
                 // No retry helps.
-                other => return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into()))),
+                other => {
+                    return Err(lost.map_or(error.clone(), |_| OpError::Unknown(other.to_string().into())));
+                }
             }
             loop {
                 if !retries.pause().await {

@@ -27,7 +27,7 @@ const HELD_UP: Duration = Duration::from_millis(100);
 /// How long a pop waits for a connection before it reports that there is none.
 const CONNECTION: Duration = Duration::from_secs(1);
 /// The most payloads that one call pops or returns.
-const CALL: usize = 1000;
+pub(super) const CALL: usize = 1000;
 
 /// A blocking pop on several lists.
 pub(super) struct BlockingPop {
@@ -82,7 +82,7 @@ impl BlockingPop {
             let interrupted = self.interrupt_at_once || self.interrupt.is_cancelled();
             tokio::select! {
                 biased;
-                reply = &mut pop => return self.outcome(reply),
+                reply = &mut pop => return self.outcome(link, reply),
                 () = self.interrupt.cancelled(), if !interrupted => {
                     deadline = deadline.min(Instant::now() + GRACE);
                 }
@@ -121,7 +121,7 @@ impl BlockingPop {
         }
     }
 
-    fn outcome(&self, reply: Result<Reply, OpError>) -> PopOutcome {
+    fn outcome(&self, link: &Link, reply: Result<Reply, OpError>) -> PopOutcome {
         let parse = |reply: Reply| -> Result<PopOutcome, OpError> {
             match (&self.kind, reply) {
                 (_, Reply::Nil) => Ok(PopOutcome::Empty),
@@ -132,9 +132,8 @@ impl BlockingPop {
                     let [name, payload] = reply.into_parts()?;
                     let name = name.into_bytes()?;
                     let keys = self.keys.iter().find(|keys| *keys.target() == name);
-                    let keys = keys.ok_or_else(|| {
-                        OpError::Server("the server popped from another list than requested".into())
-                    })?;
+                    // What was popped, if anything, is not this.
+                    let keys = keys.ok_or_else(|| link.desynchronised())?;
                     Ok(PopOutcome::Payload(keys.clone(), payload.into_bytes()?))
                 }
             }

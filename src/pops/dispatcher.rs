@@ -47,6 +47,7 @@
 //! ```
 
 mod blocked;
+mod list;
 mod try_pops;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,13 +55,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use bytes::Bytes;
 
 use super::kind::End;
-use super::list::{Content, Demand, List, Tier, TryPop};
 use super::popped::{Batch, Popped};
 use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
 use crate::outbox::Outbox;
 use crate::wire::keys::Keys;
 use blocked::BlockedPop;
+use list::{Content, Demand, List};
+pub(crate) use list::{Tier, TryPop};
 
 /// The most payloads that one try pop requests for takers that wait for one payload each.
 const TRY_POP_LIMIT: usize = 1000;

@@ -8,9 +8,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::dispatcher::{Dispatcher, PopOutcome};
+use super::dispatcher::{Dispatcher, PopOutcome, Tier};
 use super::kind::Kind;
-use super::list::Tier;
 use super::waiter::WaiterId;
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};

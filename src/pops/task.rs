@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,12 +13,11 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::{self, BlockingPop, Return};
-use super::dispatcher::{Action, Dispatcher, PopOutcome};
+use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
+use super::inbox::{Inbox, Request};
 use super::kind::{End, Kind};
-use super::list::{Tier, TryPop};
 use super::popped::Batch;
 use super::slots::PopsOfKind;
-use super::waiter::Request;
 use crate::claims::{self, ClaimId};
 use crate::conn::{Conn, Link, OpError};
 use crate::outbox::Outbox;
@@ -67,51 +65,64 @@ enum Completed {
     Other,
 }
 
-/// When the task ends.
-pub(super) struct Stop {
-    /// No more taking.
-    pub(super) stop: CancellationToken,
-    /// The client ends.
-    pub(super) shutdown: CancellationToken,
-    /// Dropped when taking has stopped.
-    pub(super) stopped: DropGuard,
-}
-
 /// The task that owns every pop.
 pub(super) struct Task {
     conn: Conn,
+    inbox: Inbox,
     outbox: Outbox<Batch>,
     /// What left the outbox unread.
     unread: mpsc::UnboundedReceiver<Batch>,
-    /// The number of takers that have sent a request and are not served yet.
-    backlog: Arc<AtomicUsize>,
     kinds: HashMap<Kind, PopsOfKind>,
     running: FuturesUnordered<BoxFuture<'static, Completed>>,
+    /// Cancelled to end taking.
+    stop: CancellationToken,
+    /// Cancelled when the client ends.
+    shutdown: CancellationToken,
+    /// Dropped when taking has ended.
+    stopped: Option<DropGuard>,
+}
+
+impl Drop for Task {
+    /// The runtime may end before taking does.
+    fn drop(&mut self) {
+        self.inbox.close();
+    }
 }
 
 impl Task {
-    pub(super) fn new(conn: Conn, backlog: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(
+        conn: Conn,
+        inbox: Inbox,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+        stopped: DropGuard,
+    ) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
         // Fails only when the task is over. By then it has closed the outbox and handled its content.
         let outbox = Outbox::new(move |batch| drop(returns.send(batch)));
-        Self { conn, outbox, unread, backlog, kinds: HashMap::new(), running: FuturesUnordered::new() }
+        Self {
+            conn,
+            inbox,
+            outbox,
+            unread,
+            kinds: HashMap::new(),
+            running: FuturesUnordered::new(),
+            stop,
+            shutdown,
+            stopped: Some(stopped),
+        }
     }
 
-    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>, stop: Stop) {
+    pub(super) async fn run(mut self) {
         let mut closing_idle = interval(KEEP);
-        let mut batch = Vec::with_capacity(BATCH);
         loop {
             let mut changed: HashSet<Kind> = HashSet::new();
-            // Every branch is cancel safe: channels, a timer, and futures that stay in the set. No branch has precedence, so
+            // Every branch is cancel safe: channels, the inbox, a timer, and futures that stay in the set. No branch has precedence, so
             // takers that begin and end without a pause do not delay replies.
             tokio::select! {
-                () = stop.stop.cancelled() => break,
+                () = self.stop.cancelled() => break,
                 Some(batch) = self.unread.recv() => changed.extend(self.on_unread(batch)),
-                number = requests.recv_many(&mut batch, BATCH) => {
-                    if number == 0 {
-                        break;
-                    }
-                }
+                () = self.inbox.arrived() => {}
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
@@ -125,28 +136,18 @@ impl Task {
             while let Ok(batch) = self.unread.try_recv() {
                 changed.extend(self.on_unread(batch));
             }
-            batch.extend(std::iter::from_fn(|| requests.try_recv().ok()).take(BATCH));
-            for request in batch.drain(..) {
+            for request in self.inbox.take(BATCH) {
                 changed.extend(self.serve(request));
             }
             changed.iter().for_each(|kind| self.run_actions(kind));
         }
-        requests.close();
-        while let Ok(request) = requests.try_recv() {
-            // Dropping a waiter answers it.
-            drop(request);
-        }
-        self.finish(stop).await;
+        self.inbox.close();
+        self.finish().await;
     }
 
     fn serve(&mut self, request: Request) -> Option<Kind> {
         match request {
             Request::Join(kind, id, waiter) => {
-                self.backlog.fetch_sub(1, Ordering::Relaxed);
-                if waiter.answer.is_closed() {
-                    // Already dropped.
-                    return None;
-                }
                 let pops = self.pops_of(&kind);
                 pops.dispatcher.join(id, waiter);
                 pops.touch();
@@ -292,7 +293,7 @@ impl Task {
 
     /// Answers the waiters, ends the pops, and returns undelivered payloads to their lists. Says that taking has stopped
     /// when they are back, after the command timeout at the latest.
-    async fn finish(mut self, stop: Stop) {
+    async fn finish(mut self) {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
         self.outbox.close();
         // Together, so that they keep their order.
@@ -303,11 +304,12 @@ impl Task {
         kinds.iter().for_each(|kind| self.run_actions(kind));
         let bound = self.conn.command_timeout();
         let settled = timeout(bound, self.settle()).await.is_ok();
-        drop(stop.stopped);
-        if !settled && !stop.shutdown.is_cancelled() {
+        self.stopped = None;
+        if !settled && !self.shutdown.is_cancelled() {
             // The rest of the client goes on, so there is time to return what is left.
+            let shutdown = self.shutdown.clone();
             let shutdown = async {
-                stop.shutdown.cancelled().await;
+                shutdown.cancelled().await;
                 sleep(bound).await;
             };
             tokio::select! {
@@ -315,7 +317,7 @@ impl Task {
                 () = shutdown => {}
             }
         }
-        for link in self.kinds.into_values().flat_map(PopsOfKind::into_links) {
+        for link in std::mem::take(&mut self.kinds).into_values().flat_map(PopsOfKind::into_links) {
             link.close().await;
         }
     }

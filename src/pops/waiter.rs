@@ -1,8 +1,7 @@
-//! A taker as the pops task sees it, and what the task hears of it.
+//! A taker as the pops task sees it.
 
 use tokio::sync::oneshot;
 
-use super::kind::Kind;
 use super::popped::Popped;
 use crate::conn::OpError;
 use crate::wire::keys::Keys;
@@ -33,12 +32,4 @@ pub(crate) enum Wait {
     Endless,
     /// Its time is over: it gets "nothing" as soon as the server has looked at its lists.
     Expired,
-}
-
-/// What takers send to the pops task.
-#[derive(Debug)]
-pub(super) enum Request {
-    Join(Kind, WaiterId, Waiter),
-    Leave(Kind, WaiterId),
-    Expire(Kind, WaiterId),
 }

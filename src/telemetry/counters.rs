@@ -272,6 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn any_head_and_any_clock_make_stats() {
+        let counters = ClientCounters::new().queue(&Keys::new("q"));
+        for head in
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, 9_007_199_254_740_993.0, -1.0]
+        {
+            for clock in [i64::MIN, -1, 0, 1 << 53, i64::MAX] {
+                let stats = counters.stats(&OnServer { clock, ..server(Some(head), u64::MAX) });
+                assert!(serde_json::to_value(&stats).is_ok(), "{head} {clock}");
+            }
+        }
+        for entries in [i64::MIN, -1, 0, i64::MAX, i64::MAX] {
+            counters.quarantined(entries);
+            counters.transferred(entries, entries);
+            counters.transferred(0, entries);
+        }
+    }
+
+    #[test]
     fn counters_that_nobody_holds_are_forgotten() {
         let client = ClientCounters::new();
         let held = client.queue(&Keys::new("held"));

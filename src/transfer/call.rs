@@ -105,11 +105,75 @@ impl Transferred {
         let [transferred, quarantined, head, clock, cursor] = reply.into_parts()?;
         let head = head.into_optional_bytes()?;
         Ok(Self {
-            transferred: transferred.into_int()?,
-            quarantined: quarantined.into_int()?,
+            transferred: transferred.into_count()?,
+            quarantined: quarantined.into_count()?,
             head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
-            clock: clock.into_int()?,
+            clock: clock.into_clock()?,
             cursor: cursor.into_int()?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reply(transferred: i64, quarantined: i64, head: &str, clock: i64, cursor: i64) -> Reply {
+        let head = if head.is_empty() { Reply::Nil } else { Reply::Bytes(head.to_owned().into()) };
+        Reply::Array(vec![
+            Reply::Int(transferred),
+            Reply::Int(quarantined),
+            head,
+            Reply::Int(clock),
+            Reply::Int(cursor),
+        ])
+    }
+
+    #[test]
+    fn counts_and_clocks_that_cannot_be_are_refused() {
+        const NOW: i64 = 1_795_249_257_299_000;
+        assert!(Transferred::parse(reply(1, 2, "1795249257299", NOW, -3)).is_ok());
+        for (transferred, quarantined, clock) in [
+            (-1, 0, NOW),
+            (0, -1, NOW),
+            (i64::MAX, 1, NOW),
+            (1, i64::MIN, NOW),
+            (0, 0, -1),
+            (0, 0, i64::MAX),
+            (0, 0, i64::MIN),
+        ] {
+            let parsed = Transferred::parse(reply(transferred, quarantined, "", clock, 0));
+            assert!(parsed.is_err(), "{transferred} {quarantined} {clock}");
+        }
+    }
+
+    #[test]
+    fn any_score_is_a_head() {
+        for (score, head) in
+            [("inf", f64::INFINITY), ("-inf", f64::NEG_INFINITY), ("1e308", 1e308), ("-7", -7.0)]
+        {
+            assert_eq!(Transferred::parse(reply(0, 0, score, 1, 0)).unwrap().head, Some(head));
+        }
+        for score in ["nan", "x", "1 2"] {
+            let head = Transferred::parse(reply(0, 0, score, 1, 0)).unwrap().head;
+            assert!(head.is_none_or(f64::is_nan), "{score}: {head:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_accepted_can_be_counted(
+            transferred: i64,
+            quarantined: i64,
+            head: String,
+            clock: i64,
+            cursor: i64,
+        ) {
+            if let Ok(parsed) = Transferred::parse(reply(transferred, quarantined, &head, clock, cursor)) {
+                prop_assert!(parsed.transferred.checked_add(parsed.quarantined).is_some());
+            }
+        }
     }
 }

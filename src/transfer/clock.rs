@@ -43,17 +43,17 @@ impl ServerClock {
     pub(crate) fn observe(&mut self, reading: ClockReading) -> bool {
         let ClockReading { sent, received, micros } = reading;
         let new = Bounds {
-            low: micros - self.micros_of(received),
-            high: micros - self.micros_of(sent),
+            low: micros.saturating_sub(self.micros_of(received)),
+            high: micros.saturating_sub(self.micros_of(sent)),
             at: received,
         };
         let mut was_set = false;
         self.bounds = Some(match self.bounds {
             Some(known) => {
-                let drift =
-                    self.micros_of(received).saturating_sub(self.micros_of(known.at)) * DRIFT_PPM / 1_000_000;
-                let low = new.low.max(known.low - drift - 1);
-                let high = new.high.min(known.high + drift + 1);
+                let elapsed = self.micros_of(received).saturating_sub(self.micros_of(known.at));
+                let drift = elapsed.saturating_mul(DRIFT_PPM) / 1_000_000 + 1;
+                let low = new.low.max(known.low.saturating_sub(drift));
+                let high = new.high.min(known.high.saturating_add(drift));
                 was_set = low > high;
                 if was_set { new } else { Bounds { low, high, at: received } }
             }
@@ -140,7 +140,60 @@ mod tests {
     /// The drift of a bad quartz, in either direction.
     const PPM: i64 = DRIFT_PPM / 2;
 
+    /// Numbers at the ends of their ranges, and any others.
+    fn any_micros() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            any::<i64>(),
+            proptest::sample::select(vec![
+                i64::MIN,
+                i64::MIN + 1,
+                -1,
+                0,
+                1,
+                1 << 53,
+                (1 << 53) + 1,
+                i64::MAX - 1,
+                i64::MAX
+            ]),
+        ]
+    }
+
+    fn any_score() -> impl Strategy<Value = f64> {
+        let ends = vec![
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            f64::MIN,
+            1e308,
+            -1e308,
+            9007199254740993.0,
+            0.0,
+            -0.0,
+        ];
+        prop_oneof![any::<f64>(), proptest::sample::select(ends)]
+    }
+
     proptest! {
+        #[test]
+        fn any_reading_and_any_score_are_taken(
+            readings in proptest::collection::vec((any_micros(), 0_u64..10_000), 1..6),
+            scores in proptest::collection::vec(any_score(), 1..6),
+        ) {
+            let start = Instant::now();
+            let mut clock = ServerClock::new(start);
+            let mut sent = start;
+            for (micros, took) in readings {
+                clock.observe(at(sent, sent + ms(took), micros));
+                sent += ms(took);
+                for score in &scores {
+                    if let Some(instant) = clock.instant_of(*score) {
+                        prop_assert!(instant >= start && instant <= start + Duration::from_secs(3_200_000_000));
+                    }
+                }
+            }
+        }
+
         /// Calls overlap, their replies are observed in another order than they arrived, and the clocks drift apart.
         #[test]
         fn is_never_late(

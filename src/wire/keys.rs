@@ -74,11 +74,12 @@ impl Keys {
         let all: Bytes = prefixes.map(|prefix| format!("{prefix}{open}{name}{close}")).concat().into();
         let tag = open.len() + name.len() + close.len();
         let mut end = 0;
-        let [timeout_set, ordered_list, quarantine, claims, scratch, channel, moved] = prefixes.map(|prefix| {
-            let start = end;
-            end += prefix.len() + tag;
-            all.slice(start..end)
-        });
+        let [timeout_set, ordered_list, quarantine, claims, scratch, channel, moved] =
+            prefixes.map(|prefix| {
+                let start = end;
+                end += prefix.len() + tag;
+                all.slice(start..end)
+            });
         let tag = moved.slice(MOVED.len()..);
         let target = tag.slice(open.len()..open.len() + name.len());
         let names =

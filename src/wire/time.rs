@@ -19,9 +19,24 @@ pub(crate) fn epoch_millis(at: SystemTime) -> Result<u64, String> {
     millis(at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
 }
 
-/// The point in time that epoch ms stand for.
+/// The point in time that epoch ms stand for, or a late one, if the system's clock does not go so far.
 pub(crate) fn from_epoch_millis(millis: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(millis)
+    let at = |millis| UNIX_EPOCH.checked_add(Duration::from_millis(millis));
+    (0..u64::BITS).find_map(|halvings| at(millis >> halvings)).unwrap_or(UNIX_EPOCH)
+}
+
+/// The server's clock in epoch µs, from the two parts of the reply to `TIME`; `None` if that is no time before the limit.
+pub(crate) fn server_clock(seconds: &[u8], micros: &[u8]) -> Option<i64> {
+    let below = |text, limit| {
+        let number = std::str::from_utf8(text).ok()?.parse::<i64>().ok()?;
+        (0..limit).contains(&number).then_some(number)
+    };
+    Some(below(seconds, LIMIT as i64 / 1_000)? * 1_000_000 + below(micros, 1_000_000)?)
+}
+
+/// Whether the server's clock, epoch µs, shows a time before the limit.
+pub(crate) fn is_clock(micros: i64) -> bool {
+    (0..LIMIT as i64 * 1_000).contains(&micros)
 }
 
 #[cfg(test)]
@@ -37,5 +52,33 @@ mod tests {
         assert!(millis(Duration::from_millis(LIMIT)).is_err());
         assert!(millis(Duration::MAX).is_err());
         assert_eq!(epoch_millis(UNIX_EPOCH - Duration::from_secs(9)), Ok(0));
+    }
+
+    #[test]
+    fn every_number_is_a_point_in_time() {
+        for millis in [0, 1, LIMIT, 1 << 53, i64::MAX as u64, u64::MAX] {
+            assert!(from_epoch_millis(millis) >= UNIX_EPOCH);
+        }
+    }
+
+    #[test]
+    fn clocks_of_servers() {
+        let clock = |seconds: &str, micros: &str| server_clock(seconds.as_bytes(), micros.as_bytes());
+        assert_eq!(clock("1795249257", "299000"), Some(1_795_249_257_299_000));
+        assert_eq!(clock("0", "0"), Some(0));
+        assert_eq!(clock("999999999999", "999999"), Some(999_999_999_999_999_999));
+        for (seconds, micros) in [
+            ("1000000000000", "0"),
+            ("9223372036854775807", "0"),
+            ("-9223372036854775808", "0"),
+            ("-1", "0"),
+            ("1", "1000000"),
+            ("1", "-1"),
+            ("", "1"),
+            ("1e9", "1"),
+            ("1", " 1"),
+        ] {
+            assert_eq!(clock(seconds, micros), None, "{seconds} {micros}");
+        }
     }
 }

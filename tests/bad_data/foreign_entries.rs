@@ -1,5 +1,5 @@
-//! Entries that others wrote, rightly or wrongly: strange ids and scores, the old format, entries in one of the two
-//! structures only, and bytes that nobody can read. What can be delivered is, once; the rest holds nothing up.
+//! Entries from other producers, valid or not: strange ids and scores, the old format, entries in only one of the two
+//! structures, and unreadable bytes. What can be delivered is delivered once. The rest delays nothing.
 
 use redelay::{BlockingQueue, DelayedQueue, EntryFormat};
 use redelay_fixture::{Server, until_async};
@@ -8,7 +8,7 @@ use redelay_support::{
 };
 use tokio_test::{assert_pending, task};
 
-/// A client that moves nothing: what is there stays as it was written.
+/// A client that transfers nothing, so that the keys stay as they were written.
 async fn still(server: &Server) -> (BlockingQueue<String>, DelayedQueue<String>) {
     let (_client, ready, delayed) = still_text_queues(server).await;
     (ready, delayed)
@@ -19,19 +19,19 @@ fn entry(id: &[u8], payload: &str) -> Vec<u8> {
     [&[id.len() as u8], id, &length, payload.as_bytes()].concat()
 }
 
-/// As Redisson up to 3.21.0 wrote it.
+/// An entry as Redisson up to 3.21.0 writes it.
 fn legacy_entry(id: f64, payload: &str) -> Vec<u8> {
     let length = (payload.len() as u64).to_le_bytes();
     [&id.to_le_bytes(), &length[..], payload.as_bytes()].concat()
 }
 
-/// Epoch ms by the server's clock, and so much later.
+/// The server's clock in epoch ms, plus this time.
 fn due_in(server: &Server, millis: i64) -> String {
     let (seconds, micros): (i64, i64) = server.get(["TIME"]);
     (seconds * 1000 + micros / 1000 + millis).to_string()
 }
 
-/// Stores an entry as another producer would, and says nothing.
+/// Stores an entry as another producer would, without an announcement.
 fn store(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), score.as_bytes(), entry]);
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), entry]);
@@ -47,8 +47,8 @@ async fn takes(ready: &BlockingQueue<String>, expected: &[&str]) {
     assert_eq!(ready.poll().await.unwrap(), None);
 }
 
-/// New elements are delivered, one after the other, and each costs no more than a few script calls; nothing to do
-/// costs none.
+/// Checks that new payloads are delivered one by one, each for only a few script calls, and that an idle queue costs
+/// none.
 async fn goes_on(server: &Server, ready: &BlockingQueue<String>, delayed: &DelayedQueue<String>) {
     let before = server.command_calls("evalsha");
     for delay in [0, 1, 2, 3, 0, 1, 2, 3, 5, 20] {
@@ -84,7 +84,7 @@ async fn ids_of_any_length_are_delivered_listed_removed_and_polled() {
     assert_eq!(polled, expected);
     fill("1");
     let (_client, ready, _delayed) = text_queues(&server).await;
-    // Of the same due time, so in the order of their bytes: the length of the id comes first.
+    // Their due times are equal, so they are in the order of their bytes, which begin with the length of the id.
     takes(&ready, &expected.each_ref().map(String::as_str)).await;
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
 }
@@ -163,7 +163,7 @@ async fn an_entry_that_is_only_in_the_ordered_list_is_counted_listed_and_removed
     assert_eq!(delayed.peek().await.unwrap().as_deref(), Some("phantom"));
     assert!(delayed.contains(&text("phantom")).await.unwrap());
 
-    // Polled for a future that is dropped unread, it comes back as it was.
+    // Polled for a future that is dropped unread, it is returned unchanged.
     let mut poll = task::spawn(delayed.poll());
     assert_pending!(poll.poll());
     until_async("polled", || std::future::ready(poll.is_woken())).await;
@@ -223,7 +223,7 @@ async fn scores_that_are_never_due_stay_and_hold_nothing_up() {
         let (_client, ready, delayed) = text_queues(&server).await;
         goes_on(&server, &ready, &delayed).await;
         assert_eq!(delayed.read_all().await.unwrap(), ["never"]);
-        // A look at it that is not for anybody changes neither place nor score.
+        // A poll whose future is dropped changes neither position nor score.
         let before = server.zset(TIMEOUT_SET);
         let mut poll = task::spawn(delayed.poll());
         assert_pending!(poll.poll());

@@ -1,5 +1,5 @@
-//! Whatever anybody publishes on a wake-up channel: elements are delivered when they are due all the same, and the server
-//! is not kept busy with scripts.
+//! Arbitrary messages on a wake-up channel. Entries are still delivered when they are due, and the messages do not keep
+//! the server busy with scripts.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use redelay::{BlockingQueue, Client, DelayedQueue};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{CHANNEL, HOUR, keys, ms, number_queues, soon};
 
-/// A client that has subscribed, and is done with its first look.
+/// A client that has subscribed, and has finished its first transfer call.
 async fn queues(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
     let (client, ready, delayed) = number_queues(server).await;
     until_async("subscribed", || async { server.subscribers(CHANNEL) == 1 }).await;
@@ -20,7 +20,7 @@ fn script_calls(server: &Server) -> u64 {
     server.command_calls("evalsha")
 }
 
-/// Epoch ms by the server's clock, and so much later.
+/// The server's clock in epoch ms, plus this time.
 fn time_in(server: &Server, millis: i64) -> i64 {
     let (seconds, micros): (i64, i64) = server.get(["TIME"]);
     seconds * 1000 + micros / 1000 + millis
@@ -31,7 +31,7 @@ fn publish(server: &Server, message: impl AsRef<[u8]>) {
     assert_eq!(receivers, 1);
 }
 
-/// New elements are delivered, one after the other, and for a while there is nothing to do.
+/// Checks that new payloads are delivered one by one, and that the client is idle for a while after that.
 async fn delivers(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
     for delay in [0, 1, 2, 3, 0, 1, 2, 3, 5, 20] {
         delayed.offer(&delay, ms(delay as u64)).await.unwrap();
@@ -40,7 +40,7 @@ async fn delivers(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
     assert_eq!(ready.poll_timeout(ms(50)).await.unwrap(), None);
 }
 
-/// The script calls that the delivery of so many elements may cost: the offer, and the wake-ups of a quick one.
+/// The number of script calls that the ten deliveries may cost: the offers, and the wake-ups for entries due soon.
 const CALLS: u64 = 10 * 4;
 
 #[tokio::test]

@@ -1,9 +1,9 @@
-//! Times, payloads and names that are unusual or wrong: each works as documented or is refused with a sentence, and
-//! nothing is lost.
+//! Unusual or wrong times, payloads and names. Each works as documented or is refused with a sentence, and nothing is
+//! lost.
 //!
-//! Payloads that do not decode: `undecodable.rs`. What others write into the keys: `foreign_entries.rs`,
-//! `malformed_entries.rs`. What they publish: `foreign_messages.rs`. Keys of another type: `wrong_types.rs`. Addresses,
-//! credentials, options: `tests/connections`.
+//! Payloads that do not decode: `undecodable.rs`. Entries written by others: `foreign_entries.rs`,
+//! `malformed_entries.rs`. Messages published by others: `foreign_messages.rs`. Keys of another type: `wrong_types.rs`.
+//! Addresses, credentials, options: `tests/connections`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use redelay_support::{HOUR, MINUTE, Queues, builder, keys, ms, soon, text, text_
 /// Due times end below this, in ms.
 const LIMIT: Duration = Duration::from_millis(1_000_000_000_000_000);
 
-/// Refused before anything was sent, with a sentence that says `why` and names the queue.
+/// Checks that a call was refused before anything was sent, with a sentence that says `why` and names the queue.
 #[track_caller]
 fn is_invalid<T: std::fmt::Debug>(result: Result<T, Error>, why: &str) {
     let error = result.unwrap_err();
@@ -226,11 +226,11 @@ async fn a_name_and_the_same_name_in_braces_share_their_pending_entries_as_in_re
     assert_eq!(braced.read_all().await.unwrap(), ["a"]);
 }
 
-/// Redis before 7 drops the connection of a client that sends more arguments than it takes.
+/// Redis before 7 drops the connection of a client that sends too many arguments.
 #[tokio::test]
 async fn more_payloads_than_a_call_takes_are_refused_before_anything_is_sent() {
     let server = Server::start();
-    // A busy machine takes its time for so many.
+    // A busy machine takes a while for that many.
     let patient = builder(&server).command_timeout(MINUTE);
     let Queues { ready, delayed, .. } = Queues::of_texts(patient).await;
     let values = vec![String::new(); 500_001];

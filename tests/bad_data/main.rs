@@ -3,6 +3,7 @@
 
 mod foreign_entries;
 mod foreign_messages;
+mod hostile_replies;
 mod input;
 mod malformed_entries;
 mod undecodable;

@@ -1,4 +1,4 @@
-//! Entries that nobody can read are set aside with their scores, wherever they are met; their neighbours are delivered
+//! Unreadable entries are quarantined with their scores, wherever a client finds them. Their neighbours are delivered
 //! once, and the queue goes on.
 
 use redelay::{BlockingQueue, DelayedQueue};
@@ -7,7 +7,7 @@ use redelay_support::{
     ORDERED_LIST, QUARANTINE, TIMEOUT_SET, keys, ms, soon, still_text_queues, text, text_queues,
 };
 
-/// What it is, and its bytes. The rows measured with Redisson 4.7.0, which each of them blocks for ever.
+/// A description, and the bytes. Each of these entries blocks Redisson 4.7.0 for ever, as measured.
 const SHAPES: [(&str, &[u8]); 12] = [
     ("an empty member", b""),
     ("one byte", b"\x08"),
@@ -30,20 +30,20 @@ fn good(payload: &str) -> Vec<u8> {
     [b"\x02id", &(payload.len() as u64).to_le_bytes()[..], payload.as_bytes()].concat()
 }
 
-/// Stores an entry as another producer would, and says nothing.
+/// Stores an entry as another producer would, without an announcement.
 fn store(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), score.as_bytes(), entry]);
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), entry]);
 }
 
-/// What is set aside: score and entry, in turn.
+/// The quarantine: scores and entries in turn.
 fn quarantined(server: &Server) -> Vec<(String, Vec<u8>)> {
     let list = server.list(QUARANTINE);
     assert!(list.len().is_multiple_of(2));
     list.chunks(2).map(|pair| (String::from_utf8(pair[0].clone()).unwrap(), pair[1].clone())).collect()
 }
 
-/// Takes these, and then new elements one after the other, each for no more than a few script calls; nothing to do
+/// Takes these payloads, and then new ones one by one, each for only a few script calls. Checks that an idle queue
 /// costs none.
 async fn takes_and_goes_on(
     server: &Server,

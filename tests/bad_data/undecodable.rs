@@ -1,5 +1,4 @@
-//! Payloads that the codec of the handle cannot decode: an error that carries the bytes, and no other payload is lost by
-//! it.
+//! Payloads that the handle's codec cannot decode. The error carries the bytes, and no other payload is lost.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use redelay::{BlockingQueue, Client, DelayedQueue, Error, ErrorKind, codec};
 use redelay_fixture::Server;
 use redelay_support::{HOUR, soon};
 
-/// The two queues of numbers, with texts among them.
+/// The two queues of numbers, which also contain texts.
 async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
     let client = Client::connect(&server.url()).await.expect("a connection");
     let texts = client.blocking_queue("q", codec::String);
@@ -22,7 +21,7 @@ async fn queues(server: &Server) -> (BlockingQueue<i64>, DelayedQueue<i64>) {
     (ready.clone(), client.delayed_queue(&ready))
 }
 
-/// The error of a payload that is not a number; it has the payload, and keeps it out of every text.
+/// The error of a payload that is not a number. It carries the payload, and no text of it shows the payload.
 #[track_caller]
 fn carries<T: Debug>(result: Result<T, Error>, payload: &str) {
     let error = result.unwrap_err();

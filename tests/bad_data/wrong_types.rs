@@ -1,5 +1,5 @@
-//! Keys of another type where a queue's keys should be: each operation is refused with a sentence, nothing is half
-//! written, other queues of the same client go on, and when the wrong key is gone everything goes on by itself.
+//! Keys of another type in place of a queue's keys. Each operation is refused with a sentence, nothing is half written,
+//! and other queues of the same client go on. When the wrong key is gone, everything goes on by itself.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,11 +14,11 @@ struct Queues {
     client: Client,
     ready: BlockingQueue<i64>,
     delayed: DelayedQueue<i64>,
-    /// Of an entry that is stored.
+    /// The ticket of a stored entry.
     ticket: Ticket,
 }
 
-/// A queue with elements 1 and 2 pending, and what is in the keys then.
+/// A queue with 1 and 2 pending, and the contents of the keys.
 async fn queues(server: &Server) -> Queues {
     let client = Client::connect(&server.url()).await.expect("a connection");
     let ready = client.blocking_queue(TARGET, codec::Long);
@@ -116,7 +116,7 @@ const OF_THE_ORDERED_LIST: &[Call] = &calls![
 const OF_THE_QUARANTINE: &[Call] =
     &calls![q.delayed.poll(), q.delayed.poll_many(2), q.delayed.poll_last_and_offer_first_to("other")];
 
-/// Each of these calls is refused, and changes nothing, while the key is of each wrong type.
+/// Checks that each of these calls is refused and changes nothing, for each wrong type of the key.
 async fn are_refused(key: &str, calls: &[Call]) {
     for wrong in [["SET", key, "text"].as_slice(), &["HSET", key, "field", "1"], &["SADD", key, "member"]] {
         let server = Server::start();
@@ -154,7 +154,7 @@ async fn every_call_that_may_need_the_quarantine_is_refused() {
     are_refused(QUARANTINE, OF_THE_QUARANTINE).await;
 }
 
-/// They are about the key, as `DEL` and `PEXPIRE` are: so a queue can be fixed.
+/// These act on the key, like `DEL` and `PEXPIRE`, so that a queue can be fixed.
 #[tokio::test]
 async fn a_wrong_key_can_be_cleared_and_can_expire() {
     let server = Server::start();
@@ -214,13 +214,13 @@ async fn moving_into_a_key_of_another_type_moves_nothing() {
     assert!(lasting(&server) == before);
 }
 
-/// Returns when the client has looked at its queue, so that a later failure is no first one.
+/// Returns when the client has made a successful transfer call, so that a later failure is not the first result.
 async fn first_look(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
     delayed.offer(&0, Duration::ZERO).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 0);
 }
 
-/// An entry of another producer that is long due.
+/// A long overdue entry of another producer.
 fn due_entry(server: &Server, timeout_set: &str, payload: &str) {
     let entry = [b"\x01x", &(payload.len() as u64).to_le_bytes()[..], payload.as_bytes()].concat();
     server.cmd([b"ZADD", timeout_set.as_bytes(), b"1", &entry]);
@@ -279,7 +279,7 @@ async fn takers_of_other_queues_go_on_beside_a_wrong_key() {
     let right = client.blocking_queue("right", codec::Long);
     let later = client.delayed_queue(&right);
     server.cmd(["SET", TARGET, "text"]);
-    // Few: each refusal lengthens the pause before the next one.
+    // Only a few, because each refusal lengthens the pause before the next one.
     for n in 0..8 {
         let other_taker = async {
             let error = soon(wrong.take()).await.unwrap_err();
@@ -293,7 +293,7 @@ async fn takers_of_other_queues_go_on_beside_a_wrong_key() {
         let (taken, ()) = tokio::join!(soon(right.take()), other_taker);
         assert_eq!(taken.unwrap(), n);
     }
-    // One that waits on both is told; one that waits on the right one alone is not.
+    // A taker of both lists gets the error. A taker of the intact list alone does not.
     let both = soon(wrong.poll_from_any(HOUR, &["right"])).await.unwrap_err();
     assert_eq!(both.kind(), ErrorKind::Refused);
     let tail = async {
@@ -333,7 +333,11 @@ async fn a_key_that_turns_wrong_under_a_waiting_taker_hurts_nobody_else() {
         let right = right.clone();
         async move { soon(right.take()).await }
     });
-    assert_eq!(turned.await.unwrap().unwrap_err().kind(), ErrorKind::Refused, "it is told at the next look");
+    assert_eq!(
+        turned.await.unwrap().unwrap_err().kind(),
+        ErrorKind::Refused,
+        "the taker gets the error at the next pop"
+    );
     right.put(&99).await.unwrap();
     assert_eq!(waiting.await.unwrap().unwrap(), 99);
 }
@@ -360,13 +364,13 @@ async fn a_list_without_rights_is_refused_to_its_takers_alone() {
     };
     let ((one, two), ()) = tokio::join!(takers, refused);
     assert_eq!((one.unwrap(), two.unwrap()), (1, 2));
-    // Nobody may pop: then everybody is told.
+    // Without the permission to pop, every taker gets the error.
     server.cmd(["ACL", "SETUSER", "clerk", "-blpop"]);
     let (one, two) = tokio::join!(soon(ready.take()), soon(other.take()));
     assert!(one.is_err() && two.is_err());
 }
 
-/// A refusal may last: a stream does not ask again and again.
+/// A refusal may last, so a stream pauses before it asks again.
 #[tokio::test]
 async fn a_stream_rests_after_a_refusal_and_goes_on() {
     let server = Server::start();
@@ -378,14 +382,14 @@ async fn a_stream_rests_after_a_refusal_and_goes_on() {
         let error = soon(stream.next()).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     }
-    // The second one came after a pause, in which nothing was asked.
+    // The second error came after a pause, in which nothing was sent.
     assert!(server.command_calls("blpop") - asked <= 4, "it asks again and again");
     server.cmd(["DEL", TARGET]);
     server.cmd(["RPUSH", TARGET, "7"]);
     assert_eq!(soon(stream.next()).await.unwrap().unwrap(), 7);
 }
 
-/// Nor does a taker in a loop; and it goes on soon after the key is right.
+/// A taker in a loop pauses, too, and goes on soon after the key is fixed.
 #[tokio::test]
 async fn a_taker_in_a_loop_pauses_after_refusals() {
     let server = Server::start();
@@ -398,7 +402,7 @@ async fn a_taker_in_a_loop_pauses_after_refusals() {
         errors += 1;
     }
     assert!((2..=12).contains(&errors), "{errors} errors in 2 s");
-    // Calls that do not wait are answered at once, in a pause, too.
+    // Calls that do not wait are answered at once, even during a pause.
     for _ in 0..20 {
         assert_eq!(soon(ready.poll()).await.unwrap_err().kind(), ErrorKind::Refused);
         assert_eq!(soon(ready.poll_timeout(ms(1))).await.unwrap_err().kind(), ErrorKind::Refused);

@@ -1,4 +1,4 @@
-//! Side by side with a real Redisson, on one server: whoever offers, whoever moves, whoever takes.
+//! redelay beside a real Redisson on one server. Either of them offers, transfers and takes, in every combination.
 
 mod objects;
 mod payloads;
@@ -14,26 +14,26 @@ use std::time::Duration;
 
 const BOTH: [Lang; 2] = [Lang::Rust, Lang::Java];
 const HOUR: &str = "3600000";
-/// Names that Redisson treats differently; all work on one server.
+/// Names that Redisson treats differently. All work on a single server.
 const NAMES: [&str; 5] = ["orders", "{tag}orders", "a{b", "очередь", "a b:*?[x]"];
 
 const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
 
-/// Epoch ms by the server's clock.
+/// The server's clock in epoch ms.
 fn now(server: &Server) -> f64 {
     let (seconds, micros): (f64, f64) = server.get(["TIME"]);
     seconds * 1000.0 + micros / 1000.0
 }
 
-/// Whether everything pending is overdue by so many ms, by the server's clock. Never, when nothing is pending.
+/// Whether everything pending is overdue by `millis`, by the server's clock. False if nothing is pending.
 fn overdue(server: &Server, millis: f64) -> bool {
-    // The clock first: what is pending afterwards was pending then.
+    // The clock is read first: entries that are pending afterwards were pending then.
     let now = now(server);
     let last = server.zset("redisson_delay_queue_timeout:{q}").last().map_or(f64::MAX, |(_, due)| *due);
     now > last + millis
 }
 
-/// Three peers of each language, so that every role is a process of its own.
+/// Three peers of each language, so that every role has its own process.
 struct Cast {
     offerers: [Peer; 2],
     movers: [Peer; 2],
@@ -46,17 +46,17 @@ impl Cast {
         Self { offerers: pair(), movers: pair(), takers: pair() }
     }
 
-    /// One queue's life: `count` values with mixed delays, offered, moved and taken in these languages.
+    /// Offers, transfers and takes `count` values with mixed delays, in these languages.
     fn play(&mut self, queue: &str, [offer, transfer, take]: [Lang; 3], count: usize) {
         let roles = format!("{offer:?} offers, {transfer:?} moves, {take:?} takes on {queue:?}");
         let mover = &mut self.movers[transfer as usize];
         mover.open(queue);
-        // Something far behind, so that later offers are announced only when they are the new head.
+        // An entry far in the future, so that later offers are announced only if they are the new head.
         let offerer = &mut self.offerers[offer as usize];
         offerer.tell(&["offer", queue, "\"far\"", HOUR]);
         let mut expected = Vec::new();
         for n in 0..count {
-            // Falling delays, far enough apart: each is a new head, and the order of taking is that of due times.
+            // Decreasing delays, far apart: each entry is a new head, and payloads are taken in the order of due times.
             let delay = (count - n) * 25;
             offerer.tell(&["offer", queue, &format!("\"v{n} é\""), &delay.to_string()]);
             expected.insert(0, json!(format!("v{n} é")));
@@ -64,7 +64,7 @@ impl Cast {
         let taken = self.takers[take as usize].ask(&["drain", queue, &count.to_string()]);
         let mut taken: Vec<Value> =
             serde_json::from_str(&taken).unwrap_or_else(|_| panic!("{roles}: {taken}"));
-        // Offering takes time, too: only the multiset is certain.
+        // Offers take time, too, so only the set of payloads is certain.
         let by_text = |value: &Value| value.to_string();
         taken.sort_by_key(by_text);
         expected.sort_by_key(by_text);
@@ -79,12 +79,12 @@ impl Cast {
     }
 }
 
-/// Prints what was measured, of passing tests too: the output of `println!` is shown for failing ones only.
+/// Prints a result, even of passing tests. The output of `println!` is shown for failing ones only.
 fn report(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Every way to spread the three roles over the two languages.
+/// Every assignment of the three roles to the two languages.
 fn all_roles() -> impl Iterator<Item = [Lang; 3]> {
     BOTH.into_iter()
         .flat_map(|a| BOTH.into_iter().flat_map(move |b| BOTH.into_iter().map(move |c| [a, b, c])))
@@ -181,7 +181,7 @@ fn every_codec_in_both_directions() {
     }
 }
 
-/// Thousands of objects, of which each side reads what the other wrote. `REDELAY_SEED` makes the same ones again.
+/// Each side reads thousands of objects that the other side wrote. `REDELAY_SEED` repeats the same ones.
 #[test]
 fn objects_of_every_class_in_both_directions() {
     const OBJECTS: usize = 2000;
@@ -198,11 +198,11 @@ fn objects_of_every_class_in_both_directions() {
         let mut peers = BOTH.map(|lang| setup.start(lang));
         for [from, to] in [[0, 1], [1, 0]] {
             for _ in 0..OBJECTS / AT_ONCE {
-                let told: Vec<Value> = (0..AT_ONCE).map(|_| objects.object()).collect();
-                told.iter().for_each(|value| peers[from].send(&["put", "objects", &value.to_string()]));
-                told.iter().for_each(|value| assert_eq!(peers[from].answer(), "ok", "{codec}: {value}"));
-                told.iter().for_each(|_| peers[to].send(&["poll", "objects", "5000"]));
-                for value in told {
+                let sent: Vec<Value> = (0..AT_ONCE).map(|_| objects.object()).collect();
+                sent.iter().for_each(|value| peers[from].send(&["put", "objects", &value.to_string()]));
+                sent.iter().for_each(|value| assert_eq!(peers[from].answer(), "ok", "{codec}: {value}"));
+                sent.iter().for_each(|_| peers[to].send(&["poll", "objects", "5000"]));
+                for value in sent {
                     let read = peers[to].answer();
                     let read: Value =
                         serde_json::from_str(&read).unwrap_or_else(|_| panic!("{codec}: {value} is {read}"));
@@ -272,8 +272,9 @@ fn redelay_announces_new_heads_only_and_in_plain_digits() {
     assert!(channel.get_message().is_err(), "nothing else was announced");
 }
 
-/// Redisson has one timer, and sets it to whatever was announced last. A reply with a later head that it handles after the
-/// announcement of an earlier one does the same; that cannot be brought about at will, an announcement can.
+/// Redisson has one timer, and sets it to the time that was announced last. A reply with a later head has the same
+/// effect if it is handled after the announcement of an earlier one. A test can cause an announcement, but not that
+/// race.
 #[test]
 fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     let server = Server::start();
@@ -282,7 +283,7 @@ fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     let mut java = setup.java();
     java.open("q");
     until("Redisson listens", || server.subscribers(CHANNEL) == 1);
-    // Something due in 2 s, and then the announcement of a later time.
+    // An entry due in 2 s, and then the announcement of a later time.
     let offer_and_mislead = |java: &mut Peer, value: &str, later: f64| {
         java.tell(&["offer", "q", value, "2000"]);
         let announced = now(&server) + later;
@@ -303,7 +304,7 @@ fn a_redelay_on_the_queue_heals_redissons_lost_wake_ups() {
     assert!(now(&server) < announced);
 }
 
-/// Everything around the entry format of Redisson up to 3.21.0.
+/// The entry format of Redisson up to 3.21.0, in all combinations.
 mod legacy {
     use super::*;
 
@@ -385,7 +386,7 @@ mod legacy {
         let mut rust = Setup::new(&url).rust();
         rust.open("q");
         until("nothing is left pending", || server.zset("redisson_delay_queue_timeout:{q}").is_empty());
-        // Redisson's script appends before it fails, and again every time: doubles are its own.
+        // Redisson's script appends before it fails, and again with every retry, so it makes duplicates itself.
         let mut taken = server.list("q");
         let delivered = taken.len();
         taken.sort();

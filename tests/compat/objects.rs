@@ -1,10 +1,10 @@
-//! Objects of every class of the zoo, made by chance: written by one peer and read by the other, in both directions.
+//! Random objects of every class of the zoo, written by one peer and read by the other, in both directions.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// What the JSON of a line can be, by a generator of random numbers.
+/// Generates the JSON of the peers' lines.
 pub(crate) struct Objects(pub(crate) fastrand::Rng);
 
 const TEXTS: [&str; 9] = [
@@ -46,7 +46,7 @@ impl Objects {
         f64::from(self.0.i32(-1_000_000..1_000_000)) / 8.0
     }
 
-    /// Anything that plain JSON says in one way only: longs are beyond the range of an int.
+    /// A value that plain JSON represents unambiguously: longs are beyond the range of an int.
     pub(crate) fn any(&mut self, depth: u8) -> Value {
         match self.0.u8(..if depth == 0 { 6 } else { 8 }) {
             0 => Value::Null,
@@ -70,7 +70,7 @@ impl Objects {
     }
 
     fn decimal(&mut self) -> Value {
-        // With at most 15 digits, so that a double tells them apart.
+        // At most 15 digits, so that a double can distinguish them.
         (self.0.i64(-10_000_000_000_000..10_000_000_000_000) as f64 / 100.0).into()
     }
 
@@ -137,7 +137,7 @@ impl Objects {
             }),
             7 => json!({"@class": "lab.Small", "a": self.0.i32(..), "b": self.or_null(Self::text)}),
             _ => loop {
-                // A queue holds no nulls.
+                // A queue cannot contain null.
                 let value = self.any(3);
                 if !value.is_null() {
                     return value;

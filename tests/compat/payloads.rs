@@ -1,4 +1,4 @@
-//! Thousands of random values per codec, each way: what one language writes the other one reads.
+//! Thousands of random values per codec. Each language reads what the other one wrote.
 
 use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
 use fastrand::Rng;
@@ -11,7 +11,7 @@ use crate::{random, report};
 use redelay_compat_values::JavaValues;
 use redelay_compat_values::vectors::{Row, rows};
 
-/// Fewer than the bytes of answers that a pipe holds, so that nobody waits for the other.
+/// A batch whose answers fit into a pipe, so that neither side waits for the other.
 const BATCH: usize = 50;
 
 #[test]
@@ -37,9 +37,9 @@ fn random_values_of_every_codec() {
     check("zstd+json", &ZStd(codec::Json), random::value, 300);
 }
 
-/// What Redisson wrote is told on the lines of the peer as the plain JSON that it was.
+/// The peer prints what Redisson wrote as the plain JSON that the value was made from.
 #[test]
-fn the_peer_tells_each_vector() {
+fn the_peer_prints_each_vector() {
     let codecs: [(&str, &dyn Codec<Value>); 4] = [
         ("kryo5", &JavaValues(codec::Kryo5)),
         ("json-jackson", &JavaValues(JsonJackson)),
@@ -47,8 +47,8 @@ fn the_peer_tells_each_vector() {
         ("msgpack-jackson", &JavaValues(MsgPackJackson)),
     ];
     for (name, codec) in codecs {
-        let mut told = 0;
-        // Without a class of its own that the peer does not have.
+        let mut count = 0;
+        // The peer does not have the classes of `lab.Order`.
         for row in rows(name).iter().filter(|row| row.has_json() && !row.class.starts_with("lab.Order")) {
             let Row { name: case, class, json, payload } = row;
             let mut found = codec.decode(payload).unwrap_or_else(|error| panic!("{name} {case}: {error}"));
@@ -60,13 +60,13 @@ fn the_peer_tells_each_vector() {
             } else {
                 assert_eq!(without_nulls(found), without_nulls(json.clone()), "{name} {case} {class}");
             }
-            told += 1;
+            count += 1;
         }
-        report(&format!("{name}: {told} vectors"));
+        report(&format!("{name}: {count} vectors"));
     }
 }
 
-/// Redisson's Jackson leaves them out of objects.
+/// Removes nulls from objects, as Redisson's Jackson does.
 fn without_nulls(json: Value) -> Value {
     match json {
         Value::Object(fields) => {
@@ -78,7 +78,7 @@ fn without_nulls(json: Value) -> Value {
     }
 }
 
-/// Texts of all sizes, of which there is much to compress.
+/// Texts of all sizes that compress well.
 fn repetitive(random: &mut Rng) -> Value {
     let Value::String(text) = random::text(random) else { unreachable!("a text") };
     let part: String = text.chars().take(100).collect();
@@ -101,7 +101,7 @@ fn exchange(
     let mut bytes = 0;
     for _ in 0..count / BATCH {
         let values: Vec<Value> = (0..BATCH).map(|_| value(&mut random)).collect();
-        // What this writes Java reads.
+        // Java reads what Rust writes.
         for value in &values {
             let payload = codec.encode(value).unwrap_or_else(|error| panic!("{name}: {error}: {value}"));
             bytes += payload.len();
@@ -112,7 +112,7 @@ fn exchange(
         for (read, value) in read.into_iter().zip(&values) {
             assert_eq!(comparable(read), comparable(value.clone()), "{name}: Java reads");
         }
-        // What Java writes this reads.
+        // Rust reads what Java writes.
         values.iter().for_each(|value| java.send(&["put", "q", &value.to_string()]));
         for value in &values {
             let answer = java.answer();
@@ -130,7 +130,7 @@ fn exchange(
     report(&format!("{name}: {count} values each way, {bytes} bytes written here"));
 }
 
-/// Without nulls, which Jackson leaves out, and with sets in order.
+/// Removes nulls, which Jackson leaves out, and sorts sets.
 fn comparable(json: Value) -> Value {
     match json {
         Value::Object(entries) => {
@@ -156,7 +156,7 @@ fn comparable(json: Value) -> Value {
     }
 }
 
-/// A codec of texts, which are JSON on the lines.
+/// A codec of texts, which the lines contain as JSON strings.
 struct Texts<C>(C);
 
 impl<C: Codec<String>> Codec<Value> for Texts<C> {

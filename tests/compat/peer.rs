@@ -1,4 +1,4 @@
-//! The two peers as processes: one line in, one line out.
+//! The two peers as processes. Each line is a command, and each answer is a line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// No answer takes longer, on a busy machine with a cold JVM either.
+/// No answer takes longer than this, even from a cold virtual machine on a busy computer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who plays a role.
+/// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lang {
     Rust,
     Java,
 }
 
-/// What a peer is started with.
+/// The settings of a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) url: &'a str,
@@ -62,7 +62,7 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// A running peer; it ends with the test.
+/// A running peer. It ends with the test.
 pub(crate) struct Peer {
     who: String,
     child: Child,
@@ -99,8 +99,8 @@ impl Peer {
         assert_eq!(answer, "ok", "{} answers {fields:?}", self.who);
     }
 
-    /// Opens a delayed queue. Among as many virtual machines as there are in these tests, a Redisson may not manage to
-    /// subscribe within its own 7.5 s.
+    /// Opens a delayed queue. These tests run many virtual machines at once, so Redisson may exceed its own 7.5 s for a
+    /// subscription. Then this tries again.
     pub(crate) fn open(&mut self, queue: &str) {
         let tries = 4;
         let opened = (0..tries).any(|_| {
@@ -124,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// Ends it as the protocol has it; its exit code must be 0.
+    /// Ends the peer with the protocol's command. Its exit code must be 0.
     pub(crate) fn quit(mut self) {
         self.send(&["quit"]);
         let status = self.child.wait().expect("an exit code");
@@ -139,7 +139,7 @@ impl Drop for Peer {
     }
 }
 
-/// The program of `compat/rust`, built like the test that wants it.
+/// The program of `compat/rust`, built with the profile of this test.
 fn rust_peer() -> &'static Path {
     static PEER: OnceLock<PathBuf> = OnceLock::new();
     PEER.get_or_init(|| {
@@ -149,7 +149,7 @@ fn rust_peer() -> &'static Path {
         let target = profile.parent().expect("a target folder");
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--package", "redelay-peer", "--target-dir"]).arg(target);
-        // What cargo tells a test of its package is to ring a reason to be compiled again, and all that depends on it.
+        // With the variables that cargo sets for a test, `ring` and all that depends on it would be compiled again.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

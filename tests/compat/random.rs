@@ -18,7 +18,7 @@ pub(crate) fn value(random: &mut Rng) -> Value {
     }
 }
 
-/// Of every length that has a form of its own, and of every kind of character.
+/// A text of any length that has its own encoding, with every kind of character.
 pub(crate) fn text(random: &mut Rng) -> Value {
     let length = match random.u8(0..40) {
         0 => random.usize(3900..4100),
@@ -60,7 +60,7 @@ fn double(random: &mut Rng) -> Value {
     }
 }
 
-/// One that prints alike as a float and as a double.
+/// A number that prints alike as a float and as a double.
 fn float(random: &mut Rng) -> Value {
     (f64::from(random.i32(-100_000..100_000)) / 8.0).into()
 }
@@ -73,12 +73,12 @@ fn list(random: &mut Rng, mut element: impl FnMut(&mut Rng) -> Value) -> Value {
     (0..random.usize(0..5)).map(|_| element(random)).collect()
 }
 
-/// Without nulls, which Jackson leaves out.
+/// A map without nulls, which Jackson leaves out.
 fn map(random: &mut Rng, mut value: impl FnMut(&mut Rng) -> Value) -> Value {
     let mut entries = Map::new();
     for _ in 0..random.usize(0..5) {
         let Value::String(key) = text(random) else { continue };
-        // What an object's class is called is no key.
+        // The name of the class property must not be a key.
         entries.insert(key.replace('@', ""), value(random));
     }
     entries.into()
@@ -143,7 +143,7 @@ fn ledger(random: &mut Rng) -> Value {
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     json!({
         "@class": "com.acme.Zoo$Ledger",
-        // What a double holds as well, since JSON lines are compared as doubles.
+        // A number that fits into a double, because JSON lines are compared as doubles.
         "amount": maybe(random, float), "ref": parts.join("-"), "when": maybe(random, long),
         "big": maybe(random, long), "note": null,
     })

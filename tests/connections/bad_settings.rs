@@ -1,5 +1,5 @@
-//! Addresses, credentials, servers and options that cannot work: each is refused with a sentence that says what to fix,
-//! at once where waiting cannot help, and never with the password in it.
+//! Addresses, credentials, servers and options that cannot work. Each is refused with a sentence that says what to fix.
+//! If waiting cannot help, it is refused at once. No error contains the password.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use redelay_fixture::{Proxy, Server, Version, until_async};
 use redelay_support::{ms, soon};
 use tokio_test::{assert_pending, task};
 
-/// So long that a test which waits for it fails.
+/// So long that a test that waits for it fails.
 const LONG: Duration = Duration::from_secs(3600);
 const SECRET: &str = "hunter2";
 
-/// The error of a connection that is refused at once, though there would be time to try again.
+/// The error of a connection that is refused at once, although there would be time to retry.
 async fn refused(builder: Builder) -> Error {
     let error = soon(builder.connect_timeout(LONG).connect()).await.expect_err("no connection");
     keeps_the_secret(&error);
@@ -190,7 +190,7 @@ async fn a_server_that_comes_up_late_is_waited_for() {
     let mut connect = task::spawn(Client::builder().url(server.url()).connect_timeout(LONG).connect());
     assert_pending!(connect.poll());
     let starting = async {
-        // It has found the port closed, and tries again.
+        // The client has found the port closed, and retries.
         for _ in 0..3 {
             until_async("another try", || std::future::ready(connect.is_woken())).await;
             assert_pending!(connect.poll());
@@ -204,7 +204,7 @@ async fn a_server_that_comes_up_late_is_waited_for() {
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
 }
 
-/// The time is over while the pop is still on its way, behind a connection in the making.
+/// The timeout ends while the pop still waits for its connection.
 #[tokio::test]
 async fn a_slow_way_to_the_server_is_no_reason_to_say_that_there_is_nothing() {
     let server = Server::start();
@@ -299,7 +299,7 @@ fn without_a_runtime_there_is_no_connection() {
     says(&error, ErrorKind::Invalid, &["Tokio runtime"]);
 }
 
-/// Whoever waits for a connection is told why there is none.
+/// A call that waits for a connection ends with the reason why there is none.
 #[tokio::test]
 async fn credentials_that_change_meanwhile_are_told() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What an error of a connection says: the reason in plain words, its kind, and the I/O error behind it.
+//! Errors of connections: the reason in plain words, the kind, and the I/O error behind it.
 
 use std::error::Error as _;
 use std::io;
@@ -60,7 +60,7 @@ async fn no_answer() {
     assert!(error.to_string().contains("the server does not answer"), "{error}");
 }
 
-/// A server that closes each connection at once, as one that expects TLS does, with and without a password.
+/// A server that closes each connection at once, as one that expects TLS does. With and without a password.
 #[tokio::test]
 async fn connections_are_closed() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -87,7 +87,7 @@ fn io_kind_of_closed(error: &Error) {
     assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{kind:?} {error:?}");
 }
 
-/// A command that finds no connection tells why there is none.
+/// A command that finds no connection reports why there is none.
 #[tokio::test]
 async fn a_command_without_a_connection() {
     let server = Server::start();
@@ -124,7 +124,7 @@ async fn a_command_whose_reply_is_lost() {
     server.thaw();
 }
 
-/// Programs end with the error of `main`.
+/// A program whose `main` returns an error ends with its text.
 #[test]
 fn debug_of_other_kinds() {
     let error = futures::executor::block_on(Client::connect("redis://localhost")).unwrap_err();

@@ -1,4 +1,4 @@
-//! Users and passwords: from the builder, and from a provider that is asked at each connection.
+//! Users and passwords, from the builder and from a provider that is called for each connection.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -19,7 +19,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A server that knows the user `clerk` with this password, and nobody else.
+/// A server whose only user is `clerk`, with this password.
 fn server_with(password: &str) -> Server {
     let server = Server::builder().password("of the default user").start();
     set_password(&server, password);
@@ -81,7 +81,7 @@ async fn over_a_unix_socket() {
     .await;
 }
 
-/// Hands out the present password, and counts how often it was asked.
+/// Returns the current password, and counts the calls.
 #[derive(Clone, Default)]
 struct Vault {
     password: Arc<Mutex<String>>,
@@ -144,7 +144,7 @@ async fn a_password_that_rotates() {
             let goes_on = || async { taken.load(Relaxed) > before + 20 };
             until_async_within(MINUTE, "it works", goes_on).await;
             let password = round.to_string();
-            // The server first: for a moment the provider hands out what is wrong.
+            // The server changes first, so the provider briefly returns a wrong password.
             set_password(&server, &password);
             server.cmd(["CLIENT", "KILL", "USER", "clerk"]);
             tokio::time::sleep(ms(100)).await;
@@ -247,7 +247,7 @@ async fn a_provider_that_hangs() {
     assert!(error.to_string().contains("the credentials provider did not answer in time"), "{error}");
 }
 
-/// Slower than a handshake may be otherwise.
+/// Slower than the timeout of a handshake.
 #[tokio::test]
 async fn a_provider_that_is_slow() {
     let server = server_with("secret");

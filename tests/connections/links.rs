@@ -1,4 +1,4 @@
-//! Connections that are given up, refused or demoted: nothing is lost or doubled with them, and nothing needs a restart.
+//! Connections that are given up, refused or demoted. No payload is lost or duplicated, and no process needs a restart.
 
 mod announcements;
 mod reconnections;
@@ -14,7 +14,7 @@ async fn connected(builder: Builder) -> Queues {
     Queues::of_numbers(builder).await
 }
 
-/// A client that moves nothing has one connection, for commands, until somebody takes.
+/// A client that transfers nothing has one connection, for commands, until a taker comes.
 async fn behind(proxy: &Proxy) -> Queues {
     connected(
         Client::builder().url(proxy.url()).client_name("behind").transfer(false).command_timeout(ms(1000)),
@@ -22,7 +22,7 @@ async fn behind(proxy: &Proxy) -> Queues {
     .await
 }
 
-/// All servers that are supported, as far as they are installed; the one of this run, where each has a run of its own.
+/// All installed servers that are supported. If each server has its own run, only the server of this run.
 fn each_version() -> impl Iterator<Item = Server> {
     let all = [Version::Redis62, Version::Redis70, Version::Valkey91].into_iter();
     let versions: Vec<_> = if part().is_one_of_several() {
@@ -31,7 +31,7 @@ fn each_version() -> impl Iterator<Item = Server> {
         all.filter(|version| version.is_installed()).map(Some).collect()
     };
     versions.into_iter().map(|version| {
-        // A replica is to be served at once, not together with others that may come.
+        // Lets a replica synchronise at once, without waiting for others.
         let builder = Server::builder().config("repl-diskless-sync-delay 0");
         match version {
             Some(version) => builder.version(version).start(),

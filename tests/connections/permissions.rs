@@ -11,9 +11,40 @@ use redelay_support::{
 
 /// Every command that any script or call of redelay uses, except those without which nothing works at all.
 const COMMANDS: &[&str] = &[
-    "blpop", "brpop", "brpoplpush", "del", "exists", "get", "hdel", "hget", "hkeys", "hlen", "hset", "lindex", "llen",
-    "lpos", "lpush", "lrange", "lrem", "lset", "ltrim", "pexpire", "pttl", "publish", "rpoplpush", "rpush", "set",
-    "time", "type", "zadd", "zcard", "zcount", "zrange", "zrem", "zremrangebyrank", "zscore",
+    "blpop",
+    "brpop",
+    "brpoplpush",
+    "del",
+    "exists",
+    "get",
+    "hdel",
+    "hget",
+    "hkeys",
+    "hlen",
+    "hset",
+    "lindex",
+    "llen",
+    "lpos",
+    "lpush",
+    "lrange",
+    "lrem",
+    "lset",
+    "ltrim",
+    "pexpire",
+    "pttl",
+    "publish",
+    "rpoplpush",
+    "rpush",
+    "set",
+    "time",
+    "type",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zrange",
+    "zrem",
+    "zremrangebyrank",
+    "zscore",
 ];
 
 /// The queue `q` of a user whose permissions change.
@@ -103,7 +134,10 @@ async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
                 let text = error.to_string();
                 let names_it = ["NOPERM", "can't run this command", "no permissions to run"];
                 assert!(names_it.iter().any(|part| text.contains(part)), "{text}");
-                assert!(lasting(&rig.server) == before, "without {command}: {text}, but something has changed");
+                assert!(
+                    lasting(&rig.server) == before,
+                    "without {command}: {text}, but something has changed"
+                );
                 refused.insert(*command);
             }
             Ok((taken, stored)) => {
@@ -281,6 +315,7 @@ async fn transfers() {
         ready.sort();
         assert_eq!(ready, ["1", "2", "3"], "without {command}");
         assert_eq!(rig.payloads().await, ["1", "2", "3", "later"], "without {command}");
+        until_async("quarantined", async || !rig.server.list(QUARANTINE).is_empty()).await;
         assert_eq!(rig.server.list(QUARANTINE), [b"9".to_vec(), b"malformed".to_vec()], "without {command}");
     }
     drop(rig.client);
@@ -313,7 +348,11 @@ async fn dropped_takers() {
         })
         .await;
         assert_eq!(rig.payloads().await, payloads, "without {command}");
-        assert_eq!(rig.free.0.read_all().await.unwrap(), ["ready 1", "ready 2", "ready 3"], "the order stays");
+        assert_eq!(
+            rig.free.0.read_all().await.unwrap(),
+            ["ready 1", "ready 2", "ready 3"],
+            "the order stays"
+        );
         assert_eq!(rig.free.1.read_all().await.unwrap(), ["pending 1", "pending 2", "pending 3"]);
     }
 }

@@ -1,4 +1,4 @@
-//! TLS: which servers are trusted, which certificate the client shows, and what an error says.
+//! TLS: trusted servers, client certificates, and error messages.
 
 use std::error::Error as _;
 use std::net::TcpListener;
@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use redelay::{Builder, Client, Error, ErrorKind, Tls, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::alone_with;
 use tempfile::TempDir;
 
-/// So long that a test which waits for it fails.
+/// So long that a test that waits for it fails.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A folder of certificates, made by openssl.
@@ -97,7 +98,7 @@ async fn works(builder: Builder) {
     client.shutdown().await;
 }
 
-/// The error of a handshake that cannot succeed, at once though there would be time for retries.
+/// The error of a handshake that cannot succeed. It is reported at once, although there would be time to retry.
 async fn refused(builder: Builder, parts: &[&str]) -> Error {
     let begun = Instant::now();
     let error = builder.connect_timeout(LONG).connect().await.expect_err("no connection");
@@ -128,7 +129,7 @@ async fn a_private_authority() {
     let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
     works(localhost(port, root())).await;
     works(localhost(port, root().only_these_roots())).await;
-    // Several certificates in one text, and text around them.
+    // Several certificates in one file, with text around them.
     certificates.authority("other");
     let mut several = certificates.read("other.pem");
     several.extend_from_slice(b"\nThe one of our own:\n");
@@ -176,7 +177,7 @@ async fn client_certificates() {
     let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
     let (chain, key) = (certificates.read("client.pem"), certificates.read("client.key"));
     works(localhost(port, root().client_certificate_pem(&chain, &key))).await;
-    // As older tools write keys.
+    // In the key format of older tools.
     certificates.openssl("rsa -in client.key -traditional -out client.pkcs1");
     let pkcs1 = certificates.read("client.pkcs1");
     works(localhost(port, root().client_certificate_pem(&chain, pkcs1))).await;
@@ -203,7 +204,7 @@ async fn client_certificates() {
 #[tokio::test]
 async fn a_server_without_tls() {
     let server = Server::start();
-    // What Redis takes for a command may need a line break, which not each handshake has.
+    // Redis reads a handshake as an inline command, which may need a line break. Not every handshake contains one.
     let builder = || localhost(server.port(), Tls::new()).connect_timeout(Duration::from_secs(4));
     let error = builder().connect().await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Tls | ErrorKind::Unavailable), "{error:?}");
@@ -213,7 +214,8 @@ async fn a_server_without_tls() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
-/// A server whose certificate is replaced by one that is not trusted is waited for, and the reason is told.
+/// When a server's certificate is replaced by an untrusted one, the client waits for the server, and reports the
+/// reason.
 #[tokio::test]
 async fn a_certificate_that_changes_later() {
     let Some(server) = server() else { return };
@@ -248,6 +250,47 @@ async fn a_certificate_that_changes_later() {
         &certificates.path("server.pem"),
     ]);
     until_async("it is back", || async { ready.len().await.is_ok() }).await;
+}
+
+/// Nobody is to look for a mistake in a URL that is right.
+#[tokio::test]
+async fn a_file_of_root_certificates_that_is_none() {
+    const MISSING: &str = "/nowhere/authority.pem";
+    let name = "tls::a_file_of_root_certificates_that_is_none";
+    // The environment belongs to the process.
+    if !alone_with(name, &[("SSL_CERT_FILE", MISSING), ("SSL_CERT_DIR", "")]) {
+        return;
+    }
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    for builder in [localhost(port, Tls::new()), Client::builder().url(format!("rediss://localhost:{port}"))]
+    {
+        let error = refused(builder, &["no root certificates", "SSL_CERT_FILE", MISSING]).await;
+        assert!(!error.to_string().contains("URL"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    // Another authority is named: the file is not the only reason why this one is not trusted.
+    certificates.authority("other");
+    let other = Tls::new().root_certificate_pem(certificates.read("other.pem"));
+    let error = refused(localhost(port, other), &["an authority that is not trusted", MISSING]).await;
+    is_of_tls(&error);
+    works(localhost(port, Tls::new().root_certificate_pem(certificates.read("ca.pem")))).await;
+}
+
+/// The reason is there however short the time to connect is.
+#[tokio::test]
+async fn a_refused_certificate_and_little_time() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    for millis in [300, 1000, 10_000] {
+        let builder = localhost(port, Tls::new()).connect_timeout(Duration::from_millis(millis));
+        let begun = Instant::now();
+        let error = builder.connect().await.unwrap_err();
+        is_of_tls(&error);
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]

@@ -1,14 +1,28 @@
-//! The order of the modules that CONTRIBUTING.md prints, and the features that the front page lists, compared with the
-//! sources.
+//! The orders of modules that CONTRIBUTING.md prints, the dependencies of the codec crate, and the features that the
+//! front page lists, compared with the sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rank of each module of `src`, by the table in CONTRIBUTING.md. The top row has the highest.
-fn ranks() -> BTreeMap<String, usize> {
+/// A package whose modules have an order.
+struct Package {
+    /// Its folder in the repository.
+    folder: &'static str,
+    /// The first row of its table in CONTRIBUTING.md.
+    table: &'static str,
+    /// The least number of uses between its modules. If fewer are found, this test no longer reads the sources.
+    uses: usize,
+}
+
+const REDELAY: Package = Package { folder: "", table: "| module | owns |", uses: 100 };
+const CODEC: Package =
+    Package { folder: "crates/redisson-codec", table: "| module of `redisson-codec` | owns |", uses: 20 };
+
+/// The rank of each module, by the table in CONTRIBUTING.md. The top row has the highest.
+fn ranks(package: &Package) -> BTreeMap<String, usize> {
     let text = include_str!("../../CONTRIBUTING.md");
-    let table = text.split("| module | owns |").nth(1).expect("the table of modules");
+    let table = text.split(package.table).nth(1).expect("the table of modules");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let cells: Vec<&str> = rows.map(|row| row.split('|').nth(1).expect("a cell")).collect();
     let mut ranks = BTreeMap::new();
@@ -31,8 +45,8 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
 }
 
 /// The module of a file, and its code without comments and without its unit tests.
-fn production_code() -> Vec<(String, PathBuf, String)> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn production_code(package: &Package) -> Vec<(String, PathBuf, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join(package.folder).join("src");
     let mut files = Vec::new();
     sources(&src, &mut files);
     let is_test =
@@ -53,36 +67,84 @@ fn production_code() -> Vec<(String, PathBuf, String)> {
 
 #[test]
 fn a_module_uses_only_modules_of_lower_rows() {
-    let ranks = ranks();
+    is_in_order(&REDELAY);
+    is_in_order(&CODEC);
+}
+
+/// The modules that a path behind `crate::` names: `a` in `a::b`, and `a` and `c` in `{a::b, c, D}`. Types are in no
+/// module here: the root of a crate re-exports them, and any module may name them.
+fn first_names(path: &str) -> Vec<String> {
+    let name = |path: &str| -> String {
+        path.trim().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+    };
+    let all = match path.strip_prefix('{').and_then(|group| group.split('}').next()) {
+        Some(group) => group.split(',').map(name).collect(),
+        None => vec![name(path)],
+    };
+    all.into_iter().filter(|name| name.starts_with(char::is_lowercase)).collect()
+}
+
+fn is_in_order(package: &Package) {
+    let ranks = ranks(package);
     let mut wrong = Vec::new();
-    let mut arrows = 0;
-    for (module, file, code) in production_code() {
+    let mut uses = 0;
+    for (module, file, code) in production_code(package) {
         let Some(own) = ranks.get(&module) else {
             wrong.push(format!("{}: CONTRIBUTING.md does not list `{module}`", file.display()));
             continue;
         };
         for path in code.split("crate::").skip(1) {
-            let used: String =
-                path.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
-            arrows += 1;
-            match ranks.get(&used) {
-                _ if used == module || used == "codec" => {}
-                Some(rank) if rank < own => {}
-                Some(_) => wrong.push(format!("{} uses `{used}`, which is not below it", file.display())),
-                None => wrong.push(format!("{} uses `crate::{used}`, which is no module", file.display())),
+            for used in first_names(path) {
+                uses += 1;
+                match ranks.get(&used) {
+                    _ if used == module || used == "codec" => {}
+                    Some(rank) if rank < own => {}
+                    Some(_) => wrong.push(format!("{} uses `{used}`, which is not below it", file.display())),
+                    None => {
+                        wrong.push(format!("{} uses `crate::{used}`, which is no module", file.display()))
+                    }
+                }
             }
         }
     }
-    assert!(arrows > 100, "only {arrows} uses were found: does this test still read them?");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(uses >= package.uses, "{}: only {uses} uses were found", package.folder);
+    assert!(wrong.is_empty(), "{}: {}", package.folder, wrong.join("\n"));
 }
 
 #[test]
 fn only_conn_names_the_client_library() {
-    for (module, file, code) in production_code() {
+    for (module, file, code) in production_code(&REDELAY) {
         let names_fred = code.contains("fred::");
         assert!(!names_fred || module == "conn", "{} names fred", file.display());
     }
+}
+
+/// The codecs serve any program, whichever Redis client and runtime it has.
+#[test]
+fn the_codec_crate_depends_on_serde_and_the_formats_only() {
+    let manifest = include_str!("../../crates/redisson-codec/Cargo.toml");
+    let section = manifest.split("\n[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    let found: BTreeSet<&str> = section
+        .expect("the dependencies")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
+        .collect();
+    let formats = [
+        "base64",
+        "bytes",
+        "lz4_flex",
+        "minicbor",
+        "rmp",
+        "rmp-serde",
+        "ruzstd",
+        "serde",
+        "serde_json",
+        "snap",
+    ];
+    let conversions = ["bigdecimal", "jiff", "num-bigint", "uuid"];
+    assert_eq!(found, formats.into_iter().chain(conversions).collect());
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What is told to a subscriber of `tracing`: the names and fields that `docs/observability.md` promises, once per change
-//! of state, and nothing while all is well.
+//! Events and spans have the names and fields that `docs/observability.md` promises. Each change of state is reported
+//! once, and nothing is reported while all is well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
-use redelay_support::{CHANNEL, HOUR, Listener, ORDERED_LIST, TIMEOUT_SET, Told, ms, soon};
+use redelay_support::{CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, TIMEOUT_SET, ms, soon};
 use tokio_test::{assert_pending, task};
 use tracing::Level;
 
@@ -21,25 +21,26 @@ fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)
     rows.map(row).collect()
 }
 
-/// What is told is documented, with its level and its fields.
+/// Everything recorded is documented, with its level and fields.
 #[track_caller]
-fn is_documented(told: &[Told]) {
+fn is_documented(recorded: &[Recorded]) {
     let documented = documented();
-    for told in told {
+    for recorded in recorded {
         let (level, fields) =
-            documented.get(told.name).unwrap_or_else(|| panic!("{told:?} is not documented"));
-        assert_eq!(told.level.to_string().to_lowercase(), *level, "{told:?}");
-        let found: BTreeSet<_> = told.fields.keys().copied().filter(|field| *field != "message").collect();
-        if told.is_span {
-            assert!(found.is_subset(fields), "{told:?}");
+            documented.get(recorded.name).unwrap_or_else(|| panic!("{recorded:?} is not documented"));
+        assert_eq!(recorded.level.to_string().to_lowercase(), *level, "{recorded:?}");
+        let found: BTreeSet<_> =
+            recorded.fields.keys().copied().filter(|field| *field != "message").collect();
+        if recorded.is_span {
+            assert!(found.is_subset(fields), "{recorded:?}");
         } else {
-            assert_eq!(found, *fields, "{told:?}");
+            assert_eq!(found, *fields, "{recorded:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn nothing_is_told_while_all_is_well() {
+async fn nothing_is_reported_while_all_is_well() {
     let (listener, _listening) = Listener::up_to(Level::INFO);
     let server = Server::start();
     let client = Client::connect(&server.url()).await.unwrap();
@@ -51,7 +52,7 @@ async fn nothing_is_told_while_all_is_well() {
     }
     assert_eq!(ready.poll_last_timeout(ms(5)).await.unwrap(), None);
     let waiting = tokio::spawn(async move { ready.take().await });
-    until_async("somebody waits", || async { server.blocked_clients() > 0 }).await;
+    until_async("a taker waits", || async { server.blocked_clients() > 0 }).await;
     client.shutdown().await;
     assert!(waiting.await.unwrap().unwrap_err().is_closed());
     assert!(client.stats().last_error.is_none(), "{:?}", client.stats().last_error);
@@ -67,8 +68,11 @@ async fn spans_of_offers_transfers_and_takes() {
     let delayed = client.delayed_queue(&ready);
     delayed.offer_all([(&1, ms(1)), (&2, HOUR)]).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
-    let moved = |told: &Told| told.fields.get("transferred").is_some_and(|moved| moved == "1");
-    until_async("told", || async { listener.named("redelay.transfer").iter().any(moved) }).await;
+    let moved = |recorded: &Recorded| recorded.fields.get("transferred").is_some_and(|moved| moved == "1");
+    until_async("the transfer is recorded", || async {
+        listener.named("redelay.transfer").iter().any(moved)
+    })
+    .await;
 
     let transfers = listener.named("redelay.transfer");
     let transfer = transfers.into_iter().find(moved).unwrap();
@@ -93,9 +97,9 @@ async fn spans_of_offers_transfers_and_takes() {
     is_documented(&listener.all());
 }
 
-/// Everything that the documentation names is told, each once for each change of state, and nothing else.
+/// Everything documented is reported once per change of state, and nothing else is reported.
 #[tokio::test]
-async fn whatever_is_documented_is_told() {
+async fn everything_documented_is_reported() {
     let (listener, _listening) = Listener::start();
     let times = |name: &str| listener.named(name).len();
     let server = Server::start();
@@ -119,7 +123,7 @@ async fn whatever_is_documented_is_told() {
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     until_async("recovery", || async { times("redelay.transfer.recovered") == 1 }).await;
 
-    // Entries that nobody can read.
+    // Entries that cannot be read.
     for n in 1..=3_u64 {
         server.cmd(["ZADD", TIMEOUT_SET, "1", &format!("junk {n}")]);
         server.cmd(["RPUSH", ORDERED_LIST, &format!("junk {n}")]);
@@ -132,7 +136,7 @@ async fn whatever_is_documented_is_told() {
     // A payload that cannot be put back.
     let mut take = task::spawn(ready.take());
     assert_pending!(take.poll());
-    until_async("somebody waits", || async { server.blocked_clients() == 1 }).await;
+    until_async("a taker waits", || async { server.blocked_clients() == 1 }).await;
     ready.put(&2).await.unwrap();
     until_async("handed over", || std::future::ready(take.is_woken())).await;
     server.cmd(["SET", "q", "of another type"]);
@@ -142,31 +146,32 @@ async fn whatever_is_documented_is_told() {
     until_async("put back", || async { server.list("q") == [b"2"] }).await;
     assert_eq!(soon(ready.take()).await.unwrap(), 2);
 
-    // Connections that are lost.
+    // Lost connections.
     let waiting = tokio::spawn({
         let ready = ready.clone();
         async move { ready.take().await }
     });
-    until_async("somebody waits", || async { server.blocked_clients() == 1 }).await;
+    until_async("a taker waits", || async { server.blocked_clients() == 1 }).await;
     server.kill_clients(ClientKind::Normal);
     server.kill_clients(ClientKind::Pubsub);
     until_async("all back", || async { times("redelay.connection.recovered") == 3 }).await;
     let lost = listener.named("redelay.connection.lost");
-    let connections: BTreeSet<_> = lost.iter().map(|told| told.fields["connection"].clone()).collect();
+    let connections: BTreeSet<_> =
+        lost.iter().map(|recorded| recorded.fields["connection"].clone()).collect();
     assert_eq!(lost.len(), 3, "{lost:?}");
     assert_eq!(connections, ["announcements", "commands", "pops"].map(String::from).into());
     assert_eq!(client.stats().reconnects, 3);
     until_async("pops that failed", || async { times("redelay.pops.failing") == 1 }).await;
 
-    // A user who may not listen any more.
+    // A user who has lost the permission to subscribe.
     server.cmd(all.iter().chain(&["resetchannels"]));
-    // Redis 7 and Valkey end the connection of a listener who has lost the right; Redis 6.2 does not.
+    // Redis 7 and Valkey end the connection of a subscriber who has lost the permission. Redis 6.2 does not.
     server.kill_clients(ClientKind::Pubsub);
     until_async("refused", || async { times("redelay.announcements.failing") == 1 }).await;
     server.cmd(all.iter().chain(&["allchannels"]));
     until_async("heard again", || async { times("redelay.announcements.recovered") == 1 }).await;
     assert_eq!(times("redelay.announcements.failing"), 1);
-    // Who is refused takes a new connection for each further try. That is no loss.
+    // A refused subscriber opens a new connection for each retry. That is not a lost connection.
     assert_eq!((times("redelay.connection.lost"), client.stats().reconnects), (4, 4));
 
     delayed.offer(&3, ms(1)).await.unwrap();
@@ -174,13 +179,23 @@ async fn whatever_is_documented_is_told() {
     until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
     client.shutdown().await;
 
-    // A server that is not there.
+    // A user without some permissions. Redis 6.2 cannot tell beforehand.
+    if server.version().major > 6 {
+        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim"]);
+        let client = Client::connect(&url).await.unwrap();
+        let _queue = client.blocking_queue("q", codec::Long);
+        until_async("it is looked at", || async { times("redelay.permissions.missing") == 1 }).await;
+        let missing = &listener.named("redelay.permissions.missing")[0].fields["missing"];
+        assert!(missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"), "{missing}");
+    }
+
+    // A server that does not exist.
     let nobody = Client::builder().url("redis://127.0.0.1:1").connect_timeout(ms(2000)).connect().await;
     assert!(nobody.unwrap_err().is_unavailable());
     assert_eq!(times("redelay.connection.failing"), 1);
     assert_eq!(listener.named("redelay.connection.failing")[0].fields["server"], "127.0.0.1:1");
-    let told = listener.all();
-    is_documented(&told);
-    let names: BTreeSet<_> = told.iter().map(|told| told.name).collect();
+    let recorded = listener.all();
+    is_documented(&recorded);
+    let names: BTreeSet<_> = recorded.iter().map(|recorded| recorded.name).collect();
     assert_eq!(names, documented().into_keys().collect());
 }

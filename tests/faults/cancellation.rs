@@ -1,7 +1,7 @@
-//! Futures that are dropped at each of their polls, thousands of times, while others produce and take: every
-//! acknowledged element is received exactly once, or is still there at the end; a dropped offer is stored at most once.
+//! Drops futures at each of their polls, thousands of times, while other tasks produce and take. Every acknowledged
+//! payload is received exactly once, or is still there at the end. A dropped offer is stored at most once.
 //!
-//! Dropping at a chosen moment, one at a time: `give_back.rs`. Replies that get lost: `lost_replies.rs`.
+//! `give_back.rs` drops single futures at a chosen moment. `lost_replies.rs` is about lost replies.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::dropping::{
 };
 use crate::ledger::Offered;
 
-/// How many drop calls at the same time, so that the thousands are over in a second or two.
+/// The number of tasks that drop calls concurrently, so that thousands take a second or two.
 const DROPPING: usize = 8;
 
-/// Drops calls at each of their polls, while a producer puts and offers, and others take, in the same client and in
+/// Drops calls at each of their polls while a producer puts and offers, and other tasks take, in the same client and in
 /// another one.
 fn drop_under_load(victim: Call) {
     let take: Call = |queues| async move { vec![queues.ready.take().await.unwrap()] }.boxed();
@@ -111,7 +111,7 @@ fn a_stream() {
 fn poll_last_and_offer_first_to_timeout() {
     drop_under_load(|queues| {
         async move {
-            // It is in the other list now, where a taker finds it.
+            // The payload is in the other list now, where a taker finds it.
             queues.ready.poll_last_and_offer_first_to_timeout("moved", ms(3)).await.unwrap();
             vec![]
         }
@@ -132,7 +132,7 @@ fn poll_many_of_the_delayed_queue() {
     });
 }
 
-/// Drops offers of `size` elements each, while others take.
+/// Drops offers of `size` entries each, while other tasks take.
 fn drop_offers(size: i64) {
     for runtime in runtimes() {
         let server = Server::start();
@@ -180,7 +180,8 @@ fn offer_all() {
     drop_offers(3);
 }
 
-/// What a single taker gets, dropped at each of its polls, and what is left at the end, is what was put, in this order.
+/// A single taker is dropped at each of its polls. What it receives and what is left at the end is what was put, in
+/// order.
 fn keeps_the_order(victim: impl AsyncFn(Traffic, Queues)) {
     for runtime in runtimes() {
         let server = Server::start();

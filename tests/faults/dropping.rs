@@ -1,4 +1,4 @@
-//! Futures that are dropped at a chosen poll, and calls that are dropped again and again while others produce and take.
+//! Drops futures at a chosen poll, and drops calls repeatedly while other tasks produce and take.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,7 +18,8 @@ use crate::ledger::{Ledger, Offered, Price, left};
 
 pub(crate) type Queues = redelay_support::Queues<i64>;
 
-/// How many futures each test drops in each kind of runtime: thousands in both, for each kind of call.
+/// The number of futures that each test drops in each kind of runtime, so that there are thousands for each kind of
+/// call.
 pub(crate) fn drops() -> usize {
     part().share(1000)
 }
@@ -33,20 +34,21 @@ pub(crate) fn runtimes() -> [Runtime; 2] {
 /// The moment at which a future is dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// So many polls have given nothing …
+    /// The future was pending after this number of polls …
     pub(crate) polls: usize,
-    /// … and it has been woken since.
+    /// … and has been woken since.
     pub(crate) woken: bool,
 }
 
 impl Moment {
-    /// All that matter, again and again: the first poll most often, the second half as often …; woken or not.
+    /// All moments that matter, repeatedly: the first poll most often, the second half as often, and so on; woken or
+    /// not.
     pub(crate) fn number(n: usize) -> Self {
         Self { polls: 1 + (n / 2).trailing_ones() as usize, woken: n % 2 == 1 }
     }
 }
 
-/// Drops a future at this moment, unless it is ready before.
+/// Drops a future at this moment, unless it is ready earlier.
 pub(crate) async fn drop_at<F: Future>(moment: Moment, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = moment.polls;
@@ -64,7 +66,7 @@ pub(crate) async fn drop_at<F: Future>(moment: Moment, future: F) -> Option<F::O
     .await
 }
 
-/// A ledger, and how many may be on their way: so few that takers wait for elements as often as elements for takers.
+/// A ledger, and a limit of payloads in flight. It is so low that takers wait for payloads as often as the reverse.
 #[derive(Clone)]
 pub(crate) struct Traffic {
     pub(crate) ledger: Ledger,
@@ -88,7 +90,7 @@ impl Traffic {
         self.ledger.took(elements);
     }
 
-    /// Waits for room for one element more; false when it is all over.
+    /// Waits until one more payload may be in flight. Returns false when the run is over.
     pub(crate) async fn room(&self) -> bool {
         tokio::select! {
             biased;
@@ -100,7 +102,7 @@ impl Traffic {
         }
     }
 
-    /// Calls again and again until all is over; the last call is dropped.
+    /// Repeats a call until the run is over. The last call is dropped.
     pub(crate) async fn keep_taking(self, queues: Queues, call: Call) {
         while let Some(elements) = self.over.run_until_cancelled(call(queues.clone())).await {
             self.receive(elements);
@@ -111,8 +113,8 @@ impl Traffic {
         self.stalled.store(true, Ordering::Relaxed);
     }
 
-    /// Adds what is left on the server to what was received: together all that there is. What was acknowledged is there
-    /// exactly once, everything else (whose offer was dropped) at most once.
+    /// Adds what is left on the server to what was received. Every acknowledged payload must be there exactly once, and
+    /// every other one, whose offer was dropped, at most once.
     #[track_caller]
     pub(crate) fn judge(&self, server: &Server) {
         let (listed, timed) = (server.list(ORDERED_LIST).len(), server.zset(TIMEOUT_SET).len());
@@ -122,7 +124,7 @@ impl Traffic {
         assert!(verdict.is_good(), "{verdict}");
     }
 
-    /// To be asked last: when a call waited in vain, it is of more interest what was lost.
+    /// Checked last: if a call waited in vain, the lost payload is the more useful message.
     pub(crate) fn assert_nobody_stalled(&self) {
         let stalled = self.stalled.load(Ordering::Relaxed);
         assert!(!stalled, "a call waited for a minute, though there was a producer, and nothing is lost");
@@ -132,7 +134,7 @@ impl Traffic {
 /// A call, and what it received.
 pub(crate) type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
 
-/// Drops so many calls, or stops when one has waited for so long that something must be lost.
+/// Drops this number of calls. Stops early when one has waited so long that a payload must be lost.
 pub(crate) async fn drop_calls(traffic: Traffic, queues: Queues, call: Call, drops: usize) {
     let (mut n, mut dropped) = (0, 0);
     while dropped < drops {
@@ -145,12 +147,12 @@ pub(crate) async fn drop_calls(traffic: Traffic, queues: Queues, call: Call, dro
     }
 }
 
-/// A call that must not wait for long, for there is a producer.
+/// A call that must not wait long, because there is a producer.
 pub(crate) async fn in_time<F: Future>(call: F) -> Option<F::Output> {
     tokio::time::timeout(MINUTE, call).await.ok()
 }
 
-/// Puts and offers one after the other, until all is over.
+/// Puts and offers alternately until the run is over.
 pub(crate) async fn produce(traffic: Traffic, queues: Queues) {
     let other = queues.client.blocking_queue("other", codec::Long);
     while traffic.room().await {

@@ -1,5 +1,5 @@
-//! One future at a time, dropped at a chosen moment: what was on its way to it is given back, where it came from and as
-//! it was; and a taker that is gone does not hold elements up for others. The end of a client: `shutdown.rs`.
+//! Drops one future at a time, at a chosen moment. The payload on its way to it is returned unchanged to where it came
+//! from, and a dropped taker does not delay payloads for others. `shutdown.rs` is about the end of a client.
 
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, codec};
@@ -11,7 +11,7 @@ use tokio_test::{assert_pending, assert_ready};
 /// A call whose result does not matter.
 type Call = fn(BlockingQueue<String>) -> Boxed<()>;
 
-/// Looks at the server so often that whatever goes on meanwhile has happened.
+/// Sends enough commands that everything in progress has happened when it returns.
 async fn meanwhile(server: &Server) {
     for _ in 0..50 {
         server.cmd(["PING"]);
@@ -171,15 +171,15 @@ async fn polled_entries_come_back_in_their_places() {
     }
 }
 
-/// The pop that was parked for the taker and the one sent for the poll are in flight at the same time, and the answer to
-/// the later one is so long that it arrives last.
+/// The pop that is parked for the taker and the pop sent for the poll are in flight at the same time. The reply to the
+/// later one is so long that it arrives last.
 #[tokio::test]
 async fn a_poll_beside_a_waiting_taker_loses_nothing() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let client = Client::connect(&proxy.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
-    // The first reply to a script would be that the server does not know it.
+    // Otherwise the first reply to a script would be `NOSCRIPT`.
     assert_eq!(ready.poll().await.unwrap(), None);
     let long = "b".repeat(5_000_000);
     for _ in 0..5 {
@@ -194,7 +194,8 @@ async fn a_poll_beside_a_waiting_taker_loses_nothing() {
         let (taken, polled) = tokio::join!(soon(take), poll);
         let other = match polled.unwrap() {
             Some(other) => other,
-            // The taker got what was popped for the poll; what was popped for the taker came too late, and goes back.
+            // The taker got the payload that was popped for the poll. The one popped for the taker came too late, and
+            // is returned.
             None => soon(ready.take()).await.unwrap(),
         };
         let mut both = [taken.unwrap(), other];
@@ -203,7 +204,7 @@ async fn a_poll_beside_a_waiting_taker_loses_nothing() {
     }
 }
 
-/// More than one call takes, so that they come back in parts.
+/// More payloads than one call takes, so that they are returned in parts.
 #[tokio::test]
 async fn thousands_come_back_in_order() {
     let server = Server::start();
@@ -220,7 +221,7 @@ async fn thousands_come_back_in_order() {
     let queue = ready.clone();
     let mut from_tail = pending(async move { queue.poll_last_many_from_any(HOUR, 2_400, &[]).await });
     woken(&mut from_tail).await;
-    // It has the first one, and asks for the others.
+    // It has the first payload, and asks for the others.
     assert_pending!(from_tail.poll());
     woken(&mut from_tail).await;
     assert_eq!(server.list("q").len(), 100);
@@ -236,11 +237,11 @@ async fn thousands_come_back_in_order() {
     drop(poll);
     until_async("put back", || async { server.list(ORDERED_LIST).len() == values.len() }).await;
     assert!(server.list(ORDERED_LIST) == entries && server.zset(TIMEOUT_SET) == times);
-    // What the server remembered of it is forgotten.
+    // The copy on the server is gone.
     until_async("nothing else is left", || async { server.keys().len() == 3 }).await;
 }
 
-/// As everybody writes it: a busy channel beside a take. Other takers of the client are served all the same.
+/// The usual `select!` of a busy channel and a take. Other takers of the client are served all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn takers_that_come_and_go_without_a_pause_starve_nobody() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What was promised, what came, and the judgement of it.
+//! Compares what was promised with what arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,47 +10,47 @@ use redelay::{Error, ErrorKind, Ticket};
 use redelay_fixture::Server;
 use redelay_support::{ORDERED_LIST, Queues};
 
-/// What an offer said in the end.
+/// The result of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Nothing: it has not ended, or its future was dropped.
+    /// None: it has not ended, or its future was dropped.
     Begun,
     Acknowledged,
-    /// It may have been stored, or not.
+    /// It may have been stored.
     Unknown,
-    /// It said that nothing was stored.
+    /// It reported that nothing was stored.
     Refused,
 }
 
-/// What happened in a run, by the numbers that were the payloads.
+/// The events of a run. The payloads are numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) offered: BTreeMap<i64, Offered>,
-    /// Those for which `cancel` has said that they will not come ...
+    /// Entries that `cancel` reported as cancelled ...
     pub(crate) cancelled: BTreeSet<i64>,
-    /// ... and those for which it could not say.
+    /// ... and those for which its outcome is unknown.
     pub(crate) perhaps_cancelled: BTreeSet<i64>,
-    /// In the order in which it was written down; and what is found on the server when all clients have gone.
+    /// In the order of arrival, followed by what is left on the server when all clients have ended.
     pub(crate) taken: Vec<i64>,
-    /// How many calls of takers have ended with an error.
+    /// The number of taker calls that ended with an error.
     pub(crate) failed_takes: usize,
 }
 
-/// What the faults of a run may cost.
+/// The losses that the faults of a run may cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Price {
-    /// How many blocking pops died with their connections: each may have taken one payload with it.
+    /// The number of blocking pops that were lost with their connections. Each may have lost one payload.
     pub(crate) dead_pops: usize,
-    /// Whether the server has forgotten what it had stored.
+    /// Whether the server may have lost stored data.
     pub(crate) forgot: bool,
 }
 
-/// What is wrong with a run.
+/// The faults found in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<i64>,
     pub(crate) doubled: Vec<i64>,
-    /// Came, though the offer was refused or cancelled, or there was none.
+    /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
     pub(crate) is_too_dear: bool,
 }
@@ -80,7 +80,7 @@ impl Record {
         }
     }
 
-    /// What has to be delivered.
+    /// The payloads that have to be delivered.
     fn must_come(&self) -> impl Iterator<Item = i64> {
         let acknowledged = self.offered.iter().filter(|(_, offered)| **offered == Offered::Acknowledged);
         acknowledged
@@ -107,7 +107,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A record in the making. Its clones are one and the same.
+/// A record that is being written. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Ledger {
     record: Arc<Mutex<Record>>,
@@ -124,7 +124,7 @@ impl Ledger {
         self.record.lock().expect("nobody panics meanwhile")
     }
 
-    /// So many numbers that nobody has had, one after the other, as offers that have begun.
+    /// Returns `count` consecutive unused numbers, recorded as offers that have begun.
     pub(crate) fn begin(&self, count: i64) -> Vec<i64> {
         let first = self.next.fetch_add(count, Ordering::Relaxed);
         let numbers: Vec<_> = (first..first + count).collect();
@@ -140,7 +140,7 @@ impl Ledger {
         self.record().taken.extend(numbers);
     }
 
-    /// Offers one, and writes down what came of it.
+    /// Makes one offer, and records its result.
     pub(crate) async fn offer(&self, queues: &Queues<i64>, delay: Duration) -> Option<(i64, Ticket)> {
         let number = self.begin(1)[0];
         let offered = queues.delayed.offer(&number, delay).await;
@@ -150,18 +150,18 @@ impl Ledger {
 }
 
 /// # Panics
-/// Panics at an error that no fault explains.
+/// Panics on an error that no fault explains.
 pub(crate) fn outcome<T>(result: &redelay::Result<T>) -> Offered {
     match result.as_ref().map_err(Error::kind) {
         Ok(_) => Offered::Acknowledged,
         Err(ErrorKind::OutcomeUnknown) => Offered::Unknown,
-        // No memory, and another type, are refusals.
+        // Out of memory and a wrong type are refusals.
         Err(ErrorKind::Unavailable | ErrorKind::Refused) => Offered::Refused,
         Err(_) => panic!("{:?}", result.as_ref().map(drop)),
     }
 }
 
-/// What is ready in these lists and what is pending for `q`, when all clients have gone.
+/// The payloads that are ready in these lists or pending for `q` when all clients have ended.
 pub(crate) fn left(server: &Server, lists: &[&str]) -> Vec<i64> {
     let mut payloads: Vec<_> = lists.iter().flat_map(|list| server.list(list)).collect();
     payloads.extend(server.list(ORDERED_LIST).iter().map(|entry| {
@@ -191,7 +191,7 @@ fn judgements() {
     };
     let (nothing, one) = (Price::default(), Price { dead_pops: 1, forgot: false });
     let forgot = Price { dead_pops: 0, forgot: true };
-    // What was taken, the price, and what is lost, doubled, uncalled; and whether that is good.
+    // Taken, allowed losses, [lost, duplicated, unexpected], and whether that is acceptable.
     type Row<'a> = (&'a [i64], Price, [&'a [i64]; 3], bool);
     let rows: [Row<'_>; 10] = [
         (&[1], nothing, [&[], &[], &[]], true),

@@ -1,5 +1,5 @@
-//! Replies that are lost with their connection, while the server has done what it was asked: offers are stored once,
-//! and what comes back comes back once. A proxy holds the replies and then cuts.
+//! Replies that are lost with their connection after the server has executed the command. Offers are stored once, and
+//! returned payloads come back once. A proxy holds the replies and then cuts the connections.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tokio_test::task::{self};
 
 type Queues = redelay_support::Queues<i64>;
 
-/// A client that is connected through the proxy and moves nothing. It is good for one fault, for nobody can see when
-/// it has reconnected for good.
+/// A client that is connected through the proxy and transfers nothing. It serves for one fault only, because a test
+/// cannot see when all its connections are back.
 async fn behind(proxy: &Proxy) -> Queues {
     Queues::of_numbers(still_builder(proxy)).await
 }
 
-/// A server that knows the scripts, and a proxy in front of it. Otherwise the first reply to each script would be that
-/// the server does not know it.
+/// A server that has loaded the scripts, and a proxy in front of it. Without that, the first reply to each script would
+/// be `NOSCRIPT`.
 async fn server_and_proxy() -> (Server, Proxy) {
     let server = Server::start();
     let queues = Queues::of_numbers(still_builder(&server)).await;
@@ -36,7 +36,8 @@ async fn server_and_proxy() -> (Server, Proxy) {
     (server, proxy)
 }
 
-/// Cuts all connections when the server has done its work and its replies are held; then lets new ones work.
+/// Waits until the server has executed the commands and its replies are held. Then cuts all connections, and lets new
+/// ones work.
 async fn lose_replies(proxy: &Proxy, mut done: impl FnMut() -> bool) {
     until_async("the server has done it, and answers", || std::future::ready(done() && proxy.held() > 0))
         .await;
@@ -48,7 +49,7 @@ fn listed(server: &Server) -> usize {
     server.get(["LLEN", ORDERED_LIST])
 }
 
-/// How many entries are stored; the same in both structures.
+/// The number of stored entries, which is the same in both structures.
 fn stored(server: &Server) -> usize {
     let mut listed = server.list(ORDERED_LIST);
     listed.sort();
@@ -84,7 +85,7 @@ async fn an_offer_at_a_time_whose_reply_is_lost_is_stored_once_with_its_time() {
     assert_eq!(stored(&server), 1);
 }
 
-/// The first try does not arrive, and the way to the server is long.
+/// The first try does not arrive, and the round trip is long.
 #[tokio::test]
 async fn a_second_try_is_not_due_early() {
     let (server, proxy) = server_and_proxy().await;
@@ -127,7 +128,7 @@ async fn an_offer_whose_reply_is_lost_twice_is_stored_once() {
     let cut_twice = async {
         let scripts = || server.command_calls("evalsha") + server.command_calls("eval");
         lose_replies(&proxy, || listed(&server) == 1).await;
-        // The second try: its reply is held again, unless it was quicker than that.
+        // Holds the reply to the second try as well, unless it has passed already.
         let before = scripts();
         proxy.hold_replies(true);
         until_async("the server has answered again", || async { proxy.held() > 0 || scripts() > before })
@@ -140,8 +141,8 @@ async fn an_offer_whose_reply_is_lost_twice_is_stored_once() {
     assert_eq!(stored(&server), 1);
 }
 
-/// Offers with short delays, cut by `fault`, while another client delivers: each at most once, and once if it was
-/// acknowledged.
+/// Offers with short delays, interrupted by `fault` while another client delivers. Each is delivered at most once, and
+/// exactly once if it was acknowledged.
 async fn delivered_at_most_once(fault: impl AsyncFn(&Server, &Proxy)) {
     let (server, proxy) = server_and_proxy().await;
     let others = Queues::of_numbers(builder(&server)).await;
@@ -154,7 +155,7 @@ async fn delivered_at_most_once(fault: impl AsyncFn(&Server, &Proxy)) {
             Err(error) => panic!("{error}"),
         }
     }
-    // Due after all of those, so when this one is here, so are they.
+    // This entry is due last. When it has arrived, all others have.
     others.delayed.offer(&-1, ms(20)).await.unwrap();
     let mut delivered = Vec::new();
     loop {
@@ -206,10 +207,10 @@ async fn an_offer_that_a_frozen_server_runs_later_is_delivered_at_most_once() {
     .await;
 }
 
-/// A call, and what it got.
+/// A call, and its result.
 type Call = fn(Queues) -> BoxFuture<'static, Vec<i64>>;
 
-/// The calls that take what is there, without waiting for more.
+/// The calls that take what is ready without waiting.
 const POLLS: [(&str, Call); 4] = [
     ("poll", |q| async move { Vec::from_iter(q.ready.poll().await.unwrap()) }.boxed()),
     ("poll_last", |q| async move { Vec::from_iter(q.ready.poll_last().await.unwrap()) }.boxed()),
@@ -305,7 +306,7 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
     let (server, proxy) = server_and_proxy().await;
     for element in 0..5 {
         let Queues { client, delayed, .. } = behind(&proxy).await;
-        // Due, and nobody moves it yet.
+        // Due, but not transferred yet.
         delayed.offer(&element, Duration::ZERO).await.unwrap();
         let poll = unread(delayed.poll()).await;
         proxy.hold_replies(true);
@@ -322,15 +323,15 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
     }
 }
 
-/// A handle that is destroyed moves nothing after that, not even by a call that was on its way.
+/// A destroyed handle transfers nothing more, not even by a call that was in flight.
 #[tokio::test]
 async fn destroy_waits_for_the_transfer_in_flight() {
     let (server, proxy) = server_and_proxy().await;
     behind(&proxy).await.delayed.offer(&1, ms(1_000)).await.unwrap();
     let Queues { client, delayed, .. } = Queues::of_numbers(builder(&proxy)).await;
-    // By its reply it is known when the next call will be.
+    // The reply says when the next call will be.
     until_async("looked", || async { client.stats().transfers > 0 }).await;
-    // A call that comes a moment early is followed by another.
+    // A call that is a moment early is followed by another.
     proxy.delay(ms(500));
     until_async("moved", || async { server.list("q").len() == 1 }).await;
     let mut destroy = task::spawn(delayed.destroy());
@@ -343,7 +344,7 @@ async fn destroy_waits_for_the_transfer_in_flight() {
     destroy.await;
 }
 
-/// "Nothing was executed" would be a lie then.
+/// "Nothing was executed" would be wrong then.
 #[tokio::test]
 async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
     let (server, proxy) = server_and_proxy().await;
@@ -356,7 +357,7 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
             }
         };
         let losing = async {
-            // A pop that waits has a connection of its own, which has to be made first.
+            // A waiting pop has its own connection, which has to be opened first.
             until_async("parked", || async { wait.is_none() || server.blocked_clients() == 1 }).await;
             proxy.hold_replies(true);
             server.cmd(["RPUSH", "q", "1"]);
@@ -372,7 +373,7 @@ async fn a_move_whose_reply_is_lost_for_good_says_that_it_does_not_know() {
     }
 }
 
-/// It has waited long enough, and was told to have got nothing: so it must not have moved anything either.
+/// A call that ends with nothing after its timeout must not have moved anything.
 #[tokio::test]
 async fn a_timed_move_is_seen_through() {
     let (server, proxy) = server_and_proxy().await;

@@ -1,15 +1,19 @@
-//! What goes wrong, and what becomes of payloads and callers then: what was acknowledged is delivered, once, and nothing
+//! Faults, and their effects on payloads and callers: every acknowledged payload is delivered once, and no process
 //! needs a restart.
 //!
-//! A `ledger` knows what was promised and what came; a `workload` is clients that offer and take and write it down.
+//! A `ledger` compares what was promised with what arrived. A `workload` runs clients that offer, take and record.
 
 mod cancellation;
 mod dropping;
+mod early_polls;
 mod give_back;
 mod ledger;
 mod lost_replies;
+mod many_takers;
 mod never_stuck;
+mod offered_once;
 mod processes;
+mod runtimes;
 mod shutdown;
 mod stop_taking;
 mod under_load;

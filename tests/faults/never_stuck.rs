@@ -1,14 +1,14 @@
-//! Whatever goes wrong, for whatever time: when it is over, everything that was acknowledged is delivered, once, within
-//! a bound, and nothing needs a restart.
+//! After any fault of any length, every acknowledged payload is delivered once, within a bound, and no process needs a
+//! restart.
 //!
-//! Plans made from seeds are run here; faults that fit in none of them have tests of their own in the folder.
+//! This file runs plans that are made from seeds. Faults that fit into no plan have their own tests in the folder.
 //!
-//! | variable | says |
+//! | variable | effect |
 //! |---|---|
-//! | `REDELAY_SEED=17` | run this one plan |
-//! | `REDELAY_SOAK=600` | run plans from random seeds for so many seconds (`make soak`) |
+//! | `REDELAY_SEED=17` | runs this one plan |
+//! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`) |
 
-mod clock;
+pub(super) mod clock;
 mod failover;
 mod faults;
 mod loading;
@@ -27,14 +27,14 @@ use plan::Plan;
 use redelay_support::part;
 use rig::{BOUND, Report};
 
-/// Plans that are run when nothing else is asked for.
+/// The plans of a run without these variables.
 pub(crate) const SEEDS: std::ops::Range<u64> = 0..200;
-/// How many run at a time: most of the time, a plan waits.
+/// The number of plans that run at a time. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
-/// For a plan that hangs where nothing else bounds it.
+/// The time limit of a plan. It ends a plan that hangs where nothing else does.
 const LONGEST: Duration = Duration::from_secs(90);
 
-/// What is asked for in the environment.
+/// The number in an environment variable.
 fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}: it should be a number")))
@@ -45,7 +45,7 @@ fn run(seed: u64) -> Result<Report, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be built");
     let running = async { tokio::time::timeout(LONGEST, rig::run(&plan)).await };
-    // What panics has printed its reason.
+    // A panic has printed its reason.
     let result = match catch_unwind(AssertUnwindSafe(|| runtime.block_on(running))) {
         Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(format!("it hangs for {LONGEST:?}")),

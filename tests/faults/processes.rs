@@ -1,4 +1,4 @@
-//! Many processes on one queue: one of them moves for all, and when it stops, another does.
+//! Many processes on one queue. One of them transfers for all. When it stops, another one takes over.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -6,12 +6,12 @@ use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Program, Server, until, until_async};
 
 const PROCESSES: usize = 16;
-/// Longer than the other tests of this program take.
+/// Longer than the other tests in this binary take.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Between due times.
+/// The interval between due times.
 const GAP: Duration = Duration::from_millis(60);
 
-/// A process that watches the queue; started by the test below.
+/// A process that transfers the queue. The test below starts it.
 #[tokio::test]
 #[ignore = "a part of another test, in a process of its own"]
 async fn watches() {
@@ -25,7 +25,7 @@ fn name(process: usize) -> String {
     format!("watcher-{process:02}")
 }
 
-/// How many processes listen. (`PUBSUB NUMSUB` of Valkey 9.1.2 answers with a number of nine digits here.)
+/// The number of subscribed processes. (`PUBSUB NUMSUB` of Valkey 9.1.2 answers with a number of nine digits here.)
 fn watching(server: &Server) -> usize {
     let clients: String = server.get(["CLIENT", "LIST"]);
     clients.lines().filter(|client| client.contains(" name=watcher-") && client.contains(" sub=1 ")).count()
@@ -45,7 +45,7 @@ fn leader(server: &Server) -> usize {
     idle[0].1
 }
 
-/// Offers so many, each due a little later than the one before, and takes them; returns how late each was.
+/// Offers `number` entries, each due a little later than the one before, and takes them. Returns how late each was.
 async fn deliver(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>, number: i64) -> Vec<Duration> {
     let first = SystemTime::now() + GAP * 5;
     let dues: Vec<SystemTime> = (0..number).map(|n| first + GAP * n as u32).collect();
@@ -77,13 +77,13 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
 
     const NUMBER: i64 = 50;
     let mut fewest = u64::MAX;
-    // What else runs on the machine, other tests among it, delays wake-ups, which can only add calls: until there is a
-    // quiet moment.
+    // Other programs and tests on the machine delay wake-ups, which can only add calls. So this repeats until one
+    // round is undisturbed.
     let patience = Instant::now();
     while patience.elapsed() < PATIENCE {
         let (before, begun) = (server.command_calls("evalsha"), Instant::now());
         let late = deliver(&ready, &delayed, NUMBER).await;
-        // The offers, and now and then a sweep, are calls, too.
+        // Offers, and an occasional sweep, are calls, too.
         let sweeps = PROCESSES as u64 * (1 + begun.elapsed().as_secs() / 60);
         let calls = server.command_calls("evalsha") - before - NUMBER as u64 - sweeps.min(PROCESSES as u64);
         println!(
@@ -100,7 +100,7 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
     for kill in [false, true] {
         let leader = leader(&server);
         if kill {
-            // Dropped, it is killed.
+            // Dropping it kills it.
             programs[leader] = Program::start_ignored_test("none of this name", &[]);
         } else {
             programs[leader].freeze();

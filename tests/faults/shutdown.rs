@@ -1,5 +1,5 @@
-//! The end of a client: what was on its way is given back, where it came from and as it was, before the connections
-//! close; and a future may be dropped even where its runtime is not.
+//! The end of a client. Payloads in flight are returned unchanged to where they came from before the connections close.
+//! A future may be dropped outside its runtime.
 
 use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until, until_async};
@@ -7,7 +7,7 @@ use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, keys, pending, tex
 use tokio_test::task::{self, Spawn};
 use tokio_test::{assert_pending, assert_ready};
 
-/// A taker that was handed an element and has not read it.
+/// A taker that has a payload and has not read it.
 async fn unread_take(
     server: &Server,
     ready: &BlockingQueue<String>,
@@ -51,7 +51,7 @@ async fn shutdown_gives_back_what_lies_unread() {
     woken(&mut drain).await;
     client.shutdown().await;
     assert_eq!(server.list("q").concat(), b"abcd");
-    // Nobody has polled or dropped the futures so far.
+    // So far, the futures were neither polled nor dropped.
     assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(assert_ready!(drain.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(server.list("q").concat(), b"abcd");

@@ -39,12 +39,12 @@ fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<
     spawned
 }
 
-/// Returns when the future has what it waits for, and has not been polled since.
+/// Returns when the future has been woken and not polled since.
 async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
     until_async("woken", || std::future::ready(spawned.is_woken())).await;
 }
 
-/// Every call that takes, from a list that is empty.
+/// Every call that takes, on an empty list.
 fn takers(q: &BlockingQueue<String>) -> Vec<(&'static str, Boxed<Result<()>>)> {
     macro_rules! calls {
         ($($call:ident ($($arg:expr),*)),+ $(,)?) => {
@@ -76,7 +76,7 @@ async fn waiting_takers_and_later_ones_end_and_everything_else_goes_on() {
     let mut stream = ready.clone().into_stream();
     let streaming = tokio::spawn(async move { stream.next().await.is_none() });
     until_async("head, tail and move wait", || async { server.blocked_clients() >= 3 }).await;
-    // Twice, at the same time: the same end.
+    // Two concurrent calls end alike.
     let clone = client.clone();
     soon(async { tokio::join!(client.stop_taking(), clone.stop_taking()) }).await;
     for (name, taker) in waiting {

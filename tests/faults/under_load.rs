@@ -1,7 +1,8 @@
-//! Faults under load: what was acknowledged is delivered, once, and nothing needs a restart. How long it took is
-//! printed, of passing tests too.
+//! Faults under load: every acknowledged payload is delivered once, and no process needs a restart. Each test prints
+//! how long that took, even when it passes.
 //!
-//! One loss is allowed, and counted: what the server had popped for a connection that died before the reply came.
+//! One kind of loss is allowed, and counted: a payload that the server popped for a connection that died before the
+//! reply arrived.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -12,19 +13,19 @@ use redelay_support::{ms, part};
 use crate::ledger::{Offered, Price, left};
 use crate::workload::{Crew, Load, Member, Producer, Taker, until_empty};
 
-/// `println!`, but for passing tests, too, whose output is not shown otherwise.
+/// Like `println!`, but shown for passing tests, too.
 macro_rules! report {
     ($($what:tt)+) => {{
         let _ = writeln!(std::io::stdout(), $($what)+);
     }};
 }
 
-/// How many take at the same time.
+/// The number of concurrent takers.
 const TAKERS: usize = 4;
 
-/// One client that offers, and one that takes: the names of their connections begin with `offers` and `takes`.
+/// One client that offers, and one that takes. The names of their connections begin with `offers` and `takes`.
 async fn start(server: &Server, producers: usize) -> Load {
-    // So that commands wait for a connection, and are given up by a server that is silent.
+    // Long enough to wait for a reconnection, and short enough to give up on a silent server.
     let client = |name, producers: &[Producer], takers: &[Taker]| Member {
         command_timeout: ms(2000),
         ..Member::new(name, producers, takers)
@@ -36,11 +37,11 @@ async fn start(server: &Server, producers: usize) -> Load {
     Load::start(&Crew { seed: 0, backlog: 0, clients }, &server.url()).await
 }
 
-/// Stops offering, waits until the queue is empty, and judges: so many payloads may be lost.
+/// Stops offering, waits until the queue is empty, and checks that no more than `may_be_lost` payloads are lost.
 async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize) -> String {
     load.stop_offering().await;
     until_empty(server).await;
-    // What is on its way to a taker arrives, or comes back before the shutdown ends.
+    // A payload in flight reaches its taker, or is returned before the shutdown ends.
     load.shut_down().await;
     load.ledger.took(left(server, &["q"]));
     let record = load.ledger.record();
@@ -57,7 +58,7 @@ async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize)
     )
 }
 
-/// The ids of the clients for which `wanted` holds, by their line in CLIENT LIST.
+/// The ids of the clients whose line in CLIENT LIST is wanted.
 fn clients(server: &Server, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let list: String = server.get(["CLIENT", "LIST"]);
     let id = |line: &str| line.split(' ').find_map(|field| field.strip_prefix("id=")).map(str::to_owned);
@@ -72,8 +73,8 @@ fn is_blocking(line: &str) -> bool {
     line.contains(" cmd=blpop")
 }
 
-/// Kills connections of one kind, again and again under load; each may cost so many payloads. Only the death of a
-/// connection with a parked pop may cost anything, and then one.
+/// Kills connections of one kind repeatedly under load. Each kill may lose `cost` payloads. Only a connection with a
+/// parked pop may lose a payload, and then only one.
 async fn kill_repeatedly(
     what: &str,
     wanted: impl Fn(&str) -> bool,
@@ -124,7 +125,7 @@ async fn killing_the_subscribers() {
     kill_repeatedly("subscribers", is_subscriber, 4, 200, 0).await;
 }
 
-/// Runs one fault in the middle of a load; so many deaths of the connection with the parked pop are part of it.
+/// Runs one fault in the middle of a load. `deaths` is how often the fault ends the connection with the parked pop.
 async fn survives(what: &str, server: Server, deaths: usize, fault: impl AsyncFnOnce(&Server, &Load)) {
     let load = start(&server, 4).await;
     load.goes_on(200).await;
@@ -158,14 +159,14 @@ async fn a_paused_server() {
     .await;
 }
 
-/// Redis 7.0.15 dies of a `CLIENT UNBLOCK` for a client whose pop it holds back for a pause of writes, such as a
-/// failover makes. So no pop is interrupted of which that may be true.
+/// Redis 7.0.15 crashes on a `CLIENT UNBLOCK` for a client whose pop it holds back while writes are paused, for example
+/// by a failover. So redelay never interrupts a pop that may be held back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_paused_for_writes() {
     survives("pause of writes", Server::start(), 0, async |server, load| {
         let client = redelay::Client::connect(&server.url()).await.unwrap();
         let stop = tokio_util::sync::CancellationToken::new();
-        // Takers that come and go: each one may interrupt the pop of the others.
+        // Takers that come and go. Each of them may interrupt the pop of the others.
         let takers: Vec<_> = (0..8)
             .map(|n| {
                 let ready = client.blocking_queue::<String>(&format!("other-{n}"), redelay::codec::String);
@@ -196,7 +197,7 @@ async fn a_frozen_server() {
         let count = |offered| load.ledger.record().count(offered);
         let before = count(Offered::Acknowledged);
         server.freeze();
-        // For longer than a command may take: every offer in flight is given up.
+        // Longer than the command timeout, so every offer in flight is given up.
         until_async_within(Duration::from_secs(30), "offers fail", || async {
             count(Offered::Unknown) + count(Offered::Refused) >= 4
         })
@@ -223,7 +224,7 @@ async fn restart_with_aof() {
         server.start_again();
         recovery.push(load.goes_on(50).await);
     }
-    // Eight times every connection died, the one with the parked pop among them.
+    // Every connection died eight times, including the one with the parked pop.
     let outcome = finish("restart with AOF", load, &server, 8).await;
     report!("restart with AOF: going on after {recovery:?}; {outcome}");
 }

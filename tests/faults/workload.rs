@@ -1,4 +1,4 @@
-//! A load: clients that offer and take all the time, whatever happens, and write down what came of it.
+//! A load: clients that offer and take continuously, whatever happens, and record the results.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,15 +18,15 @@ use crate::ledger::{Ledger, Offered, outcome};
 
 type Queues = redelay_support::Queues<i64>;
 
-/// Shorter than some faults, so that these are noticed.
+/// Shorter than some faults, so that clients notice these.
 pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The clients of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Crew {
-    /// Of what they choose at random.
+    /// The seed of their random choices.
     pub(crate) seed: u64,
-    /// Entries that all come due at about the same time, not in the order in which they were offered.
+    /// The number of entries that become due at about the same time, in another order than they were offered.
     pub(crate) backlog: i64,
     pub(crate) clients: Vec<Member>,
 }
@@ -45,17 +45,17 @@ impl Crew {
     }
 }
 
-/// One client, and what it does all the time.
+/// One client, and the work that it does.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    /// Of its connections.
+    /// The name of its connections.
     pub(crate) name: &'static str,
     pub(crate) command_timeout: Duration,
-    /// Most entries per transfer.
+    /// The maximum number of entries per transfer.
     pub(crate) batch: u32,
-    /// Most time per transfer.
+    /// The maximum time per transfer.
     pub(crate) budget: Duration,
-    /// Whether it moves what is due.
+    /// Whether it transfers.
     pub(crate) moves: bool,
     /// Whether it writes the older entry format.
     pub(crate) is_legacy: bool,
@@ -63,21 +63,21 @@ pub(crate) struct Member {
     pub(crate) takers: Vec<Taker>,
 }
 
-/// How payloads come in.
+/// The ways in which payloads are offered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Producer {
     Offers,
-    /// Without a pause.
+    /// Offers without a pause.
     Presses,
-    /// Several in one call.
+    /// Offers several in one call.
     OffersMany,
-    /// And withdraws some of them.
+    /// Offers, and cancels some of them.
     Cancels,
-    /// Drops the future of some.
+    /// Drops some of the futures.
     Drops,
 }
 
-/// How payloads go out.
+/// The ways in which payloads are taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taker {
     Takes,
@@ -85,9 +85,9 @@ pub(crate) enum Taker {
     PollsWithTimeout,
     Drains,
     Streams,
-    /// Drops the future of some.
+    /// Drops some of the futures.
     Drops,
-    /// Takes from what is not due yet.
+    /// Takes entries that are not due yet.
     PollsPending,
 }
 
@@ -145,7 +145,7 @@ impl Load {
         Self { ledger, members, stop, producers, takers }
     }
 
-    /// Waits until so many more payloads have been taken; how long that took.
+    /// Waits until `more` payloads have been taken. Returns how long that took.
     pub(crate) async fn goes_on(&self, more: usize) -> Duration {
         let begun = Instant::now();
         let goal = self.ledger.record().taken.len() + more;
@@ -154,7 +154,7 @@ impl Load {
         begun.elapsed()
     }
 
-    /// Ends the offers, and waits until each has said what came of it.
+    /// Ends the offers, and waits until each has a result.
     pub(crate) async fn stop_offering(&mut self) {
         self.stop.cancel();
         while let Some(ended) = self.producers.join_next().await {
@@ -162,7 +162,7 @@ impl Load {
         }
     }
 
-    /// Shuts all clients down: what is on its way arrives, or is put back.
+    /// Shuts all clients down. Payloads in flight arrive or are returned.
     pub(crate) async fn shut_down(&mut self) {
         for queues in &self.members {
             queues.client.shutdown().await;
@@ -173,13 +173,13 @@ impl Load {
     }
 }
 
-/// Waits until nothing is pending, and nothing is ready that nobody has taken.
+/// Waits until nothing is pending and nothing is ready.
 pub(crate) async fn until_empty(server: &Server) {
     let is_empty = || async { server.get::<usize, _>(["EXISTS", TARGET, TIMEOUT_SET, ORDERED_LIST]) == 0 };
     until_async_within(2 * MINUTE, "everything is moved and taken", is_empty).await;
 }
 
-/// What comes due together while the load runs: more than a transfer moves in one call.
+/// Offers entries that become due together while the load runs, more than one transfer call moves.
 async fn pile_up(crew: &Crew, url: &str, ledger: &Ledger) {
     let Queues { client, delayed, .. } = connect(&crew.clients[0], url).await;
     let numbers = ledger.begin(crew.backlog);
@@ -226,7 +226,7 @@ async fn produce(
             }
             Producer::Cancels => {
                 let Some((number, ticket)) = ledger.offer(&queues, delay).await else { continue };
-                // Not to be awaited while the record is held.
+                // Must not be awaited while the record is locked.
                 let cancelled = queues.delayed.cancel(&ticket).await;
                 match outcome(&cancelled) {
                     Offered::Acknowledged if matches!(cancelled, Ok(true)) => {
@@ -242,7 +242,7 @@ async fn produce(
                 let _ = timeout(random_pause(&mut random), ledger.offer(&queues, delay)).await;
             }
         }
-        // So that there is not more than what takers can take.
+        // Takers must be able to keep up.
         sleep(ms(random.u64(1..6)) * count).await;
     }
 }
@@ -300,7 +300,8 @@ fn numbers(drained: Vec<redelay::Result<i64>>) -> Vec<i64> {
     drained.into_iter().map(|number| number.expect("a number")).collect()
 }
 
-/// Drops a future when it is woken after so many polls: something is on its way to it, most likely.
+/// Drops a future when it is woken after this number of polls, which most likely means that a payload is on its way to
+/// it.
 async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -313,7 +314,7 @@ async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output>
     .await
 }
 
-/// What does not wait by itself is not called without a rest.
+/// Pauses between calls that do not wait by themselves.
 async fn with_pause<T>(pause: Duration, call: impl Future<Output = T>) -> T {
     sleep(pause).await;
     call.await

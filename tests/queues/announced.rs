@@ -1,5 +1,5 @@
-//! What is published on Redisson's wake-up channel. A Redisson arms its one timer with whatever it hears there, later
-//! times too, and throws at anything but an integer: so a new head is announced, in plain digits, and nothing else.
+//! Messages on Redisson's wake-up channel. Redisson sets its one timer to any time it receives there, even a later one,
+//! and throws at anything but an integer. So redelay announces only new heads, in plain digits.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ async fn offer(delayed: &DelayedQueue<String>, hours: u32) -> Ticket {
     delayed.offer(&format!("in {hours} h"), HOUR * hours).await.unwrap()
 }
 
-/// Listens beside Redisson.
+/// A subscriber of Redisson's channel.
 struct Listener<'a> {
     server: &'a Server,
     channel: redis::PubSub<'a>,
@@ -25,8 +25,8 @@ impl<'a> Listener<'a> {
         Self { server, channel }
     }
 
-    /// All that was published since the last look. Messages come in the order in which they were published, so one of
-    /// the test's own is the end of it.
+    /// All messages since the last call. Messages arrive in the order in which they were published, so a message of the
+    /// test itself marks the end.
     fn heard(&mut self) -> Vec<String> {
         const END: &str = "the end";
         self.server.cmd(["PUBLISH", CHANNEL, END]);
@@ -37,7 +37,7 @@ impl<'a> Listener<'a> {
         std::iter::repeat_with(next).take_while(|message| message != END).collect()
     }
 
-    /// The head was announced, once, as Redisson writes it and can read it.
+    /// Checks that the head was announced once, in the form that Redisson writes and reads.
     #[track_caller]
     fn heard_head(&mut self, when: &str) {
         let (_, head) = self.server.zset(TIMEOUT_SET).swap_remove(0);
@@ -104,7 +104,7 @@ async fn rescheduling_announces_only_what_is_the_head_then() {
     channel.heard_head("the head, later, and still the head");
     to(&other, 2).await;
     channel.heard_head("to before the head");
-    // The new head is later than what Redisson waits for: it will look then, and find out.
+    // The new head is later than the time that Redisson waits for. Redisson will look at that time, and see it.
     to(&other, 9).await;
     channel.heard_nothing("the head, to behind another one");
     assert!(delayed.reschedule_at(&one, SystemTime::UNIX_EPOCH + HOUR).await.unwrap());
@@ -159,7 +159,7 @@ async fn a_transfer_announces_nothing_to_redisson() {
     channel.heard_nothing("another head after a transfer");
 }
 
-/// Polls so many entries, and drops the future that has them; returns when they are back.
+/// Polls `n` entries, and drops the future that has them. Returns when they are back.
 async fn poll_in_vain(server: &Server, delayed: &DelayedQueue<String>, n: usize) {
     let before = (server.list(ORDERED_LIST), server.zset(TIMEOUT_SET));
     let mut poll = task::spawn(delayed.poll_many(n));
@@ -177,7 +177,7 @@ async fn putting_back_announces_the_head_if_it_was_away() {
     let mut connection = server.redis();
     let mut channel = Listener::start(&server, &mut connection);
     let (_client, _ready, delayed) = still_text_queues(&server).await;
-    // Polls go by the order of the offers.
+    // Polls follow the order of the offers.
     for hours in [5, 3, 1, 4] {
         offer(&delayed, hours).await;
     }
@@ -192,7 +192,7 @@ async fn putting_back_announces_the_head_if_it_was_away() {
     channel.heard_head("all there are");
 }
 
-/// What other producers may have written. At any of these, Redisson's listener would throw, or spin.
+/// Scores that other producers may write. Each of them would make Redisson's listener throw or spin.
 #[tokio::test]
 async fn putting_back_announces_no_head_that_is_not_a_plain_integer() {
     let server = Server::start();

@@ -15,12 +15,12 @@ fn client(server: &Server) -> Builder {
     Client::builder().url(server.url())
 }
 
-/// Short calls: dozens of them for one pass.
+/// A call so short that one pass takes dozens of them.
 fn mover(server: &Server, batch: u32, budget: Duration) -> Builder {
     client(server).transfer_batch(batch).transfer_budget(budget)
 }
 
-/// Fills a queue that nobody moves: `n` is due `n` ms after the first one, and all have been due for long.
+/// Fills a queue that no client transfers. Entry `n` is due `n` ms after the first one, and all are long overdue.
 async fn fill(server: &Server) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>, HashMap<i64, Ticket>) {
     let still = client(server).transfer(false).connect().await.unwrap();
     let ready = still.blocking_queue("q", codec::Long);
@@ -54,11 +54,11 @@ async fn one_pass_for_many_calls_keeps_the_order() {
     assert_eq!(ready.read_all().await.unwrap(), (0..NUMBER).collect::<Vec<_>>());
     let stats = client.stats();
     println!("{} transfers", stats.transfers);
-    // A pass for each call would take 20 calls of 1 ms and more; moving has to go on where looking ended.
+    // One pass per call would take 20 calls of at least 1 ms. Each call has to continue where the last one stopped.
     assert_eq!((stats.transferred, stats.empty_transfers), (NUMBER as u64, 0), "{stats:?}");
 }
 
-/// Whatever becomes of the places that one call told the next one, every entry is delivered or taken out, once.
+/// Even when the positions that one call passes to the next are out of date, each entry is delivered or removed once.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_may_change_the_list_in_between() {
     let server = Server::start();
@@ -70,10 +70,10 @@ async fn others_may_change_the_list_in_between() {
         clients.push((client, moving));
     }
     let (gone, late) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    // Those due last, so that they are still there: out of the list behind what was found, and in front of it.
+    // The last due entries, which are still pending. Removes some behind the found position and some in front of it.
     let change = async |n: i64| match n % 4 {
         0 if delayed.cancel(&tickets[&n]).await.unwrap() => gone.lock().unwrap().push(n),
-        // Due before everything else, and last in the list.
+        // First by due time, and last in the list.
         1 => {
             delayed.offer_at(&(NUMBER + n), SystemTime::UNIX_EPOCH).await.unwrap();
             late.lock().unwrap().push(NUMBER + n);

@@ -1,4 +1,4 @@
-//! What each operation of a queue does, on a real server, and what it costs the server.
+//! The effects of each queue operation on a real server, and its cost for the server.
 
 mod announced;
 mod long_lists;

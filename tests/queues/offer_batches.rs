@@ -1,5 +1,5 @@
-//! Offers that are made at the same time share a call, and nothing else: each has its own ticket, its own refusal and
-//! its own second try, whatever becomes of the others.
+//! Concurrent offers share a call and nothing else. Each has its own ticket, its own refusal and its own second try,
+//! independent of the others.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio_test::{assert_pending, task};
 
-/// Refused by the server alone, which knows what now is.
+/// A delay that only the server refuses, because it depends on the server's clock.
 const TOO_LATE: Duration = Duration::from_millis(999_999_999_999_999);
 
 async fn connect(url: String) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
@@ -20,7 +20,7 @@ async fn connect(url: String) -> (Client, BlockingQueue<String>, DelayedQueue<St
     let client = builder.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
-    // The server knows the script from here on.
+    // From here on, the script is loaded.
     delayed.offer(&text(0), MINUTE).await.unwrap();
     delayed.clear().await.unwrap();
     (client, ready, delayed)
@@ -38,7 +38,7 @@ fn current_thread() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// How many scripts the server runs for it.
+/// The number of scripts that the server runs for it.
 async fn scripts(server: &Server, work: impl Future) -> u64 {
     let before = server.command_calls("evalsha");
     work.await;
@@ -61,7 +61,7 @@ async fn they_go_in_one_call_in_their_order() {
     assert_eq!(delayed.read_all().await.unwrap(), kept);
 }
 
-/// A runtime with several threads runs first what was woken last, which would be the call of a single offer.
+/// A multi-threaded runtime first runs the task that was woken last, which would be the call of a single offer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn those_of_many_tasks_go_together() {
     const TASKS: usize = 64;
@@ -111,7 +111,7 @@ async fn delays_and_due_times_do_not_mix() {
     assert_eq!(scores[1], 4e12);
 }
 
-/// A call keeps the server from its work, and has to fit into memory on both sides.
+/// A call blocks the server, and has to fit into the memory of both sides.
 #[tokio::test]
 async fn many_and_big_ones_go_in_several_calls() {
     let server = Server::start();
@@ -214,7 +214,7 @@ async fn each_is_stored_once_when_the_reply_to_all_is_lost() {
     }
 }
 
-/// A handle may be used in other runtimes than that of its client.
+/// A handle works in other runtimes than that of its client.
 #[test]
 fn a_runtime_that_stands_still_keeps_nobody_waiting() {
     let server = Server::start();
@@ -224,13 +224,13 @@ fn a_runtime_that_stands_still_keeps_nobody_waiting() {
     let value = text(1);
     {
         let _within = other.enter();
-        // Dropped half-way.
+        // Dropped halfway.
         let _ = task::spawn(delayed.offer(&value, MINUTE)).poll();
     }
     let offer = async { tokio::time::timeout(MINUTE, delayed.offer(&value, MINUTE)).await };
     main.block_on(offer).expect("an answer").unwrap();
 
-    // Two that meet, of which one goes in a call of its own and takes longer.
+    // Two concurrent offers, one of which has its own call and takes longer.
     let (done, finished) = std::sync::mpsc::channel();
     let meeting = Arc::new(Barrier::new(2));
     for bytes in [1, 300_000] {
@@ -249,7 +249,7 @@ fn a_runtime_that_stands_still_keeps_nobody_waiting() {
     }
 }
 
-/// What has gathered for a task that never ran is not waited for.
+/// Offers do not wait for ever when the runtime of their batch ends before its task runs.
 #[test]
 fn a_runtime_that_is_gone_leaves_nobody_waiting() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What each operation does, on a real server: Redisson's names, Redisson's effects on the keys.
+//! Each operation on a real server has the effect on the keys that Redisson's operation of that name has.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -213,7 +213,7 @@ async fn timeouts_are_not_rounded() {
     let (_client, ready, _delayed) = text_queues(&server).await;
     for millis in [0, 1, 20, 500, 1500] {
         let timeout = Duration::from_millis(millis);
-        // Against a clock of the same runtime, and the better of several tries: a busy machine slows down both.
+        // Compared with a timer of the same runtime, in the best of several tries, because a busy machine delays both.
         let mut tries = 0;
         loop {
             let begun = Instant::now();
@@ -401,7 +401,7 @@ async fn dropping_the_last_clone_closes_everything() {
     until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
 }
 
-/// The client library takes some arrays of strings for announcements, and then gives replies to the wrong callers.
+/// The client library mistakes some arrays of strings for announcements, and then gives replies to the wrong callers.
 #[tokio::test]
 async fn payloads_that_read_like_announcements() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What was set aside: it is listed, counted, put back and dropped, all of it or nothing, once.
+//! Quarantined entries are listed, counted, requeued and removed, all or none of them, once.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ fn store(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), entry]);
 }
 
-/// Sets an entry aside, as a client does that cannot read it.
+/// Quarantines an entry, as a client does that cannot read it.
 fn set_aside(server: &Server, score: &str, entry: &[u8]) {
     server.cmd([b"RPUSH", QUARANTINE.as_bytes(), score.as_bytes(), entry]);
 }
@@ -76,7 +76,7 @@ async fn an_empty_quarantine_is_empty() {
 async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
     let server = Server::start();
     let (_client, ready, delayed) = text_queues(&server).await;
-    // Whoever moves has long looked, and sleeps for an hour.
+    // The transfer task has made its first call, and sleeps for an hour.
     delayed.offer(&"later".to_owned(), HOUR).await.unwrap();
     until_async("looked", || async { delayed.stats().await.unwrap().transfers > 0 }).await;
     set_aside(&server, "1", &good("overdue"));
@@ -117,7 +117,7 @@ async fn is_put_back_as_it_was() {
         assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap(), "{score}");
     }
     assert_eq!((server.zset(TIMEOUT_SET), server.list(ORDERED_LIST)), before);
-    // And those that were in the list only.
+    // And entries that were in the list only.
     set_aside(&server, "", b"only in the list");
     let quarantined = delayed.quarantine().read(1).await.unwrap();
     assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
@@ -157,7 +157,7 @@ async fn an_entry_that_is_pending_is_not_stored_twice() {
     assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
 }
 
-/// Entries that look like scores, like each other, and like what the script writes for a moment.
+/// Entries that look like scores, like each other, and like the marker that the script writes temporarily.
 #[tokio::test]
 async fn just_the_one_that_is_meant_goes() {
     let server = Server::start();
@@ -187,7 +187,7 @@ async fn just_the_one_that_is_meant_goes() {
                 true => delayed.quarantine().requeue(&all[at]).await.unwrap(),
             };
             assert!(done);
-            // Of two equal ones the first.
+            // The first of two equal entries.
             let first = all.iter().position(|other| *other == all[at]).unwrap();
             let left = [&all[..first], &all[first + 1..]].concat();
             assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap(), left, "{:?}", pairs[at]);
@@ -241,7 +241,7 @@ async fn all_of_it_or_nothing() {
     ] {
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     }
-    // A score that somebody has written by hand, and that is none.
+    // A score that was edited by hand and is not a number.
     server.cmd(["FLUSHALL"]);
     set_aside(&server, "soon", b"junk");
     let before = everything(&server);
@@ -317,7 +317,7 @@ async fn a_lost_reply_costs_nothing_and_doubles_nothing() {
         server.cmd(["FLUSHALL"]);
         set_aside(&server, "5e14", b"junk");
         let (_client, _ready, delayed) = still_text_queues(&proxy).await;
-        // The server knows the scripts then.
+        // After that, the scripts are loaded.
         set_aside(&server, "6e14", b"other");
         let known = delayed.quarantine().read(2).await.unwrap();
         assert!(delayed.quarantine().requeue(&known[1]).await.unwrap());

@@ -1,4 +1,4 @@
-//! Ten thousand queues in one client: few connections, next to nothing when idle, and a busy queue beside quiet ones.
+//! Ten thousand queues in one client: few connections, almost no cost when idle, and a busy queue beside quiet ones.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use redelay_support::{alone, part};
 
 const QUEUES: usize = 10_000;
 
-/// Bytes of memory that are this process's own now.
+/// The private memory of this process, in bytes.
 fn memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -31,7 +31,7 @@ fn queues(client: &Client) -> Vec<BlockingQueue<i64>> {
     names().map(|name| client.blocking_queue(&name, codec::Long)).collect()
 }
 
-/// At the 99th of a hundred, and the last.
+/// The 99th percentile and the maximum.
 fn p99(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
     (times[times.len() * 99 / 100], times[times.len() - 1])
@@ -39,7 +39,7 @@ fn p99(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_queues_cost_next_to_nothing() {
-    // What is measured is the process's.
+    // The measurement covers the whole process.
     if !alone("scale::idle_queues_cost_next_to_nothing") {
         return;
     }
@@ -51,7 +51,7 @@ async fn idle_queues_cost_next_to_nothing() {
     let mut delayed: Vec<_> = some.iter().map(|queue| client.delayed_queue(queue)).collect();
     let looks = || async { server.command_calls("evalsha") as usize };
     until_async("some are looked at", || async { looks().await >= some.len() }).await;
-    // By now there is whatever the first ones need.
+    // The first queues have made everything that is shared.
     let before = memory();
     delayed.extend(others.iter().map(|queue| client.delayed_queue(queue)));
     until_async("all are looked at", || async { looks().await >= QUEUES }).await;
@@ -60,7 +60,7 @@ async fn idle_queues_cost_next_to_nothing() {
     println!("{each} bytes of memory for each of them");
     assert!(each <= 2048);
     let before = commands(&server);
-    // A window to count in.
+    // The period of the count.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let rate = (commands(&server) - before) as f64 / 4.0;
     println!("{rate:.1} commands a second when idle");
@@ -84,7 +84,7 @@ async fn ten_thousand_takers_wait_at_once_and_a_busy_queue_starves_none() {
         })
         .collect();
     until_async("all wait", || async {
-        // Those that were served lately are in a pop of their own.
+        // Recently served lists have their own pop.
         server.blocked_clients() == 2 && client.stats().takers == QUEUES as u64
     })
     .await;

@@ -1,10 +1,12 @@
-//! What `stats` tells is what happened, and a queue that is stuck can be told from it.
+//! `stats` reports what has happened, and shows when a queue is stuck.
 
 use std::time::Duration;
 
 use redelay::{Client, ErrorKind, codec};
-use redelay_fixture::{ClientKind, Server, until_async};
-use redelay_support::{HOUR, ORDERED_LIST, TIMEOUT_SET, ms, number_queues, soon, still_number_queues};
+use redelay_fixture::{ClientKind, Proxy, Server, until, until_async};
+use redelay_support::{
+    HOUR, ORDERED_LIST, TIMEOUT_SET, lasting, ms, number_queues, soon, still_number_queues, still_text_queues,
+};
 use tokio_test::{assert_pending, task};
 
 #[tokio::test]
@@ -166,7 +168,7 @@ async fn a_handle_that_is_gone_is_not_watching() {
     until_async("who takes moves", || async { ready.stats().await.unwrap().transferring }).await;
 }
 
-/// What was written to one of the two structures alone.
+/// Entries that are in only one of the two structures.
 #[tokio::test]
 async fn phantoms_are_seen() {
     let server = Server::start();
@@ -199,4 +201,54 @@ async fn what_is_set_aside_is_counted_however_it_was_met() {
     assert_eq!(mover.stats().empty_transfers, mover.stats().transfers - 1);
     let stats = delayed.stats().await.unwrap();
     assert_eq!((stats.quarantined, stats.quarantined_by_this_client), (4, 3));
+}
+
+/// What a process that died had popped is counted, can be read, and comes back when somebody says so.
+#[test]
+fn unconfirmed_pops_of_a_dead_process() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let here = runtime();
+    let (_client, ready, delayed) = here.block_on(still_text_queues(&server));
+    let values: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+    here.block_on(async {
+        // So that the server knows the scripts: a pop needs one command only.
+        ready.put(&values[0]).await.unwrap();
+        ready.poll_many(2).await.unwrap();
+        delayed.poll_many(2).await.unwrap();
+        ready.offer_all(&values).await.unwrap();
+        for value in &values {
+            delayed.offer(value, HOUR).await.unwrap();
+        }
+    });
+    let before = lasting(&server);
+
+    let dying = runtime();
+    let (client, its_ready, its_delayed) = dying.block_on(still_text_queues(&proxy));
+    proxy.hold_replies(true);
+    dying.spawn(async move { its_ready.poll_many(2).await });
+    dying.spawn(async move { its_delayed.poll_many(2).await });
+    until("both are popped", || server.list("q").len() == 1 && server.list(ORDERED_LIST).len() == 1);
+    dying.shutdown_background();
+    drop(client);
+    proxy.cut();
+
+    here.block_on(async {
+        let unconfirmed = ready.unconfirmed_pops();
+        until_async("its own are confirmed", || async { unconfirmed.len().await.unwrap() == 2 }).await;
+        assert_eq!(ready.stats().await.unwrap().unconfirmed_pops, 2);
+        assert_eq!(unconfirmed.read(HOUR, 10).await.unwrap(), [], "they are younger than that");
+        let pops = unconfirmed.read(Duration::ZERO, 10).await.unwrap();
+        assert_eq!(pops.iter().map(|pop| pop.payloads.len()).collect::<Vec<_>>(), [2, 2]);
+        assert!(pops.iter().any(|pop| pop.payloads == ["a", "b"]), "{pops:?}");
+        assert!(pops.iter().all(|pop| pop.age < HOUR));
+        assert_eq!(unconfirmed.read(Duration::ZERO, 1).await.unwrap().len(), 1);
+        assert_eq!(unconfirmed.requeue(HOUR).await.unwrap(), 0);
+        assert_eq!(unconfirmed.requeue(Duration::ZERO).await.unwrap(), 4);
+        assert_eq!(unconfirmed.len().await.unwrap(), 0);
+        assert!(lasting(&server) == before, "everything is where it was");
+        assert_eq!(unconfirmed.remove(Duration::ZERO).await.unwrap(), 0);
+    });
 }

@@ -1,5 +1,5 @@
-//! The transfer script against a model, after every single call: with its constants made small, so that a list of sixty
-//! entries is a long one, and while others do to the queue whatever they may.
+//! The transfer script, compared with a model after every call. Its constants are small here, so that sixty entries are
+//! a long list. Other clients change the queue in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, FromRedisValue};
 use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, part};
 
-/// As `src/scripts.rs` puts it together, with its comments.
+/// The script as `src/scripts.rs` assembles it, with its comments.
 const SCRIPT: &str = concat!(
     include_str!("../../src/scripts/parts/entry.lua"),
     include_str!("../../src/scripts/parts/lists.lua"),
@@ -23,7 +23,7 @@ const SCRIPT: &str = concat!(
 
 type Entry = Vec<u8>;
 
-/// With small constants.
+/// The script with small constants.
 fn script() -> String {
     let constants = [
         ("CHUNK = 1000", "CHUNK = 5"),
@@ -51,7 +51,7 @@ fn payload(entry: &Entry) -> Option<Vec<u8>> {
     (entry.first() == Some(&16)).then(|| entry[25..].to_vec())
 }
 
-/// A server and one connection to it: thousands of commands are sent.
+/// A server and one connection, for thousands of commands.
 struct Keys {
     connection: RefCell<redis::Connection>,
     _server: Server,
@@ -88,12 +88,12 @@ impl Keys {
     }
 }
 
-/// What is in Redis.
+/// The contents of Redis.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// In the order of their due times.
+    /// Entries in the order of their due times.
     pending: Vec<(Entry, f64)>,
-    /// How often each one is in the list; due ones may be brought to its front.
+    /// The number of times that each entry is in the list. A call may move due entries to its front.
     listed: BTreeMap<Entry, usize>,
     target: Vec<Entry>,
     quarantine: Vec<Entry>,
@@ -112,7 +112,7 @@ fn state(server: &Keys) -> State {
     }
 }
 
-/// What becomes of it when the first so many entries are moved.
+/// The contents after the first `count` entries were moved.
 fn after(mut state: State, count: usize) -> State {
     for (entry, score) in state.pending.drain(..count) {
         match payload(&entry) {
@@ -136,7 +136,7 @@ fn after(mut state: State, count: usize) -> State {
     state
 }
 
-/// One of the clients that move, each with limits and a cursor of its own.
+/// A client that transfers, with its own limits and cursor.
 struct Mover {
     batch: usize,
     budget: u64,
@@ -149,7 +149,7 @@ impl Mover {
         Self { batch, budget: *random.choice(&[1, 1, 20, 40, 100_000]).unwrap(), cursor: 0 }
     }
 
-    /// Returns how many entries were moved or set aside.
+    /// Returns the number of entries that were moved or quarantined.
     fn call(&mut self, server: &Keys, script: &str) -> usize {
         let (batch, budget, cursor) =
             (self.batch.to_string(), self.budget.to_string(), self.cursor.to_string());
@@ -196,7 +196,7 @@ fn fill(server: &Keys, random: &mut fastrand::Rng) {
     }
 }
 
-/// Something that another client does.
+/// An operation of another client.
 fn interfere(server: &Keys, random: &mut fastrand::Rng, next: &mut u64) {
     let (pending, list) = (server.zset(TIMEOUT_SET), server.list(ORDERED_LIST));
     let remove = |command: &str, entry: &Entry| {
@@ -208,7 +208,7 @@ fn interfere(server: &Keys, random: &mut fastrand::Rng, next: &mut u64) {
     };
     let several = *random.choice(&[1, 1, 10]).unwrap();
     match random.u8(..8) {
-        // Cancellations, or a Redisson that moves.
+        // Cancellations, or a transfer by Redisson.
         0 | 1 => {
             let from = if random.bool() { 0 } else { random.usize(..=pending.len()) };
             for (entry, _) in pending.iter().skip(from).take(several) {
@@ -255,12 +255,12 @@ fn interfere(server: &Keys, random: &mut fastrand::Rng, next: &mut u64) {
     }
 }
 
-/// Whether an entry is due, for a while.
+/// Whether an entry with this score is due for as long as the test runs.
 fn is_due(score: f64) -> bool {
     score < 1e13
 }
 
-/// Set `REDELAY_CASES` for more.
+/// `REDELAY_CASES` sets the number of cases.
 #[test]
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
@@ -279,7 +279,7 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
             }
             let mover = random.choice(&mut movers).unwrap();
             if random.u8(..20) == 0 {
-                // Of another time, or of nobody.
+                // A cursor of an earlier call, or one that no call has returned.
                 mover.cursor = *random.choice(&[-1_000_000, -7, 0, 1, 20, i64::MAX / 1024]).unwrap();
             }
             let before = state(&server);
@@ -297,7 +297,7 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
             assert_eq!(state(&server), after(before, moved), "seed {seed}, step {step}: {moved} moved");
             assert_eq!(the_others(), others_before, "seed {seed}, step {step}: the order of what is not due");
             calls_for_nothing = if moved == 0 { calls_for_nothing + 1 } else { 0 };
-            // Two that gather get into each other's way for a while, but not for ever.
+            // Two clients that move entries to the front disturb each other for a while, but not for ever.
             assert!(
                 due == 0 || calls_for_nothing < 200,
                 "seed {seed}, step {step}: it stands still with {due} due"
@@ -309,7 +309,7 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     }
 }
 
-/// A queue with these entries and due times, in the order of the list.
+/// A queue with these entries and due times, in list order.
 fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Keys {
     let server = Keys::start();
     for (score, entry) in entries {
@@ -319,7 +319,7 @@ fn queue(entries: impl IntoIterator<Item = (u64, Entry)>) -> Keys {
     server
 }
 
-/// A list that is empty in between is another one afterwards.
+/// A cursor does not survive a list that was empty in between.
 #[test]
 fn an_expiry_is_kept() {
     let later = 400_000_000_000_000;
@@ -333,7 +333,7 @@ fn an_expiry_is_kept() {
     assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
 }
 
-/// What is read but not moved is read again, so a call must not read much more than it moves.
+/// Entries that a call reads and does not move are read again, so a call must not read much more than it moves.
 #[test]
 fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
     for (number, length, budget) in [(2_000, 20_000, 40_000), (20_000, 10, 1_000)] {

@@ -9,7 +9,7 @@ use crate::bench::{Bench, Measured};
 use crate::job::{Job, Reply};
 use crate::order::Order;
 use crate::results::{Better, Goal, Row, Table};
-use crate::worker::System;
+use crate::worker::{System, Worker};
 
 /// The codecs of both systems, each with a plain library to compare with: the one it is built on, or serde_json.
 const CODECS: [(&str, Option<&str>); 5] = [
@@ -26,17 +26,19 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     for (name, plain) in CODECS {
         for encode in [true, false] {
             let what = format!("{} {name}", if encode { "encode" } else { "decode" });
-            let nanos = |bench: &mut Bench, system, codec: &str| {
-                let reply = bench.ask(system, &Job::Codec { codec: codec.into(), encode, millis });
-                1e9 / reply.per_second()
+            let turn = format!("codecs: {what}");
+            let nanos = |worker: &mut Worker, codec: &str| {
+                let reply = worker.ask(&Job::Codec { codec: codec.into(), encode, millis })?;
+                Ok(1e9 / reply.per_second())
             };
             // The first run is not counted: a virtual machine compiles the code during it.
-            nanos(bench, System::Redisson, name);
-            let measured = bench
-                .alternate(&format!("codecs: {what}"), rounds, |bench, system| nanos(bench, system, name));
+            bench.turn_shared(System::Redisson, &turn, |_, worker| nanos(worker, name));
+            let measured = bench.alternate_shared(&turn, rounds, |_, worker| nanos(worker, name));
             let mut row = Row::new(what, "ns", Better::Less, measured);
             if let Some(plain) = plain {
-                row.limit = (0..rounds).map(|_| nanos(bench, System::Redelay, plain)).collect();
+                let mut limit =
+                    || bench.turn_shared(System::Redelay, &turn, |_, worker| nanos(worker, plain));
+                row.limit = (0..rounds).map(|_| limit()).collect();
                 row.note = format!("the limit is plain {plain}");
                 if name == "kryo5" {
                     row = row.goal(Goal::OfLimit(1.0));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::bench::{Bench, Measured};
 use crate::effort::Drain;
 use crate::job::{Job, payload};
+use crate::report::count;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, spread};
 use crate::server::Entry;
 use crate::worker::{Sides, System};
@@ -75,13 +76,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
     let entries = entries(order, drain.pending);
     let what = format!("drain: {} {order}", drain.pending);
-    bench.alternate(&what, drain.rounds, |bench, system| {
+    bench.alternate_shared(&what, drain.rounds, |bench, worker| {
         bench.server.store(TEMPLATE, &entries);
         bench.server.copy(TEMPLATE, QUEUE);
         bench.server.delete(TEMPLATE);
         bench.server.reset_slowlog();
         let begun = Instant::now();
-        bench.worker(system).begin(&Job::Open { queue: "drain".into(), number: 1 });
+        worker.begin(&Job::Open { queue: "drain".into(), number: 1 })?;
         let mut progress = Vec::new();
         loop {
             let moved = drain.pending - bench.server.pending(QUEUE);
@@ -94,9 +95,9 @@ fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {
             }
             std::thread::sleep(look(drain.pending));
         }
-        bench.worker(system).end();
-        bench.ask(system, &Job::Close);
-        Turn { progress, longest: bench.server.longest_script() }
+        worker.end()?;
+        worker.ask(&Job::Close)?;
+        Ok(Turn { progress, longest: bench.server.longest_script() })
     })
 }
 
@@ -124,7 +125,7 @@ fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
         let both = round.redelay.moved().min(round.redisson.moved());
         round.map(|turn| turn.rate(both))
     });
-    let name = format!("{} {order}", drain.pending);
+    let name = format!("{} {order}", count(drain.pending));
     let mut rate = Row::new(name.clone(), "moved/s", Better::More, rates.collect());
     if (drain.pending, order) == (100_000, "random") {
         rate = rate.goal(Goal::Ratio(50.0));
@@ -133,7 +134,8 @@ fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
         let moved = spread(turns.iter().map(|round| round.get(system).moved() as f64)).median;
         if (moved as u64) < drain.pending {
             let all = if rate.note.is_empty() { "" } else { "; " };
-            rate.note += &format!("{all}{} had moved {moved} after {} s", system.name(), drain.limit);
+            rate.note +=
+                &format!("{all}{} had moved {} after {} s", system.name(), count(moved as u64), drain.limit);
         }
     }
     let longest = turns.iter().map(|round| round.map(|turn| turn.longest * 1_000.0)).collect();

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
+use crate::repeat::Outcome;
+use crate::report::count;
 use crate::results::{Better, Row, Table};
 use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
@@ -28,10 +30,11 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let per_second = bench.effort.per_second;
     for rate in [per_second, 0.0] {
         let rounds = bench.effort.rounds_afresh;
-        let name = if rate > 0.0 { format!("{rate}/s") } else { "as fast as they can".into() };
+        let name =
+            if rate > 0.0 { format!("{}/s", count(rate as u64)) } else { "as fast as possible".into() };
         let costs = bench.alternate(&format!("end to end: {name}"), rounds, |bench, system| {
-            let mut workers = bench.start_workers(system, 1, TAKERS);
-            warm_up(&mut workers, bench.effort.warm_up / 2);
+            let mut workers = bench.start_workers(system, 1, TAKERS)?;
+            warm_up(&mut workers, bench.effort.warm_up / 2)?;
             run(bench, &mut workers, rate)
         });
         if rate == 0.0 {
@@ -41,16 +44,16 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         }
         rows.extend(cost_rows(&name, &costs));
     }
-    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: at a rate that is the same for \
-                 both, and with 64 offers in flight at any time. The commands include those that scripts run, and those of \
+    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at the same rate for \
+                 both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
                  the offers.";
     (vec![Table { name: "end to end".into(), about: about.into(), rows }], Vec::new())
 }
 
 /// All workers offer and take, at this rate together, or as fast as they can.
-pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost {
+pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Outcome<Cost> {
     let (takers, share) = (TAKERS.div_ceil(workers.len()), workers.len() as f64);
-    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers });
+    ask_all(workers, &Job::Collect { queue: QUEUE.into(), takers })?;
     let millis = bench.effort.millis * 5;
     let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
     if rate > 0.0 {
@@ -59,8 +62,8 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
     }
     let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();
     let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());
-    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
-    let collected = wait_for(workers, offered, Duration::from_secs(5));
+    let offered = ask_all(workers, &offer.job())?.iter().map(|reply| reply.count).sum();
+    let collected = wait_for(workers, offered, Duration::from_secs(5))?;
     let cost = Cost {
         messages: collected as f64,
         seconds: begun.elapsed().as_secs_f64(),
@@ -68,8 +71,8 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Cost 
         server: bench.server.counters().since(server),
         missing: offered - collected.min(offered),
     };
-    ask_all(workers, &Job::Stop);
-    cost
+    ask_all(workers, &Job::Stop)?;
+    Ok(cost)
 }
 
 pub(crate) fn cost_rows(name: &str, costs: &[Sides<Cost>]) -> Vec<Row> {

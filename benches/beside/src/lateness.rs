@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
+use crate::repeat::Outcome;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
 use crate::worker::{Sides, System, Worker};
 
@@ -22,7 +23,7 @@ struct Case {
 
 impl Case {
     fn name(self) -> String {
-        let load = if self.busy { "5,000 offers/s beside it" } else { "quiet" };
+        let load = if self.busy { "5,000 other offers/s" } else { "quiet" };
         let processes =
             if self.processes == 1 { "1 process".into() } else { format!("{} processes", self.processes) };
         format!("{processes}, {load}")
@@ -53,7 +54,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let about = "From the time that the caller asked for (its clock when it offers, plus the delay) until a `take` has \
                  returned, so redelay's rounding up to whole milliseconds counts. Delays are random, 50 to 3,000 ms in a full run. \
                  Each round has fresh processes, since Redisson draws the tick of its timer once for each client. The \
-                 offers beside it come from another process of the same system and go to another queue. Scripts are those \
+                 other offers come from another process of the same system and go to another queue. Scripts are those \
                  that transfer and take, without those of the offers.";
     let table = Table { name: "lateness".into(), about: about.into(), rows };
     let plot = Plot {
@@ -66,44 +67,45 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     (vec![table], vec![plot])
 }
 
-fn turn(bench: &mut Bench, system: System, case: Case) -> Turn {
+fn turn(bench: &mut Bench, system: System, case: Case) -> Outcome<Turn> {
     let takers = 4_usize.div_ceil(case.processes);
-    let mut workers = bench.start_workers(system, case.processes, takers);
-    warm_up(&mut workers, bench.effort.warm_up / 2);
-    let mut beside = if case.busy { bench.start_workers(system, 1, 1) } else { Vec::new() };
+    let mut workers = bench.start_workers(system, case.processes, takers)?;
+    warm_up(&mut workers, bench.effort.warm_up / 2)?;
+    let mut beside = if case.busy { bench.start_workers(system, 1, 1)? } else { Vec::new() };
     let (count, delay) = (bench.effort.late_entries, bench.effort.late_delays);
-    warm_up(&mut beside, bench.effort.warm_up / 2);
-    rehearse(&mut workers);
+    warm_up(&mut beside, bench.effort.warm_up / 2)?;
+    rehearse(&mut workers)?;
     for beside in &mut beside {
         // As long as the entries are offered, wait and are taken.
         let seconds = delay.1 as f64 / 1_000.0 + 1.5;
         let job = Offer { per_second: BESIDE, count: (BESIDE * seconds) as u64, ..Offer::new("beside") };
-        beside.begin(&job.job());
+        beside.begin(&job.job())?;
     }
-    ask_all(&mut workers, &Job::Collect { queue: "late".into(), takers });
+    ask_all(&mut workers, &Job::Collect { queue: "late".into(), takers })?;
     let before = bench.server.counters();
     let (count, per_second) = (count / case.processes as u64, RATE / case.processes as f64);
-    let offered = ask_all(&mut workers, &Offer { delay, count, per_second, ..Offer::new("late") }.job());
+    let offered = ask_all(&mut workers, &Offer { delay, count, per_second, ..Offer::new("late") }.job())?;
     let offered: u64 = offered.iter().map(|reply| reply.count).sum();
-    let collected = wait_for(&mut workers, offered, Duration::from_millis(delay.1 + 3_000));
+    let collected = wait_for(&mut workers, offered, Duration::from_millis(delay.1 + 3_000))?;
     let scripts = bench.server.counters().since(before).scripts - offered as f64;
     // The offers beside it are scripts, too, and their number so far is not known.
     let scripts = if case.busy { f64::NAN } else { scripts / offered as f64 };
-    let late = ask_all(&mut workers, &Job::Stop).into_iter().flat_map(|reply| reply.late);
+    let late = ask_all(&mut workers, &Job::Stop)?.into_iter().flat_map(|reply| reply.late);
     let mut late: Vec<f64> = late.map(|micros| micros as f64 / 1_000.0).collect();
     late.sort_unstable_by(f64::total_cmp);
-    Turn { late, missing: offered - collected.min(offered), scripts }
+    Ok(Turn { late, missing: offered - collected.min(offered), scripts })
 }
 
 /// Offers and takes once without counting anything.
-fn rehearse(workers: &mut [Worker]) {
-    ask_all(workers, &Job::Collect { queue: "rehearsal".into(), takers: 1 });
+fn rehearse(workers: &mut [Worker]) -> Outcome<()> {
+    ask_all(workers, &Job::Collect { queue: "rehearsal".into(), takers: 1 })?;
     let (count, per_second) = (RATE as u64 / workers.len() as u64, RATE / workers.len() as f64);
     let offer = Offer { delay: (0, 300), count, per_second, ..Offer::new("rehearsal") };
-    let offered = ask_all(workers, &offer.job()).iter().map(|reply| reply.count).sum();
-    wait_for(workers, offered, Duration::from_secs(5));
-    ask_all(workers, &Job::Stop);
-    ask_all(workers, &Job::Close);
+    let offered = ask_all(workers, &offer.job())?.iter().map(|reply| reply.count).sum();
+    wait_for(workers, offered, Duration::from_secs(5))?;
+    ask_all(workers, &Job::Stop)?;
+    ask_all(workers, &Job::Close)?;
+    Ok(())
 }
 
 fn case_rows(case: Case, turns: &[Sides<Turn>]) -> Vec<Row> {
@@ -143,6 +145,6 @@ fn line(system: System, case: Case, turns: &[Sides<Turn>]) -> Line {
     let parts = (1..=POINTS).map(|n| n as f64 / POINTS as f64);
     // Redisson's truncation makes some payloads a little early. A logarithmic axis cannot show them.
     let points = parts.map(|part| (quantile(&late, part).max(0.1), part * 100.0)).collect();
-    let load = if case.busy { ", 5,000 offers/s beside" } else { "" };
+    let load = if case.busy { ", 5,000 other offers/s" } else { "" };
     Line { label: format!("{}{load}", system.name()), system: Some(system), points }
 }

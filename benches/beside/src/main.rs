@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs` | one measurement each |
 //! | `bench.rs` | shared by all of them: a server, workers, taking turns |
+//! | `repeat.rs` | repeats a turn in which a system failed |
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on either system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
@@ -14,7 +15,8 @@
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
-//! Everything fails by panicking with a sentence: half a measurement is none.
+//! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a sentence:
+//! half a measurement is none.
 
 mod bench;
 mod codecs;
@@ -32,6 +34,7 @@ mod plot;
 mod redelay;
 mod redis_benchmark;
 mod redisson;
+mod repeat;
 mod report;
 mod results;
 mod scaling;
@@ -97,19 +100,18 @@ fn measure(options: &Options) -> Results {
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, measurements.len() as u64);
-    let mut results =
-        Results { machine, tuning: bench.tuning.clone(), tables: Vec::new(), plots: Vec::new() };
+    let (mut tables, mut plots) = (Vec::new(), Vec::new());
     for (name, measure) in measurements {
-        let (tables, plots) = measure(&mut bench);
-        results.tables.extend(tables);
-        results.plots.extend(plots);
+        let measured = measure(&mut bench);
+        tables.extend(measured.0);
+        plots.extend(measured.1);
         bench.progress.inc(1);
         if bench.progress.is_hidden() {
             eprintln!("{name}: done after {:.0?}", bench.elapsed());
         }
     }
     bench.progress.finish_and_clear();
-    results
+    Results { machine, tuning: bench.tuning.clone(), repeated: bench.repeated(), tables, plots }
 }
 
 /// Writes the results. Returns the report.

@@ -1,10 +1,11 @@
 //! Offers per second, each counted when its reply has arrived, and the rate of `redis-benchmark` with the same script.
 
-use crate::bench::{Bench, Measured};
-use crate::job::{Job, Offer};
+use crate::bench::{Bench, Measured, Workers};
+use crate::job::Offer;
 use crate::redis_benchmark;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
-use crate::worker::{Sides, System, Worker};
+use crate::tuning::Settings;
+use crate::worker::System;
 
 const BATCH: usize = 100;
 /// The offers that have a goal: number in flight, bytes.
@@ -14,7 +15,8 @@ const MOST: u64 = 1 << 28;
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     // Started long before they are measured: a virtual machine goes on compiling for some time.
-    let mut untuned = Sides::of(|system| bench.start_untuned(system));
+    let mut untuned = Workers::new(|bench, system| bench.start_warm(system, Settings::defaults()));
+    untuned.start(bench);
     let mut rows = Vec::new();
     let (mut lines, mut limits) = (System::BOTH.map(|system| (system, Vec::new())), Vec::new());
     for &size in bench.effort.sizes {
@@ -54,15 +56,13 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 }
 
 /// Both systems with default settings, which most services have.
-fn untuned_row(bench: &mut Bench, untuned: &mut Sides<Worker>) -> Row {
+fn untuned_row(bench: &mut Bench, untuned: &mut Workers) -> Row {
     let (concurrency, size) = GOAL;
     let job = Offer { concurrency, size, millis: bench.effort.millis, ..Offer::new("offer") }.job();
-    let what = format!("single, {concurrency} in flight, {size} B, nothing tuned");
-    let measured = bench.alternate(&format!("offer: {what}"), bench.effort.rounds, |_, system| {
-        let worker = untuned.get_mut(system);
-        let offers = worker.ask(&job).per_second();
-        worker.ask(&Job::Close);
-        offers
+    let what = format!("single, {concurrency} in flight, {size} B, default settings");
+    let rounds = bench.effort.rounds;
+    let measured = bench.alternate_with(untuned, &format!("offer: {what}"), rounds, |_, worker| {
+        Ok(worker.ask(&job)?.per_second())
     });
     Row::new(what, "offers/s", Better::More, measured).goal(Goal::Ratio(3.0))
 }
@@ -72,10 +72,9 @@ fn row(bench: &mut Bench, size: usize, batch: usize, concurrency: usize) -> Row 
     let what = format!("{how}, {concurrency} in flight, {size} B");
     let (millis, rounds) = (bench.effort.millis, bench.effort.rounds);
     let count = MOST / (size as u64 + 200);
-    let measured = bench.alternate(&format!("offer: {what}"), rounds, |bench, system| {
-        let job = Offer { concurrency, batch, size, millis, count, ..Offer::new("offer") };
-        bench.ask(system, &job.job()).per_second()
-    });
+    let job = Offer { concurrency, batch, size, millis, count, ..Offer::new("offer") }.job();
+    let measured = bench
+        .alternate_shared(&format!("offer: {what}"), rounds, |_, worker| Ok(worker.ask(&job)?.per_second()));
     let mut row = Row::new(what, "offers/s", Better::More, measured);
     if batch == 1 {
         row.limit = (0..rounds).map(|_| redis_benchmark::offers(bench, size, concurrency)).collect();

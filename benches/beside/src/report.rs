@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::redisson::Settings;
+use crate::repeat::Repeat;
 use crate::results::{Better, Goal, Results, Row, Spread, Table};
 use crate::tuning::Tuning;
 use crate::worker::System;
@@ -17,6 +18,7 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
     if folder.join("notes.md").exists() {
         text += "\nThe numbers explained, and why a goal is missed: [notes.md](notes.md).\n";
     }
+    repeated(results, &mut text);
     goals(results, &mut text);
     tuning(results, &mut text);
     for plot in &results.plots {
@@ -47,6 +49,27 @@ fn machine(results: &Results, text: &mut String) {
     }
 }
 
+/// Which turns were repeated, if any.
+fn repeated(results: &Results, text: &mut String) {
+    let begin = match results.repeated.len() {
+        0 => return,
+        1 => "One turn failed and was repeated with new processes:".to_owned(),
+        number => format!("{number} turns failed and were repeated with new processes:"),
+    };
+    write!(text, "\n{begin}\n\n").expect("a string");
+    for Repeat { what, failure } in &results.repeated {
+        writeln!(text, "* {what}: {}", quoted(&failure.to_string())).expect("a string");
+    }
+}
+
+/// The first line of a text, as code. Redisson's exceptions go on for a page.
+fn quoted(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().replace('`', "'");
+    let start: String = line.chars().take(240).collect();
+    let end = if start.len() < line.len() { "…" } else { "" };
+    format!("`{start}{end}`")
+}
+
 fn tuning(results: &Results, text: &mut String) {
     let Tuning { best, worker_threads, redisson } = &results.tuning;
     let chosen = |is: bool| if is { "chosen" } else { "" };
@@ -74,7 +97,7 @@ fn goals(results: &Results, text: &mut String) {
         for goal in &row.goals {
             let (reached, enough) = row.reached(*goal);
             let wanted = match goal {
-                Goal::Ratio(least) => format!("at least {} × Redisson", number(*least)),
+                Goal::Ratio(least) => format!("a ratio of at least {}", number(*least)),
                 Goal::OfLimit(least) => format!("at least {} of the limit", number(*least)),
                 Goal::AtMost(most) => format!("at most {}", number(*most)),
             };
@@ -144,10 +167,18 @@ fn number(value: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let unit = 10_f64.powi(-digits);
-    let whole = format!("{:.0}", (value / unit).round() * unit);
+    grouped(&format!("{:.0}", (value / unit).round() * unit))
+}
+
+/// A number of things, with all its digits and a comma at each thousand.
+pub(crate) fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+fn grouped(whole: &str) -> String {
     let mut text = String::new();
     for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 && !text.ends_with('-') {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) && !text.ends_with('-') {
             text.push(',');
         }
         text.push(digit);
@@ -167,6 +198,13 @@ mod tests {
         let wanted = ["0", "0.00432", "0.5", "1", "2.35", "98.8", "988", "23,500", "1,000,000", "-1,230"];
         assert_eq!(shown, wanted);
         assert_eq!([f64::NAN, f64::INFINITY].map(number), ["–", "∞"]);
+        assert_eq!([7, 1_000, 237_811].map(count), ["7", "1,000", "237,811"]);
+    }
+
+    #[test]
+    fn a_quotation_is_one_short_line_of_code() {
+        assert_eq!(quoted("the worker `a` failed\nat B.java:1"), "`the worker 'a' failed`");
+        assert_eq!(quoted(&"é".repeat(300)), format!("`{}…`", "é".repeat(240)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
+use crate::repeat::Repeat;
 use crate::tuning::Tuning;
 use crate::worker::{Sides, System};
 
@@ -10,6 +11,9 @@ use crate::worker::{Sides, System};
 pub(crate) struct Results {
     pub(crate) machine: Machine,
     pub(crate) tuning: Tuning,
+    /// The turns in which a system failed. Results of older versions have none.
+    #[serde(default)]
+    pub(crate) repeated: Vec<Repeat>,
     pub(crate) tables: Vec<Table>,
     pub(crate) plots: Vec<Plot>,
 }

@@ -9,10 +9,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     for &processes in bench.effort.processes {
         let rounds = bench.effort.rounds_afresh;
         let rate = bench.effort.per_second;
-        let name = format!("{processes} processes");
+        let name = if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
         let costs = bench.alternate(&format!("scaling: {name}"), rounds, |bench, system| {
-            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes));
-            warm_up(&mut workers, bench.effort.warm_up / 2);
+            let mut workers = bench.start_workers(system, processes, TAKERS.div_ceil(processes))?;
+            warm_up(&mut workers, bench.effort.warm_up / 2)?;
             run(bench, &mut workers, rate)
         });
         rows.extend(cost_rows(&name, &costs));

@@ -103,7 +103,7 @@ impl Server {
     }
 
     pub(crate) fn memory(&self) -> f64 {
-        memory(self.process.pid())
+        memory(self.process.pid()).expect("a running server")
     }
 
     pub(crate) fn blocked_clients(&mut self) -> usize {

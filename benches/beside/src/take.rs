@@ -5,24 +5,27 @@ use std::time::{Duration, Instant};
 
 use redelay_fixture::redis::cmd;
 
-use crate::bench::{Bench, Measured, warm_up};
+use crate::bench::{Bench, Measured, Workers, warm_up};
 use crate::job::{Job, payload};
+use crate::repeat::Outcome;
+use crate::report::count;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table};
-use crate::worker::{Sides, System, Worker};
+use crate::worker::{System, Worker};
 
 const LIST: &str = "ready";
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let most = bench.effort.takers.iter().copied().max().unwrap_or(1);
-    let mut workers = Sides::of(|system| bench.start_workers(system, 1, most).remove(0));
-    for system in System::BOTH {
-        let worker = workers.get_mut(system);
-        warm_up(from_mut(worker), bench.effort.warm_up / 2);
+    let mut workers = Workers::new(move |bench, system| {
+        let mut worker = bench.start_workers(system, 1, most)?.remove(0);
+        warm_up(from_mut(&mut worker), bench.effort.warm_up / 2)?;
         // The measured work, for as long as a few rounds of it.
         for _ in 0..4 {
-            ready(bench, worker, most.min(64));
+            ready(bench, &mut worker, most.min(64))?;
         }
-    }
+        Ok(worker)
+    });
+    workers.start(bench);
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for arriving in [false, true] {
         let mut points = System::BOTH.map(|system| (system, Vec::new()));
@@ -54,36 +57,38 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     (vec![table], vec![plot])
 }
 
-fn row(bench: &mut Bench, workers: &mut Sides<Worker>, takers: usize, arriving: bool) -> Row {
+fn row(bench: &mut Bench, workers: &mut Workers, takers: usize, arriving: bool) -> Row {
     let kind = if arriving { "arriving one by one" } else { "ready" };
-    let what = format!("{takers} takers, {kind}");
+    let s = if takers == 1 { "" } else { "s" };
+    let what = format!("{} taker{s}, {kind}", count(takers as u64));
     let rounds = bench.effort.rounds;
-    let measured = bench.alternate(&format!("take: {what}"), rounds, |bench, system| {
-        let worker = workers.get_mut(system);
+    let measured = bench.alternate_with(workers, &format!("take: {what}"), rounds, |bench, worker| {
         if arriving { hand_off(bench, worker, takers) } else { ready(bench, worker, takers) }
     });
     let row = Row::new(what, "takes/s", Better::More, measured);
     if takers == 64 && !arriving { row.goal(Goal::Ratio(5.0)) } else { row }
 }
 
-fn ready(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
+fn ready(bench: &mut Bench, worker: &mut Worker, takers: usize) -> Outcome<f64> {
     let count = bench.effort.taken;
     // The first takes make the connections and are not counted.
     bench.server.fill(LIST, takers as u64, "x");
-    worker.ask(&Job::Take { queue: LIST.into(), takers, count: takers as u64 });
+    worker.ask(&Job::Take { queue: LIST.into(), takers, count: takers as u64 })?;
     bench.server.fill(LIST, count, &payload(0, 100));
-    worker.ask(&Job::Take { queue: LIST.into(), takers, count }).per_second()
+    Ok(worker.ask(&Job::Take { queue: LIST.into(), takers, count })?.per_second())
 }
 
-fn hand_off(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
+fn hand_off(bench: &mut Bench, worker: &mut Worker, takers: usize) -> Outcome<f64> {
     let count = bench.effort.taken;
-    worker.begin(&Job::Take { queue: LIST.into(), takers, count });
+    worker.begin(&Job::Take { queue: LIST.into(), takers, count })?;
     let waiting = Instant::now();
     while bench.server.blocked_clients() == 0 {
-        assert!(waiting.elapsed() < Duration::from_secs(30), "nobody waits for what arrives");
+        if waiting.elapsed() > Duration::from_secs(30) {
+            return Err(worker.failure("has no taker that waits on the server after 30 s"));
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // By then, each of Redisson's takers has a connection. redelay's takers share one.
+    // Time for each of Redisson's takers to get a connection. redelay's takers share one.
     std::thread::sleep(Duration::from_millis(200));
     let mut producer = bench.server.connect();
     let payload = payload(0, 100);
@@ -91,6 +96,6 @@ fn hand_off(bench: &mut Bench, worker: &mut Worker, takers: usize) -> f64 {
     for _ in 0..count {
         cmd("RPUSH").arg(LIST).arg(&payload).exec(&mut producer).expect("RPUSH");
     }
-    worker.end();
-    count as f64 / begun.elapsed().as_secs_f64()
+    worker.end()?;
+    Ok(count as f64 / begun.elapsed().as_secs_f64())
 }

@@ -10,6 +10,7 @@ use crate::bench::warm_up;
 use crate::effort::Effort;
 use crate::job::Offer;
 use crate::redisson;
+use crate::repeat::{Outcome, Repeats};
 use crate::server::Server;
 use crate::worker::{System, Worker};
 
@@ -44,12 +45,18 @@ pub(crate) struct Tuning {
 }
 
 /// Tries several settings for each system.
-pub(crate) fn tune(effort: &Effort, server: &mut Server, mut tell: impl FnMut(String)) -> Tuning {
+pub(crate) fn tune(
+    effort: &Effort,
+    server: &mut Server,
+    repeats: &Repeats,
+    mut tell: impl FnMut(String),
+) -> Tuning {
+    let mut rate = |system, settings| repeats.turn("tuning", || offers(effort, server, system, settings));
     let threads = if cores() == 1 { vec![1] } else { vec![1, cores()] };
     let worker_threads = threads.into_iter().map(|worker_threads| {
         tell(format!("tuning redelay: {worker_threads} threads"));
         let settings = Settings { worker_threads, ..Settings::defaults() };
-        (worker_threads, offers(effort, server, System::Redelay, settings))
+        (worker_threads, rate(System::Redelay, settings))
     });
     let worker_threads: Vec<_> = worker_threads.collect();
     let pools = effort.pools.iter().flat_map(|&connections| {
@@ -60,7 +67,7 @@ pub(crate) fn tune(effort: &Effort, server: &mut Server, mut tell: impl FnMut(St
         let redisson::Settings { connections, netty_threads } = redisson;
         tell(format!("tuning Redisson: {connections} connections, {netty_threads} threads"));
         let settings = Settings { redisson, ..Settings::defaults() };
-        (redisson, offers(effort, server, System::Redisson, settings))
+        (redisson, rate(System::Redisson, settings))
     });
     let redisson: Vec<_> = redisson.collect();
     let best = Settings { worker_threads: best(&worker_threads), redisson: best(&redisson) };
@@ -71,12 +78,12 @@ fn best<T: Copy>(tried: &[(T, f64)]) -> T {
     tried.iter().max_by(|one, other| one.1.total_cmp(&other.1)).expect("one at least").0
 }
 
-fn offers(effort: &Effort, server: &mut Server, system: System, settings: Settings) -> f64 {
-    let mut worker = Worker::start(system, &server.url(system), settings.with_takers(1));
-    warm_up(from_mut(&mut worker), effort.warm_up / 2);
+fn offers(effort: &Effort, server: &mut Server, system: System, settings: Settings) -> Outcome<f64> {
+    let mut worker = Worker::start(system, &server.url(system), settings.with_takers(1))?;
+    warm_up(from_mut(&mut worker), effort.warm_up / 2)?;
     server.clear();
     let job = Offer { concurrency: CONCURRENCY, millis: effort.millis * 2, ..Offer::new("tuning") };
-    worker.ask(&job.job()).per_second()
+    Ok(worker.ask(&job.job())?.per_second())
 }
 
 fn cores() -> usize {

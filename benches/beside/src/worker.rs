@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, Reply};
 use crate::redisson;
+use crate::repeat::{Failure, Outcome};
 use crate::tuning::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,10 @@ impl<T> Sides<T> {
         Self { redelay: make(System::Redelay), redisson: make(System::Redisson) }
     }
 
+    pub(crate) fn try_of(mut make: impl FnMut(System) -> Outcome<T>) -> Outcome<Self> {
+        Ok(Self { redelay: make(System::Redelay)?, redisson: make(System::Redisson)? })
+    }
+
     pub(crate) fn map<U>(&self, mut map: impl FnMut(&T) -> U) -> Sides<U> {
         Sides { redelay: map(&self.redelay), redisson: map(&self.redisson) }
     }
@@ -68,17 +73,22 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn start(system: System, url: &str, settings: Settings) -> Self {
+    pub(crate) fn start(system: System, url: &str, settings: Settings) -> Outcome<Self> {
         let mut worker = Self::spawn(system, url, settings);
-        worker.end();
-        worker
+        worker.end()?;
+        Ok(worker)
     }
 
     /// Starts all of them at once, since a Java virtual machine is slow to start.
-    pub(crate) fn start_many(system: System, url: &str, settings: Settings, number: usize) -> Vec<Self> {
+    pub(crate) fn start_many(
+        system: System,
+        url: &str,
+        settings: Settings,
+        number: usize,
+    ) -> Outcome<Vec<Self>> {
         let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings)).collect();
-        workers.iter_mut().for_each(|worker| drop(worker.end()));
-        workers
+        workers.iter_mut().try_for_each(|worker| worker.end().map(drop))?;
+        Ok(workers)
     }
 
     fn spawn(system: System, url: &str, settings: Settings) -> Self {
@@ -108,28 +118,36 @@ impl Worker {
         self.system
     }
 
-    pub(crate) fn ask(&mut self, job: &Job) -> Reply {
-        self.begin(job);
+    pub(crate) fn ask(&mut self, job: &Job) -> Outcome<Reply> {
+        self.begin(job)?;
         self.end()
     }
 
     /// Sends a job. [`Worker::end`] returns its reply.
-    pub(crate) fn begin(&mut self, job: &Job) {
+    pub(crate) fn begin(&mut self, job: &Job) -> Outcome<()> {
         let mut line = serde_json::to_vec(job).expect("a job is JSON");
         line.push(b'\n');
         let jobs = self.jobs.as_mut().expect("open until it is dropped");
-        jobs.write_all(&line).and_then(|()| jobs.flush()).expect("the worker reads");
+        let sent = jobs.write_all(&line).and_then(|()| jobs.flush());
+        sent.map_err(|error| self.failure(&format!("does not read its jobs: {error}")))
     }
 
-    pub(crate) fn end(&mut self) -> Reply {
+    pub(crate) fn end(&mut self) -> Outcome<Reply> {
         let mut line = String::new();
-        self.replies.read_line(&mut line).expect("the worker answers");
-        assert!(!line.is_empty(), "the worker on {} has ended", self.system.name());
-        let reply: Reply = serde_json::from_str(&line).expect("an answer is JSON");
-        if let Some(error) = reply.error {
-            panic!("the worker on {}: {error}", self.system.name());
+        let read = self.replies.read_line(&mut line);
+        read.map_err(|error| self.failure(&format!("does not answer: {error}")))?;
+        if line.is_empty() {
+            return Err(self.failure("has ended"));
         }
-        reply
+        let reply: Reply = serde_json::from_str(&line).expect("an answer is JSON");
+        match &reply.error {
+            Some(error) => Err(self.failure(&format!("failed: {error}"))),
+            None => Ok(reply),
+        }
+    }
+
+    pub(crate) fn failure(&self, why: &str) -> Failure {
+        Failure { system: self.system, why: why.to_owned() }
     }
 
     pub(crate) fn cpu_seconds(&self) -> f64 {
@@ -137,8 +155,8 @@ impl Worker {
     }
 
     /// Resident memory in bytes.
-    pub(crate) fn memory(&self) -> f64 {
-        memory(self.child.id())
+    pub(crate) fn memory(&self) -> Outcome<f64> {
+        memory(self.child.id()).ok_or_else(|| self.failure("has ended"))
     }
 }
 
@@ -161,8 +179,9 @@ pub(crate) fn cpu_seconds(pid: u32) -> f64 {
     ticks / 100.0
 }
 
-pub(crate) fn memory(pid: u32) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
+/// The resident memory of a process in bytes. A process that has ended has none.
+pub(crate) fn memory(pid: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0)
 }

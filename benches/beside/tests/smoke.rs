@@ -1,7 +1,10 @@
 //! The harness works, on both systems, and writes down what it found. How much that is does not matter here.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -44,4 +47,49 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
         readme.contains("make bench TINY=1 ONLY=\"take codecs\"") && readme.contains("(take.svg)"),
         "{readme}"
     );
+}
+
+#[test]
+fn a_turn_is_repeated_when_its_worker_dies() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut harness = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
+        .args(["--tiny", "--only", "codecs", "--out"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the harness");
+    // The first worker on Redisson, which is always in the middle of a turn.
+    let worker = child_with(&mut harness, "redelay.bench.Bench");
+    assert!(Command::new("kill").args(["-KILL", &worker]).status().expect("kill").success());
+    let output = harness.wait_with_output().expect("the harness");
+    let [report, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("this turn is repeated, because the worker on Redisson"), "{errors}");
+    let repeated =
+        "One turn failed and was repeated with new processes:\n\n* tuning: `the worker on Redisson";
+    assert!(report.contains(repeated), "{report}");
+}
+
+/// The id of a child process with this word in its command line.
+fn child_with(harness: &mut Child, word: &str) -> String {
+    let id = harness.id();
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no worker with {word} has started");
+        assert!(harness.try_wait().expect("a child").is_none(), "the harness has ended");
+        // Each thread of the harness may have started children.
+        let threads = fs::read_dir(format!("/proc/{id}/task")).expect("a running process");
+        let children =
+            threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+        let found = children.collect::<Vec<_>>().join(" ");
+        let is_wanted = |child: &&str| {
+            let command = fs::read(Path::new("/proc").join(child).join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command).contains(word)
+        };
+        if let Some(child) = found.split_whitespace().find(is_wanted) {
+            return child.to_owned();
+        }
+        sleep(Duration::from_millis(5));
+    }
 }

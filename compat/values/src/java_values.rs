@@ -1,4 +1,4 @@
-//! The codecs that write any Java object, for values that are JSON on the lines.
+//! The codecs for arbitrary Java objects, with values that are JSON on the lines of the peers.
 
 use std::fmt::Debug;
 
@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use crate::zoo::{self, *};
 
-/// Plain JSON is String, Integer (Long, BigInteger where it must), Double, Boolean, ArrayList, LinkedHashMap and null; an
-/// object that names its `@class` is one of that class, as far as it is in [`zoo`].
+/// Plain JSON becomes String, Integer (Long or BigInteger if needed), Double, Boolean, ArrayList, LinkedHashMap and
+/// null. An object with an `@class` of [`zoo`] becomes an object of that class.
 #[derive(Debug)]
 pub struct JavaValues<C>(pub C);
 
@@ -69,7 +69,7 @@ macro_rules! by_class {
             "com.acme.Zoo$Boxes" => Some($function::<Boxes, C>($($argument),*)),
             "com.acme.Zoo$Point" => Some($function::<Point, C>($($argument),*)),
             "com.acme.Zoo$Status" => Some($function::<Status, C>($($argument),*)),
-            // Each constant has a class of its own.
+            // Each constant has its own class.
             "com.acme.Zoo$Level" | "com.acme.Zoo$Level$1" | "com.acme.Zoo$Level$2" => {
                 Some($function::<Level, C>($($argument),*))
             }
@@ -108,9 +108,9 @@ impl<C: Java + Debug> Codec<Json> for JavaValues<C> {
         match Codec::<Value>::decode(&self.0, payload) {
             Ok(value) => match by_class!(value.class(), decode(value.class(), &self.0, payload)) {
                 Some(read) => read,
-                None => Ok(told(&value)),
+                None => Ok(plain_json(&value)),
             },
-            // The fields of a class are in no payload of Kryo's, so that it must be known.
+            // Kryo writes no field names, so the class has to be known.
             Err(error) => {
                 let class = CLASSES.into_iter().find(|class| error.to_string().contains(class));
                 class
@@ -133,18 +133,18 @@ fn decode<T: Serialize, C: Codec<T>>(class: &str, codec: &C, payload: &[u8]) -> 
     Ok(json)
 }
 
-/// As plain JSON, which is what Jackson makes of it when nothing is said about classes.
-fn told(value: &Value) -> Json {
+/// A value as the plain JSON that Jackson writes without class names.
+fn plain_json(value: &Value) -> Json {
     match value {
         Value::Bytes(bytes) => BASE64_STANDARD.encode(bytes).into(),
         Value::BigInteger(number) => number.to_string().parse().map_or(Json::Null, Json::Number),
         Value::BigDecimal(number) => number.to_string().parse().map_or(Json::Null, Json::Number),
-        Value::Collection(list) => list.elements.iter().map(told).collect(),
-        Value::Array(array) => array.elements.iter().map(told).collect(),
+        Value::Collection(list) => list.elements.iter().map(plain_json).collect(),
+        Value::Array(array) => array.elements.iter().map(plain_json).collect(),
         Value::Map(map) => {
             let entry = |(key, value): &(Value, Value)| {
-                let key = told(key);
-                (key.as_str().map_or_else(|| key.to_string(), str::to_owned), told(value))
+                let key = plain_json(key);
+                (key.as_str().map_or_else(|| key.to_string(), str::to_owned), plain_json(value))
             };
             map.entries.iter().map(entry).collect()
         }
@@ -159,12 +159,12 @@ fn told(value: &Value) -> Json {
             };
             set.constants.iter().map(name).collect()
         }
-        Value::Optional(Some(inside)) => told(inside),
+        Value::Optional(Some(inside)) => plain_json(inside),
         _ => serde_json::to_value(value).unwrap_or(Json::Null),
     }
 }
 
-/// In a set, Kryo tells only the numbers of constants.
+/// The names of the constants. In a set, Kryo writes only their numbers.
 const STATUS: [&str; 4] = ["NEW", "PAID", "SHIPPED", "CLOSED"];
 
 fn plain(json: &Json) -> Value {

@@ -1,4 +1,4 @@
-//! Java values that both peers and the tests of the codecs know.
+//! Java values that both peers and the tests of the codecs use.
 #![allow(missing_docs, reason = "the fields are those of the Java classes")]
 
 mod java_values;

@@ -1,13 +1,13 @@
-//! The rows of these files.
+//! The rows of the vector files.
 
 use serde_json::Value;
 
-/// What a Java value is, and what its codec made of it.
+/// A Java value, and the payload that its codec wrote.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: String,
     pub class: String,
-    /// What Jackson cannot write is told without quotes: `!` and the name of its exception.
+    /// For a value that Jackson cannot write: `!` and the name of the exception.
     pub json: Value,
     pub payload: Vec<u8>,
 }

@@ -1,8 +1,8 @@
-//! The classes of `compat/java/src/main/java/com/acme/Zoo.java` and `lab` as Rust structs: one of each kind of class that a
-//! codec meets. The tests of the codecs and the peer share them.
+//! The classes of `compat/java/src/main/java/com/acme/Zoo.java` and `lab` as Rust structs: one of each kind of class
+//! that a codec may meet. The tests of the codecs and the peer share them.
 //!
-//! [`to_json`] and [`from_json`] are the plain JSON in which tests compare values and peers tell them to each other: what
-//! Jackson makes of the objects when nothing is said about classes.
+//! [`to_json`] and [`from_json`] convert values to and from plain JSON, in which tests compare values and peers
+//! exchange them: the JSON that Jackson writes without class names.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -49,7 +49,7 @@ pub struct Line {
     pub price: f64,
 }
 
-/// With the fields of its base class.
+/// Includes the fields of its base class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "com.acme.Zoo$RefundEvent", rename_all = "camelCase")]
 pub struct RefundEvent {
@@ -223,9 +223,9 @@ pub fn to_json<T: Serialize>(value: &T) -> Json {
     json
 }
 
-/// The value that is written like this.
+/// The value of this plain JSON.
 ///
-/// Numbers that no double can hold are in quotes: see [`long_numbers_as_texts`].
+/// Numbers that do not fit into a double are in quotes: see [`long_numbers_as_texts`].
 pub fn from_json<T: DeserializeOwned>(json: &Json) -> serde_json::Result<T> {
     let mut json = json.clone();
     if let Some(blob) = json.get_mut("blob")
@@ -257,7 +257,7 @@ pub fn from_json<T: DeserializeOwned>(json: &Json) -> serde_json::Result<T> {
             let parts = numbers(json);
             let part = |at: usize| parts.get(at).copied().unwrap_or_default() as u32;
             let [hour, minute, second] = [part(3), part(4), part(5)].map(|part| part as u8);
-            // Where nanoseconds are not wanted, the last part is milliseconds.
+            // Without nanoseconds, the last part is milliseconds.
             let time = java::LocalTime::new(hour, minute, second, part(6) * 1_000_000).expect("a time");
             LocalDateTime::new(day(&parts), time).to_string()
         });
@@ -273,7 +273,7 @@ fn day(parts: &[i64]) -> LocalDate {
     LocalDate::new(parts[0] as i32, parts[1] as u8, parts[2] as u8).expect("a day")
 }
 
-/// Jackson writes times as numbers, to the millisecond as the peer has it set up.
+/// Jackson writes times as numbers, in milliseconds with the peer's settings.
 fn times(text: &str) -> Json {
     let millis = |seconds: i64, nanos: u32| (seconds * 1000 + i64::from(nanos / 1_000_000)).into();
     if let Ok(instant) = text.parse::<Instant>() {
@@ -300,7 +300,7 @@ fn times(text: &str) -> Json {
     }
 }
 
-/// A JSON text with its long numbers in quotes, so that no digit of them is lost on the way through a double.
+/// A JSON text with its long numbers in quotes, so that they lose no digits in a double.
 pub fn long_numbers_as_texts(json: &str) -> String {
     let mut text = String::new();
     let (mut rest, mut quoted) = (json, false);

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::list::{List, Tier};
 use super::{Action, Dispatcher};
-use crate::pops::list::{List, Tier};
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 use crate::wire::keys::Keys;
 

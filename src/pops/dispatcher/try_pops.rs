@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
+use super::list::{Content, Demand, Tier, TryPop};
 use super::{Action, Dispatcher, TRY_POP_LIMIT};
 use crate::conn::OpError;
-use crate::pops::list::{Content, Demand, Tier, TryPop};
 use crate::pops::waiter::Wait;
 use crate::wire::keys::Keys;
 

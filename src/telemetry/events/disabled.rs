@@ -7,6 +7,7 @@ use crate::wire::keys::Keys;
 pub(crate) fn transfer_failing(_: &Keys, _: &dyn Display) {}
 pub(crate) fn transfer_recovered(_: &Keys) {}
 pub(crate) fn quarantined(_: &Keys, _: i64) {}
+pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
 pub(crate) fn connecting_failing(_: &str, _: &str) {}
 pub(crate) fn pops_recovered() {}
 pub(crate) fn pops_failing(_: &dyn Display) {}

@@ -26,6 +26,11 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
     );
 }
 
+/// The user lacks permissions for some calls. Looked at once, with the first queue of a client.
+pub(crate) fn permissions_missing(keys: &Keys, missing: &str) {
+    warn!(name: "redelay.permissions.missing", target: "redelay", queue = %name(keys), missing, "permissions are missing");
+}
+
 /// The first attempt to connect failed and will be retried.
 pub(crate) fn connecting_failing(server: &str, error: &str) {
     warn!(name: "redelay.connection.failing", target: "redelay", server, error, "no connection yet, retrying");

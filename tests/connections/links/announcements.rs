@@ -1,4 +1,4 @@
-//! Users who may not listen, or not announce.
+//! Users without the permission to subscribe or to publish.
 #![cfg(feature = "tracing")]
 
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use redelay_support::{CHANNEL, Listener, MINUTE, ms, soon};
 
 use super::{connected, each_version};
 
-/// How many SUBSCRIBE the server has refused.
+/// The number of SUBSCRIBE commands that the server has refused.
 fn refusals(server: &Server) -> u64 {
     let stats = server.info("commandstats");
     let subscribe = stats.lines().find(|line| line.starts_with("cmdstat_subscribe:"));
@@ -18,15 +18,15 @@ fn refusals(server: &Server) -> u64 {
     count.map_or(0, |count| count.parse().expect("a number"))
 }
 
-/// The URL of a user who may do everything except listen and announce.
+/// The URL of a user who may do everything except subscribe and publish.
 fn with_deaf_user(server: &Server, port: u16) -> String {
     server.cmd(["ACL", "SETUSER", "deaf", "on", ">secret", "allkeys", "resetchannels", "+@all"]);
     format!("redis://deaf:secret@127.0.0.1:{port}")
 }
 
 #[tokio::test]
-async fn without_the_right_to_listen_what_is_due_is_delivered_and_it_is_told_once() {
-    let (told, _listening) = Listener::start();
+async fn without_the_permission_to_subscribe_entries_are_delivered_and_it_is_reported_once() {
+    let (listener, _listening) = Listener::start();
     let server = Server::start();
     let url = with_deaf_user(&server, server.port());
     let taking = connected(Client::builder().url(url).sweep_interval(Duration::from_secs(1))).await;
@@ -40,24 +40,24 @@ async fn without_the_right_to_listen_what_is_due_is_delivered_and_it_is_told_onc
         assert_eq!(soon(take).await.unwrap().unwrap(), n);
     }
     until_async("refused again", || async { refusals(&server) >= 2 }).await;
-    let times = |name: &str| told.named(name).len();
-    let failing = told.named("redelay.announcements.failing");
+    let times = |name: &str| listener.named(name).len();
+    let failing = listener.named("redelay.announcements.failing");
     assert!(failing.len() == 1 && failing[0].fields["error"].starts_with("NOPERM"), "{failing:?}");
     assert_eq!(times("redelay.announcements.recovered"), 0);
     assert_eq!(server.subscribers(CHANNEL), 0);
 
     server.cmd(["ACL", "SETUSER", "deaf", "allchannels"]);
     until_async_within(MINUTE, "it listens", || async { server.subscribers(CHANNEL) == 1 }).await;
-    until_async("it is told", || async { times("redelay.announcements.recovered") == 1 }).await;
+    until_async("the recovery is reported", || async { times("redelay.announcements.recovered") == 1 }).await;
     assert_eq!(times("redelay.announcements.failing"), 1);
-    // From the announcement: no sweep is that quick in each of a hundred times.
+    // By the announcement: a sweep would not be that quick a hundred times in a row.
     for n in 0..100 {
         offering.delayed.offer(&n, ms(1)).await.unwrap();
         assert_eq!(soon(taking.ready.take()).await.unwrap(), n);
     }
 }
 
-/// The pauses between the tries are of 1, 2 and 4 s.
+/// The pauses between the tries are 1, 2 and 4 s.
 #[tokio::test]
 async fn a_refusal_does_not_make_a_busy_loop() {
     let server = Server::start();
@@ -66,7 +66,7 @@ async fn a_refusal_does_not_make_a_busy_loop() {
     let _queues = connected(Client::builder().url(with_deaf_user(&server, proxy.port()))).await;
     until_async_within(MINUTE, "refused again and again", || async { refusals(&server) >= 4 }).await;
     assert!(begun.elapsed() >= Duration::from_secs(7), "{:?}", begun.elapsed());
-    // One for commands, and one for each try.
+    // One connection for commands, and one for each try.
     assert!(proxy.accepted() <= 6, "{}", proxy.accepted());
 }
 
@@ -84,7 +84,7 @@ async fn a_channel_that_is_refused_does_not_keep_others_waiting() {
             let channel = format!("redisson_delay_queue_channel:{{{name}}}");
             until_async_within(MINUTE, "it listens", || async { server.subscribers(&channel) == 1 }).await;
         }
-        // A queue that is opened later does not wait for the one that is refused, either.
+        // A queue that is opened later does not wait for the refused one, either.
         let late = client.blocking_queue::<i64>("good-late", codec::Long);
         let watched = client.delayed_queue(&late);
         let channel = "redisson_delay_queue_channel:{good-late}";
@@ -94,7 +94,7 @@ async fn a_channel_that_is_refused_does_not_keep_others_waiting() {
 }
 
 #[tokio::test]
-async fn without_the_right_to_announce_offers_work() {
+async fn without_the_permission_to_publish_offers_work() {
     for server in each_version() {
         let offering =
             connected(Client::builder().url(with_deaf_user(&server, server.port())).transfer(false)).await;

@@ -1,4 +1,4 @@
-//! When a connection is given up, how often, and what is left of it.
+//! When and how often a connection is given up, and what remains of it.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -22,8 +22,7 @@ async fn many_callers_on_a_silent_connection_cause_one_reconnection() {
     assert!(soon(puts).await.iter().all(Result::is_err), "none of them was answered");
     queues.ready.put(&1).await.unwrap();
     assert_eq!(server.list("q"), [b"1"]);
-    // The client library has a check of its own for silent servers, which may come at the same moment.
-    assert!((accepted + 1..=accepted + 2).contains(&proxy.accepted()), "{} connections", proxy.accepted());
+    assert_eq!(proxy.accepted(), accepted + 1);
 }
 
 #[tokio::test]
@@ -41,7 +40,6 @@ async fn many_callers_on_a_demoted_server_cause_one_reconnection() {
     assert_eq!(proxy.accepted(), accepted + 1);
 }
 
-/// Each further command puts off the library's own check for silent servers.
 #[tokio::test]
 async fn a_silent_connection_under_steady_load_is_given_up() {
     let server = Server::start();
@@ -72,7 +70,7 @@ async fn a_connect_that_was_dropped_or_timed_out_leaves_nothing_behind() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let clients = |server: &Server| server.info("clients").contains("connected_clients:1\r");
-    // Dropped at each step of the way: the replies come one by one.
+    // Dropped at each step of the handshake, because the replies arrive one by one.
     proxy.delay(ms(20));
     for step in 1.. {
         let connect = Client::builder().url(proxy.url()).client_name("dropped").connect();
@@ -84,7 +82,7 @@ async fn a_connect_that_was_dropped_or_timed_out_leaves_nothing_behind() {
         }
     }
     proxy.delay(Duration::ZERO);
-    // Nothing is answered, or only what comes before some reply.
+    // The server sends no reply, or only those before a certain one.
     for fault in [Proxy::blackhole, Proxy::hold_replies] {
         fault(&proxy, true);
         let connect = Client::builder().url(proxy.url()).connect_timeout(ms(100)).connect();
@@ -99,7 +97,7 @@ async fn a_connect_that_was_dropped_or_timed_out_leaves_nothing_behind() {
     }
 }
 
-/// The address stays, and another server answers there.
+/// Another server answers at the same address.
 #[tokio::test]
 async fn a_failover_needs_no_restart() {
     for (old, new) in each_version().zip(each_version()) {
@@ -128,21 +126,21 @@ async fn a_failover_needs_no_restart() {
         soon(queues.ready.put(&3)).await.unwrap();
         assert_eq!(new.list("q"), [b"3"]);
         assert_eq!(soon(take()).await.unwrap().unwrap(), 3);
-        // Nobody tells a subscriber that its server was demoted.
+        // A subscriber is not notified when its server is demoted.
         let channel = "redisson_delay_queue_channel:{q}";
         until_async("it listens there", || async { new.subscribers(channel) == 1 }).await;
         assert_eq!(old.subscribers(channel), 0);
     }
 }
 
-/// How many error replies the server has sent.
+/// The number of error replies that the server has sent.
 fn errors(server: &Server) -> u64 {
     let stats = server.info("stats");
     let count = stats.lines().find_map(|line| line.strip_prefix("total_error_replies:"));
     count.and_then(|count| count.parse().ok()).expect("a number")
 }
 
-/// Demoted and promoted again, the very server that it was: nobody else answers.
+/// The same server is demoted and promoted again. No other server answers.
 #[tokio::test]
 async fn a_demotion_that_ends_needs_no_restart() {
     for server in each_version() {
@@ -163,13 +161,13 @@ async fn a_demotion_that_ends_needs_no_restart() {
     }
 }
 
-/// Then what is left of the old connection stays, as the server lets it.
+/// Then the old connection stays open for as long as the server keeps it.
 #[tokio::test]
-async fn without_the_right_to_end_connections_reconnecting_works() {
+async fn without_the_permission_to_end_connections_reconnecting_works() {
     for server in each_version() {
         let rules = ["on", ">secret", "allkeys", "allchannels", "+@all", "-client|kill", "-client|info"];
         if server.try_cmd(["ACL", "SETUSER", "modest"].into_iter().chain(rules)).is_err() {
-            // Before 7.0 single subcommands cannot be taken away.
+            // Redis before 7.0 cannot withdraw single subcommands.
             continue;
         }
         let url = format!("redis://modest:secret@127.0.0.1:{}", server.port());
@@ -183,7 +181,7 @@ async fn without_the_right_to_end_connections_reconnecting_works() {
     }
 }
 
-/// Nobody waits for as long as the pause between two tries.
+/// A call does not wait for the whole pause between two tries.
 #[tokio::test]
 async fn takers_that_never_wait_for_long_go_on_after_an_outage() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! The clock of the server is set, forward and back, by a library that is put in front of the system's.
+//! The server's clock is set forward and back, by a preloaded library.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 use super::rig::BOUND;
 
 /// A server whose clock can be set.
-struct Clock {
-    server: Server,
+pub(crate) struct Clock {
+    pub(crate) server: Server,
     offset: File,
     _dir: TempDir,
 }
 
 impl Clock {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().expect("a path in UTF-8").to_owned();
         let (source, library) = (path("clock.c"), path("clock.so"));
         fs::write(&source, include_str!("clock.c")).unwrap();
-        // It is there where Rust can link.
+        // Every machine that can link Rust programs has it.
         let compiled = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o", &library, &source]).status();
         assert!(compiled.expect("there is a C compiler").success(), "the clock does not compile");
         fs::write(path("offset"), 0_i64.to_ne_bytes()).unwrap();
@@ -37,15 +37,15 @@ impl Clock {
     }
 
     /// Seconds from the true time.
-    fn set(&self, offset: i64) {
+    pub(crate) fn set(&self, offset: i64) {
         self.offset.write_all_at(&offset.to_ne_bytes(), 0).unwrap();
-        // Valkey keeps the time for a moment, and a script right behind the jump may get the old one.
+        // Valkey caches the time briefly, so a script right after the jump may see the old time.
         let expected =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64 + offset;
         until("the server goes by this clock", || (self.now() - expected).abs() < 600);
     }
 
-    /// As a script sees it.
+    /// The time as a script sees it.
     fn now(&self) -> i64 {
         self.server.get(["EVAL", "return tonumber(redis.call('TIME')[1])", "0"])
     }
@@ -61,7 +61,7 @@ async fn the_clock_of_the_server_jumps_both_ways() {
     };
     let offer = async |number: i64, delay: Duration| delayed.offer(&number, delay).await.unwrap();
 
-    // Whatever it shows, what is offered comes when its delay is over.
+    // Whatever the clock shows, an entry is delivered when its delay is over.
     for (number, offset) in (0..).zip([0, 3600, -3600, 86_400, -86_400, 0]) {
         clock.set(offset);
         let begun = Instant::now();
@@ -70,12 +70,12 @@ async fn the_clock_of_the_server_jumps_both_ways() {
         println!("clock {offset:+} s: delivered after {:.0?}", begun.elapsed());
     }
 
-    // Forward: what has become due by it is delivered.
+    // Forward: entries that the jump made due are delivered.
     offer(10, 30 * MINUTE).await;
     clock.set(3600);
     assert_eq!(take().await, 10);
 
-    // Back: what was due in a moment is due in an hour, and nobody asks all the time whether it is.
+    // Back: an entry that was almost due is due in an hour, and the client does not keep asking for it.
     offer(20, Duration::from_millis(200)).await;
     clock.set(0);
     let scripts = || clock.server.command_calls("evalsha");

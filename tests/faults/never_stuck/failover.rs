@@ -1,4 +1,4 @@
-//! A replica is promoted, and the old master becomes its replica: at the address there is another server now.
+//! A replica is promoted and the old master becomes its replica, so another server answers at the address.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ async fn until_in_step(replica: &Server) {
     until("the replica is in step", || replica.info("replication").contains("master_link_status:up")).await;
 }
 
-/// Without loss of what was acknowledged, as `FAILOVER` does it: nothing is written while the replica catches up.
+/// Fails over without losing acknowledged writes, as `FAILOVER` does: writes are paused until the replica has caught
+/// up.
 async fn fail_over(proxy: &Proxy, old: &Server, new: &Server) {
     old.cmd(["CLIENT", "PAUSE", "10000", "WRITE"]);
     until("the replica has everything", || offset(new) >= offset(old)).await;
@@ -36,10 +37,10 @@ async fn fail_over(proxy: &Proxy, old: &Server, new: &Server) {
     old.cmd(["CLIENT", "UNPAUSE"]);
 }
 
-/// A subscriber that stayed where it was would hear nothing any more of what others offer.
+/// A subscriber that stayed on the old server would not receive the announcements of other clients.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_each_failover_all_connections_lead_to_the_new_master() {
-    // A replica is served at once, not together with others that may come.
+    // Lets a replica synchronise at once, without waiting for others.
     let start = || Server::builder().config("repl-diskless-sync-delay 0").start();
     let servers = [start(), start()];
     let (mut old, mut new) = (&servers[0], &servers[1]);
@@ -59,7 +60,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
     println!("{:?}", finish(old, &proxy, &mut load, false).await.unwrap());
 }
 
-/// Nobody takes its place: reconnecting helps nothing, and must not become all that clients do.
+/// No server is promoted. Reconnecting does not help, and clients must not keep reconnecting.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_nobody_is_the_master_clients_are_patient() {
     let server = Server::start();
@@ -72,7 +73,7 @@ async fn while_nobody_is_the_master_clients_are_patient() {
     let subscribed = server.command_calls("subscribe") - before;
     server.cmd(["REPLICAOF", "NO", "ONE"]);
     load.goes_on(50).await;
-    // Two clients, once a second each, and two channels at most.
+    // Two clients, each at most once a second on two channels.
     assert!(subscribed <= 20, "{subscribed}");
     println!("{subscribed} subscriptions; {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
 }

@@ -1,4 +1,4 @@
-//! How each fault is brought about, and ended.
+//! Causes each fault, and ends it.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use redelay_fixture::{Proxy, Server};
 use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
 use tokio::time::sleep;
 
-use super::plan::{Fault, Key, Kind, poison_lengths};
+use super::plan::{Fault, Injected, Key, Kind, poison_lengths};
 
 const REPEATED: Duration = Duration::from_millis(15);
 
-/// The way from the clients to the server.
+/// The path from the clients to the server.
 pub(crate) struct Way {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
 }
 
 impl Way {
-    /// Brings a fault about, for so long.
+    /// Causes a fault for its duration.
     pub(crate) async fn suffer(&self, fault: Fault, lasts: Duration) {
         let Self { server, proxy } = self;
         match fault {
@@ -77,7 +77,7 @@ impl Way {
                 server.cmd(["CONFIG", "SET", "maxmemory", "0"]);
             }
             Fault::Demote => {
-                // Where nobody listens: the server does on 127.0.0.1 only.
+                // No server listens there: this one listens on 127.0.0.1 only.
                 server.cmd(["REPLICAOF", "127.0.0.2", &server.port().to_string()]);
                 sleep(lasts).await;
                 server.cmd(["REPLICAOF", "NO", "ONE"]);
@@ -88,6 +88,7 @@ impl Way {
                 sleep(lasts).await;
                 eval(server, PUT_BACK, &[key, aside], &[]);
             }
+            Fault::Inject(injected) => again_and_again(lasts, || proxy.inject(bytes(injected))).await,
             Fault::Poison(rest) => poison(server, rest),
         }
     }
@@ -98,7 +99,7 @@ const SET_ASIDE: &str =
     redis.call('SET', KEYS[1], 'not what it should be')";
 const PUT_BACK: &str = "redis.call('DEL', KEYS[1])
     if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('RENAME', KEYS[2], KEYS[1]) end";
-/// They are due at once, and somebody says so.
+/// Stores entries that are due at once, and announces them.
 const POISON: &str = "local time = redis.call('TIME')
     local now = string.format('%.0f', math.floor(time[1] * 1000 + time[2] / 1000))
     for _, entry in ipairs(ARGV) do
@@ -113,6 +114,13 @@ pub(crate) fn name(key: Key) -> &'static str {
         Key::TimeoutSet => TIMEOUT_SET,
         Key::OrderedList => ORDERED_LIST,
         Key::Quarantine => QUARANTINE,
+    }
+}
+
+fn bytes(injected: Injected) -> &'static [u8] {
+    match injected {
+        Injected::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        Injected::Foreign => b"#t\r\n",
     }
 }
 

@@ -8,8 +8,8 @@ use redelay_fixture::{Proxy, Server, redis, until_async_within};
 use super::rig::finish;
 use crate::workload::{Crew, Load};
 
-/// Each takes the server 50 µs when it is read, by a setting that is there for its own tests; in between it serves
-/// clients once in a thousand.
+/// A setting for Redis's own tests makes the server take 50 µs to load each of them. Meanwhile it serves clients after
+/// every thousandth.
 const COMMANDS: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,12 +24,12 @@ async fn a_server_that_is_loading() {
     fill.exec(&mut server.redis()).unwrap();
     load.goes_on(100).await;
     server.kill_9();
-    // It returns when the server has loaded everything.
+    // Returns when the server has loaded everything.
     thread::scope(|scope| {
         scope.spawn(|| server.start_again());
     });
     let refused = || async { server.info("errorstats").contains("errorstat_LOADING") };
-    until_async_within(Duration::from_secs(30), "clients were told LOADING", refused).await;
+    until_async_within(Duration::from_secs(30), "clients have received LOADING", refused).await;
     load.goes_on(100).await;
     println!("{:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
 }

@@ -1,4 +1,4 @@
-//! What happens in one run: who is there, what they do, and what goes wrong. Pure data, made from a seed.
+//! A plan of one run: its clients, their work, and the faults. It is pure data, made from a seed.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use redelay_support::Part;
 
 use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
 
-/// One run. The same seed makes the same plan; what the machine makes of it differs from run to run.
+/// One run. The same seed makes the same plan, but the timing differs from run to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Whether the server keeps an append-only file.
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One fault, so long after the one before has ended.
+/// One fault, and the pause between the end of the previous one and its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) after: Duration,
@@ -25,7 +25,7 @@ pub(crate) struct Step {
     pub(crate) lasts: Duration,
 }
 
-/// What goes wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The server ends connections of this kind, again and again.
@@ -34,38 +34,49 @@ pub(crate) enum Fault {
     Cut,
     /// ... and accepts no new ones for a while.
     Refuse,
-    /// Nothing passes, then all of it does.
+    /// Nothing passes for a while, then everything does.
     BlackHole,
-    /// The connections that there are fall silent for ever; new ones work.
+    /// The open connections fall silent for ever. New ones work.
     Strand,
     /// The same, but the clients see an end.
     HangUp,
     /// Commands arrive, their replies do not, and then the connections end.
     LoseReplies,
-    /// Each connection ends after so many bytes of replies.
+    /// Each connection ends after this number of reply bytes.
     Truncate(usize),
     Delay(Duration),
-    /// `kill -9`, and started again after a while.
+    /// `kill -9`, and a start after a while.
     KillServer,
-    /// An orderly end, and started again after a while.
+    /// An orderly shutdown, and a start after a while.
     StopServer,
     /// SIGSTOP, and SIGCONT.
     Freeze,
-    /// The scripts are forgotten, again and again.
+    /// The server forgets the scripts, again and again.
     ScriptFlush,
     /// CLIENT PAUSE.
     Pause,
-    /// There is no memory for what is to be stored.
+    /// The server has no memory for writes.
     OutOfMemory,
-    /// It becomes a replica of nobody that there is, and then a master again.
+    /// The server becomes a replica of a server that does not exist, and then a master again.
     Demote,
-    /// A key holds something else.
+    /// A key holds a value of another type.
     WrongType(Key),
-    /// Entries that nobody can read, of each length that leaves this rest when divided by four.
+    /// Each connection gets bytes that the server has not sent, again and again.
+    Inject(Injected),
+    /// Unreadable entries, of each length with this remainder modulo four.
     Poison(usize),
 }
 
-/// Which connections.
+/// What the server has not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Injected {
+    /// No reply at all.
+    Garbage,
+    /// A reply that no command has.
+    Foreign,
+}
+
+/// The kind of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Commands,
@@ -82,7 +93,7 @@ pub(crate) enum Key {
     Quarantine,
 }
 
-/// Poison is shorter than this.
+/// Unreadable entries are shorter than this.
 pub(crate) const LONGEST_POISON: usize = 300;
 
 impl Plan {
@@ -95,13 +106,13 @@ impl Plan {
         Self { is_durable, crew: Crew { seed, backlog, clients }, steps }
     }
 
-    /// Whether the server may forget what it has acknowledged.
+    /// Whether the server may lose acknowledged writes.
     pub(crate) fn forgets(&self) -> bool {
         let ends = |step: &Step| matches!(step.fault, Fault::KillServer | Fault::StopServer);
         !self.is_durable && self.steps.iter().any(ends)
     }
 
-    /// How many entries end in the quarantine.
+    /// The number of entries that end in the quarantine.
     pub(crate) fn poisons(&self) -> usize {
         let rests = self.steps.iter().filter_map(|step| match step.fault {
             Fault::Poison(rest) => Some(rest),
@@ -116,11 +127,11 @@ pub(crate) fn poison_lengths(rest: usize) -> impl Iterator<Item = usize> {
 }
 
 fn members(random: &mut Rng) -> Vec<Member> {
-    // A single one has nobody that transfers what it misses.
+    // With a single client, no other client transfers what it misses.
     let count = [1, 1, 2, 2, 3][random.usize(0..5)];
     let mut members: Vec<_> = (0..count)
         .map(|number| {
-            // All do something, the first two whatever is needed.
+            // Each client does something. The first two do everything that a run needs.
             let (offers, takes) = match (count, number) {
                 (1, _) => (true, true),
                 (_, 0) => (true, random.bool()),
@@ -144,7 +155,7 @@ fn members(random: &mut Rng) -> Vec<Member> {
     if !members.iter().any(|member| member.moves) {
         random.choice(&mut members).expect("one at least").moves = true;
     }
-    // Somebody has to take what is ready.
+    // At least one client has to take.
     let is_ready = |taker: &Taker| !matches!(taker, Taker::PollsPending);
     if !members.iter().flat_map(|member| &member.takers).any(is_ready) {
         members.iter_mut().find(|member| !member.takers.is_empty()).expect("one takes").takers[0] =
@@ -173,12 +184,13 @@ fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
-    match random.u32(0..100) {
+    let injected = if random.bool() { Injected::Garbage } else { Injected::Foreign };
+    match random.u32(0..106) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
         30..35 => Fault::BlackHole,
-        // Noticed by nothing but the watchdogs, so that each costs ten seconds and more.
+        // Only the watchdogs notice these faults, so each takes at least ten seconds.
         35..37 => Fault::Strand,
         37..42 => Fault::HangUp,
         42..48 => Fault::LoseReplies,
@@ -192,7 +204,8 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         78..84 => Fault::OutOfMemory,
         84..89 => Fault::Demote,
         89..95 => Fault::WrongType(key),
-        _ => Fault::Poison(number),
+        95..100 => Fault::Poison(number),
+        _ => Fault::Inject(injected),
     }
 }
 
@@ -216,5 +229,5 @@ fn each_kind_of_fault_is_in_each_of_three_parts() {
         let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
         faults.collect::<HashSet<_>>().len()
     };
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [18; 3]);
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [19; 3]);
 }

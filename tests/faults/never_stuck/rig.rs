@@ -1,4 +1,4 @@
-//! Runs a plan: the load, the faults one after the other, and the wait until all is as it should be.
+//! Runs a plan: the load, the faults one after the other, and the wait until everything is delivered.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,15 @@ use super::plan::Plan;
 use crate::ledger::{Ledger, Offered, Price, left};
 use crate::workload::{Load, until_empty};
 
-/// After the last fault has ended, everything is delivered within this time, and so is what is offered then.
+/// Within this time after the end of the last fault, everything is delivered, including new offers.
 ///
-/// What decides it: a pop that is parked on a connection that fell silent is given up 3 s after its slice of 10 s; a
-/// silent subscriber is, 3 s after the ping that comes every 10 s. The next connection has 3 s to introduce itself.
-/// A server that was away is tried again at least every 5 s, though no fault here lasts long enough for that pause. The
-/// rest is for a busy machine. Nothing may depend on a sweep, which comes after a minute.
+/// It follows from the timeouts. A client gives up a pop on a silent connection 3 s after its block of 10 s, and a
+/// silent subscriber 3 s after the ping that it sends every 10 s. The next connection has 3 s for its handshake. The
+/// longest pause between connection attempts is 5 s, though no fault here lasts long enough for it. The rest is for a
+/// busy machine. Nothing may depend on a sweep, which follows only after a minute.
 pub(crate) const BOUND: Duration = Duration::from_secs(25);
 
-/// What a good run has shown.
+/// The figures of a successful run.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) acknowledged: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     pub(crate) refused: usize,
     pub(crate) taken: usize,
     pub(crate) lost: usize,
-    /// Whether what is lost was forgotten by the server.
+    /// Whether the server itself may have lost what is missing.
     pub(crate) forgot: bool,
     pub(crate) dead_pops: usize,
     /// From the end of the last fault until everything was delivered, new offers included.
@@ -54,7 +54,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
     Ok(report)
 }
 
-/// When all faults have ended: waits until everything is delivered, ends all clients, and judges.
+/// After all faults have ended: waits until everything is delivered, ends all clients, and checks the record.
 ///
 /// # Errors
 /// Fails with a sentence that says what went wrong.
@@ -81,7 +81,7 @@ pub(crate) async fn finish(
     let recovery = begun.elapsed();
     load.shut_down().await;
 
-    // All connections end, so that all pops that died are counted.
+    // Ends all connections, so that every lost pop is counted.
     proxy.cut();
     load.ledger.took(left(server, &[TARGET]));
     let record = load.ledger.record();
@@ -102,7 +102,8 @@ pub(crate) async fn finish(
     })
 }
 
-/// Offers until somebody has got one: the first may go to a pop of which only the server believes that somebody waits.
+/// Offers until a taker has received one. The first may go to a pop whose client the server still believes to be
+/// waiting.
 async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     let mut probes = Vec::new();
     loop {
@@ -116,7 +117,7 @@ async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     }
 }
 
-/// For people: where the rest is.
+/// A summary of what is still pending or ready, for the error message.
 fn whereabouts(server: &Server, ledger: &Ledger) -> String {
     let pending = server.zset(TIMEOUT_SET).len();
     let listed = server.list(ORDERED_LIST).len();

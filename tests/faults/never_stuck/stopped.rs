@@ -1,4 +1,4 @@
-//! A client whose process is stopped (`SIGSTOP`) in the middle of its work, and goes on later.
+//! A client whose process is stopped (`SIGSTOP`) while it works, and continued later.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::workload::{Crew, Load, until_empty};
 
 /// The child ends when something is in this list.
 const END: &str = "end";
-/// A parked pop lasts 10 s, and its answer is waited for 3 s more.
+/// A parked pop lasts 10 s, and the client waits 3 s more for its reply.
 const LONGER_THAN_A_POP: Duration = Duration::from_secs(15);
-/// Enough that some of them are at their timer before their connection's task is at the reply.
+/// Enough takers that some reach their timeout before the connection's task reads the reply.
 const TAKERS: usize = 50;
-/// Where the numbers of the child's offers begin.
+/// The first number of the child's offers.
 const CHILDS: i64 = 1_000_000;
 
-/// For the stopped process: does what others do, until it is told to end, and then prints what it has written down.
+/// Runs in the stopped process: offers and takes like the others until it is asked to end, and then prints its record.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "runs as a process of its own"]
 async fn child() {
@@ -41,7 +41,7 @@ async fn child() {
         let gone = record.cancelled.contains(number);
         let perhaps = record.perhaps_cancelled.contains(number);
         let what = match offered {
-            // Nobody knows whether it comes, as with an offer of which nobody knows.
+            // Its outcome is unknown, as that of an offer without a result.
             Offered::Acknowledged if perhaps => "Unknown",
             Offered::Acknowledged if !gone => "Acknowledged",
             Offered::Unknown | Offered::Begun => "Unknown",
@@ -54,7 +54,7 @@ async fn child() {
     }
 }
 
-/// Adds what the child has printed.
+/// Adds the record that the child has printed.
 fn read(output: &str, record: &mut Record) {
     let words = output.lines().filter_map(|line| line.split_once(' '));
     for (what, number) in words.filter_map(|(what, number)| Some((what, number.parse().ok()?))) {
@@ -72,7 +72,7 @@ fn read(output: &str, record: &mut Record) {
     }
 }
 
-/// Three seconds are longer than a command may take; the thirty of a soak are longer than anything may.
+/// Three seconds are longer than the command timeout. Thirty seconds, in a soak, are longer than every timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_stopped_for_a_while() {
     let stopped = Duration::from_secs(if variable("REDELAY_SOAK").is_some() { 30 } else { 3 });
@@ -104,7 +104,7 @@ async fn a_client_is_stopped_for_a_while() {
     println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
 }
 
-/// For the stopped process: takers with a connection each, that print what they take.
+/// Runs in the stopped process: takers with a connection each, which print what they take.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "runs as a process of its own"]
 async fn takers() {
@@ -118,8 +118,8 @@ async fn takers() {
     futures::future::join_all((0..TAKERS).map(take)).await;
 }
 
-/// The replies wait in the sockets of a process that does not read them, for longer than a silent server would be given.
-/// It goes on with timers that have run out and replies that are there: the replies count.
+/// The replies wait in the sockets of the stopped process for longer than the timeout for a silent server. When the
+/// process continues, its timers have expired and the replies are there. The replies count.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     let server = Server::start();
@@ -135,7 +135,7 @@ async fn what_was_popped_for_a_stopped_client_is_taken_when_it_goes_on() {
     child.thaw();
     let is_over =
         || async { child.output().matches("takes payload").count() == TAKERS || !child.is_running() };
-    // When time is up, what is missing says more.
+    // After a timeout, the missing payloads say more than the timeout.
     let _ = tokio::time::timeout(BOUND, until_async_within(MINUTE, "all is taken", is_over)).await;
     for n in 0..TAKERS {
         assert!(child.output().contains(&format!("takes payload {n}\n")), "{n}: {}", child.output());

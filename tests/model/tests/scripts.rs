@@ -46,7 +46,8 @@ return {
 
 type Bytes = Vec<u8>;
 /// The reply to [`READ`].
-type Contents = (Vec<(Bytes, Bytes)>, Vec<Bytes>, Vec<Bytes>, Vec<(String, Vec<Bytes>)>, Vec<(String, Bytes)>, u8);
+type Contents =
+    (Vec<(Bytes, Bytes)>, Vec<Bytes>, Vec<Bytes>, Vec<(String, Vec<Bytes>)>, Vec<(String, Bytes)>, u8);
 
 /// The script of this name, as `src/scripts.rs` puts it together, with another clock.
 fn script(name: &str) -> String {

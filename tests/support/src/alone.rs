@@ -5,13 +5,22 @@ use std::process::Command;
 
 const VARIABLE: &str = "REDELAY_TEST_ALONE";
 
-/// Whether the test of this name has its process for itself. If not, it is run in a process of its own by this call, and
-/// has nothing to do any more.
+/// Whether the test with this name has its own process. If not, this call runs it in one, and the caller has nothing
+/// left to do.
 ///
 /// # Panics
-/// Panics when the test fails there, with what it has printed.
+/// Panics with the output of the test if it fails there.
 #[must_use]
 pub fn alone(test: &str) -> bool {
+    alone_with(test, &[])
+}
+
+/// As [`alone`], with these environment variables in the other process.
+///
+/// # Panics
+/// As [`alone`].
+#[must_use]
+pub fn alone_with(test: &str, variables: &[(&str, &str)]) -> bool {
     if env::var_os(VARIABLE).is_some_and(|alone| alone == test) {
         return true;
     }
@@ -19,6 +28,7 @@ pub fn alone(test: &str) -> bool {
     let run = Command::new(executable)
         .args(["--exact", test, "--nocapture"])
         .env(VARIABLE, test)
+        .envs(variables.iter().copied())
         .output()
         .expect("the executable of a test can be executed");
     let output = String::from_utf8_lossy(&run.stdout);

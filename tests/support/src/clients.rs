@@ -5,9 +5,9 @@ use redelay_fixture::{Proxy, Server};
 
 use crate::{MINUTE, TARGET};
 
-/// What a client can connect to.
+/// An address that a client can connect to.
 pub trait Address {
-    /// The URL of it.
+    /// Its URL.
     fn url(&self) -> String;
 }
 
@@ -28,9 +28,9 @@ impl Address for Proxy {
 pub struct Queues<T> {
     /// The client.
     pub client: Client,
-    /// What is ready.
+    /// The ready list.
     pub ready: BlockingQueue<T>,
-    /// What is pending.
+    /// The delayed queue.
     pub delayed: DelayedQueue<T>,
 }
 
@@ -66,12 +66,12 @@ impl<T> Queues<T> {
     }
 }
 
-/// The builder of a client with this address, patient with a busy machine, everything else by default.
+/// The builder of a client with this address. Its timeouts allow for a busy machine. All else is the default.
 pub fn builder(address: &impl Address) -> Builder {
     Client::builder().url(address.url()).connect_timeout(MINUTE)
 }
 
-/// The builder of a client that transfers nothing: what is in the keys stays as it was written.
+/// The builder of a client that transfers nothing, so that the keys stay as they were written.
 pub fn still_builder(address: &impl Address) -> Builder {
     builder(address).transfer(false)
 }

@@ -1,4 +1,4 @@
-//! The keys of the target `q`, written out: the tests hold what Redisson and redelay agree on.
+//! The keys of the target `q`, written out, because Redisson and redelay have to agree on them.
 
 use redelay_fixture::Server;
 
@@ -10,7 +10,7 @@ pub const TIMEOUT_SET: &str = "redisson_delay_queue_timeout:{q}";
 pub const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
 /// The channel on which a new head is announced.
 pub const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
-/// The list of entries that were set aside, each after its score.
+/// The list of quarantined entries, each after its score.
 pub const QUARANTINE: &str = "redelay:quarantine:{q}";
 /// The key on which scripts try out their permissions. It is never there.
 pub const SCRATCH: &str = "redelay:scratch:{q}";
@@ -28,13 +28,13 @@ pub fn keys(server: &Server) -> Vec<Vec<u8>> {
     server.keys().into_iter().filter(|key| !passing(key)).collect()
 }
 
-/// All [`keys`], and what is in them.
+/// All [`keys`], and their contents.
 #[must_use]
 pub fn lasting(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
     contents(server, keys(server))
 }
 
-/// All keys, and what is in them.
+/// All keys, and their contents.
 #[must_use]
 pub fn everything(server: &Server) -> Vec<(Vec<u8>, Vec<u8>)> {
     contents(server, server.keys())

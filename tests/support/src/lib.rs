@@ -1,5 +1,5 @@
-//! What the integration tests share: the queues of a new client, the names of their keys, waiting with a deadline, and a
-//! subscriber of `tracing` that hears one test only.
+//! Shared by the integration tests: the queues of a new client, the names of their keys, waiting with a deadline, and a
+//! recorder of the events of a single test.
 //!
 //! Servers, proxies and `until` are in `redelay-fixture`, which knows nothing of redelay.
 
@@ -7,15 +7,17 @@ mod alone;
 mod clients;
 mod keys;
 mod part;
-mod told;
+mod recorded;
 mod waiting;
 
-pub use alone::alone;
+pub use alone::{alone, alone_with};
 pub use clients::{
     Address, Queues, builder, number_queues, still_builder, still_number_queues, still_text_queues, text,
     text_queues,
 };
-pub use keys::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting};
+pub use keys::{
+    CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting,
+};
 pub use part::{Part, part};
-pub use told::{Listener, Listening, Told};
+pub use recorded::{Listener, Listening, Recorded};
 pub use waiting::{Boxed, HOUR, MINUTE, ms, pending, soon, unread, woken};

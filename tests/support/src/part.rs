@@ -1,8 +1,8 @@
-//! Splitting what is repeated over several runs.
+//! Splits repetitions over several runs.
 
 use std::env;
 
-/// A part of what is repeated: seeded plans, and counts of the same thing.
+/// A part of the repetitions: of seeded plans, and of repeated rounds.
 ///
 /// `REDELAY_PART=2/3` runs the second of three parts. `make test` gives each server a part, so that each plan runs once,
 /// and each kind of fault happens on each server. Without the variable everything runs.
@@ -26,13 +26,13 @@ impl Part {
         plan % self.of == self.number
     }
 
-    /// How many of `count` equal repetitions are its own.
+    /// Its share of `count` equal repetitions.
     #[must_use]
     pub fn share(self, count: usize) -> usize {
         count.div_ceil(self.of as usize)
     }
 
-    /// Whether the other servers have parts of their own.
+    /// Whether the other servers have their own parts.
     #[must_use]
     pub fn is_one_of_several(self) -> bool {
         self.of > 1
@@ -42,7 +42,7 @@ impl Part {
 /// The part that `REDELAY_PART` asks for.
 ///
 /// # Panics
-/// Panics when the variable is not like `2/3`.
+/// Panics if the variable is not of the form `2/3`.
 #[must_use]
 pub fn part() -> Part {
     let Ok(text) = env::var("REDELAY_PART") else { return Part::new(0, 1) };

@@ -11,7 +11,7 @@ use tokio_test::task::{self, Spawn};
 
 /// Longer than any test.
 pub const HOUR: Duration = Duration::from_secs(3600);
-/// For what would otherwise hang.
+/// A limit for calls that would otherwise hang.
 pub const MINUTE: Duration = Duration::from_secs(60);
 
 /// A future that owns what it needs.
@@ -23,7 +23,7 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The result of a call that must not wait for long. The limit is for busy machines, and for what would otherwise hang.
+/// The result of a call that must not wait long. The limit allows for busy machines, and ends calls that hang.
 ///
 /// # Panics
 /// Panics after a minute.
@@ -31,7 +31,7 @@ pub async fn soon<F: Future>(call: F) -> F::Output {
     tokio::time::timeout(MINUTE, call).await.expect("an answer within a minute")
 }
 
-/// A future that was polled once, and waits.
+/// A future that was polled once and is pending.
 ///
 /// # Panics
 /// Panics when it is ready.
@@ -43,12 +43,12 @@ pub fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Sp
     spawned
 }
 
-/// Returns when the future has what it waits for, and has not been polled since.
+/// Returns when the future has been woken and not polled since.
 pub async fn woken<F>(spawned: &mut Spawn<F>) {
     until_async("woken", || std::future::ready(spawned.is_woken())).await;
 }
 
-/// A future that has what it waits for, and has not been polled since.
+/// A future that has been woken and not polled since.
 ///
 /// # Panics
 /// Panics when it is ready at once.

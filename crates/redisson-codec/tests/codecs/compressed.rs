@@ -1,4 +1,4 @@
-//! `Lz4V2`, `SnappyV2` and `ZStd`: what Redisson compressed, and payloads that are refused.
+//! `Lz4V2`, `SnappyV2` and `ZStd`: payloads that Redisson compressed, and payloads that are refused.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::*;
 type Texts = &'static dyn Codec<String>;
 type Blobs = &'static dyn Codec<Vec<u8>>;
 
-/// By the vectors' name: around text, and around any payload.
+/// The codecs by the names in the vectors: around text, and around any payload.
 const ALL: [(&str, Texts, Blobs); 3] = [
     ("lz4v2", &Lz4V2(codec::String), &Lz4V2(codec::Bytes)),
     ("snappyv2", &SnappyV2(codec::String), &SnappyV2(codec::Bytes)),
@@ -83,7 +83,7 @@ fn lengths_that_nothing_is_behind() {
     assert!(zstd(b"\x03\0\0\0\x28\xb5\x2f\xfd").starts_with("expected one Zstandard frame at offset 4: "));
 }
 
-/// A few bytes of each decompress to as much as one likes: up to the limit, and no further.
+/// A few bytes of each can decompress to any size. Decoding stops at the limit.
 #[test]
 fn the_limit_is_what_is_decompressed() {
     fn check<C: Codec<Vec<u8>>>(codec: C, limited: [impl Codec<Vec<u8>>; 2]) {
@@ -103,7 +103,7 @@ fn the_limit_is_what_is_decompressed() {
     check(Lz4V2(codec::Bytes), [MIB, MIB - 1].map(|limit| Lz4V2(codec::Bytes).with_limit(limit)));
     check(SnappyV2(codec::Bytes), [MIB, MIB - 1].map(|limit| SnappyV2(codec::Bytes).with_limit(limit)));
     check(ZStd(codec::Bytes), [MIB, MIB - 1].map(|limit| ZStd(codec::Bytes).with_limit(limit)));
-    // The frame itself is larger than what is announced in front of it.
+    // The frame itself is larger than the size announced in front of it.
     let mut zstd: Vec<u8> = ZStd(codec::Bytes).encode(&vec![0; MIB]).unwrap();
     zstd[..4].copy_from_slice(&[0, 0, 0, 9]);
     assert_eq!(

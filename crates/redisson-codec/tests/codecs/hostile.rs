@@ -1,14 +1,14 @@
-//! What the tests of payloads that Redisson did not write share: `REDELAY_FUZZ=5000000` tries so many made-up ones, and
-//! `REDELAY_SEED` repeats them.
+//! Shared by the tests of payloads that Redisson did not write. `REDELAY_FUZZ=5000000` sets the number of random
+//! payloads, and `REDELAY_SEED` repeats them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Codec;
 
-/// What decodes is encoded to something that decodes to the same, unless Java could not write it.
+/// A payload that decodes is encoded to one that decodes to the same value, unless Java could not write it.
 pub(crate) fn survives<T: Serialize + DeserializeOwned + 'static>(codec: &impl Codec<T>, payload: &[u8]) {
-    // With an error, it did.
+    // An error is fine.
     if let Ok(value) = codec.decode(payload) {
         let Ok(again) = codec.encode(&value) else { return };
         let value =
@@ -17,7 +17,7 @@ pub(crate) fn survives<T: Serialize + DeserializeOwned + 'static>(codec: &impl C
     }
 }
 
-/// Of pieces of real payloads, with bytes that mean something.
+/// Tries payloads made of pieces of real ones, with meaningful bytes in between.
 pub(crate) fn made_up(payloads: &[Vec<u8>], count: usize, meaning: &[u8], survive: impl Fn(&[u8])) {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let count = number("REDELAY_FUZZ").unwrap_or(count as u64);

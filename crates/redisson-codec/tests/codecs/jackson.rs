@@ -1,5 +1,5 @@
-//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: what Redisson wrote, as structs and as values, and payloads that
-//! are refused.
+//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: payloads that Redisson wrote, as structs and as values, and
+//! payloads that are refused.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,7 +20,7 @@ enum LabStatus {
     Closed,
 }
 
-/// As Redisson leaves nulls out of objects and maps, nobody knows which of them there were.
+/// Removes nulls, because Redisson leaves them out of objects and maps.
 fn without_nulls(json: serde_json::Value) -> serde_json::Value {
     match json {
         serde_json::Value::Object(entries) => {
@@ -39,7 +39,7 @@ fn as_a<T: Debug + PartialEq + Serialize>(codec: impl Codec<T>, row: &Row) {
     let value: T = codec.decode(&row.payload).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(without_nulls(zoo::to_json(&value)), without_nulls(row.json.clone()), "decode {name}");
     assert_eq!(codec.encode(&value).unwrap(), row.payload, "encode {name}");
-    // What is cut is never a value, but for a number of JSON.
+    // A truncated payload is never a value, except for a JSON number.
     for end in 0..row.payload.len() {
         let cut = codec.decode(&row.payload[..end]);
         assert!(cut.is_err() || row.json.is_number(), "{name} cut to {end}");
@@ -91,7 +91,7 @@ macro_rules! of_redisson {
                     "java.util.TreeMap" => is::<java::tree_map::Of<Entries<String, i32>>>(&row),
                     "java.util.LinkedList" => is::<java::linked_list::Of<Vec<Value>>>(&row),
                     "java.util.RegularEnumSet" => is::<java::enum_set::Of<Vec<Status>>>(&row),
-                    // As values only: the forms of these are in the tests below.
+                    // Only as values. The tests below have their other forms.
                     "[B"
                     | "java.math.BigDecimal"
                     | "java.math.BigInteger"
@@ -100,7 +100,7 @@ macro_rules! of_redisson {
                     | "java.util.LinkedHashMap" => {}
                     class => panic!("{} is of the class {class}", row.name),
                 }
-                // And whatever class it is.
+                // With any class.
                 let value: Value = $codec.decode(&row.payload).unwrap();
                 assert_eq!($codec.encode(&value).unwrap(), row.payload, "{} as {value}", row.name);
             }
@@ -121,7 +121,7 @@ fn compressions_go_around_these_too() {
     }
 }
 
-/// The payload is what Redisson writes of such a field, in JSON; the other formats hold the same.
+/// The payload is the JSON that Redisson writes for such a field. The other formats have the same content.
 #[track_caller]
 pub(super) fn both<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(value: T, json: &str) {
     assert_eq!(String::from_utf8(JsonJackson.encode(&value).unwrap()).unwrap(), json);
@@ -142,7 +142,7 @@ pub(super) fn both<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static
     assert_eq!(MsgPackJackson.encode(&read).unwrap(), msgpack);
 }
 
-/// As Redisson 4.7.0 writes such a class.
+/// The form in which Redisson 4.7.0 writes such a class.
 #[test]
 fn fields_of_every_declaration() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -458,7 +458,7 @@ fn keys_of_maps() {
     assert_eq!(Codec::<BTreeMap<i32, i64>>::decode(&CborJackson, cbor).unwrap(), map);
 }
 
-/// A type that nests as deep as one likes.
+/// A type of any depth.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Chain")]
 struct Chain {

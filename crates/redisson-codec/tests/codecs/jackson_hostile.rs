@@ -1,4 +1,4 @@
-//! Payloads that Redisson did not write, for the Jackson codecs and the compressions: changed, made up.
+//! Changed and random payloads, which Redisson did not write, for the Jackson codecs and the compressions.
 
 use codec::java::Value;
 use codec::{CborJackson, JsonJackson, Lz4V2, MsgPackJackson, SnappyV2, ZStd};
@@ -23,7 +23,7 @@ macro_rules! survive {
 }
 
 fn payloads(file: &str) -> Vec<Vec<u8>> {
-    // Short ones, since most of the longest is one text.
+    // Short ones, because long payloads consist mostly of one text.
     rows(file).into_iter().map(|row| row.payload).filter(|payload| payload.len() < 800).collect()
 }
 

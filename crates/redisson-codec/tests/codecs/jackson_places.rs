@@ -1,6 +1,6 @@
-//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: what is written at a place depends on the type, on the place and on
-//! the format, and is worked out once for each of them. Here are those that could be taken for one another, and types
-//! that write something else than they say.
+//! `JsonJackson`, `CborJackson` and `MsgPackJackson`: the bytes of a value depend on its type, the place where it is
+//! declared, and the format. They are planned once for each combination. These tests are about combinations that could
+//! be confused, and about types whose `Serialize` does not match their `Deserialize`.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ fn one_type_at_many_places() {
             maybe: Some(new()),
         }
     }
-    /// What is in a field, in one of `Object`, in a list, in an array, in a map, in an `Option`.
+    /// The value in a field, in a field of `Object`, in a list, in an array, in a map, in an `Option`.
     fn text([field, open, list, array, map, maybe]: [&str; 6]) -> String {
         format!(
             concat!(
@@ -204,7 +204,7 @@ fn types_that_hold_themselves() {
     assert_eq!(json(&tree), plain(1));
 }
 
-/// Writes what it likes: in another order, twice, less than it says, more than it reads.
+/// Writes its fields in another order, twice, fewer than announced, or more than it reads.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename = "lab.Odd")]
 struct Odd {
@@ -230,7 +230,7 @@ impl Serialize for Odd {
     }
 }
 
-/// A list that does not tell its length.
+/// A list of unknown length.
 struct Unannounced<'a>(&'a [i32]);
 
 impl Serialize for Unannounced<'_> {
@@ -262,11 +262,11 @@ fn fields_that_come_as_they_like() {
     let unknown = Odd { unknown: true, ..odd(None, None) };
     let said = error(JsonJackson.encode(&unknown));
     assert_eq!(said, "the type writes the field `d`, and does not read it");
-    // What was half-written is nowhere to be seen.
+    // No trace of the half-written value is left.
     both(odd(None, None), r#"{"@class":"lab.Odd","a":1}"#);
 }
 
-/// An `int[]` and a map, of which serde is told too few or too many.
+/// An `int[]` and a map that announce a wrong length to serde.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename = "record lab.Lengths")]
 struct Lengths {
@@ -345,7 +345,7 @@ fn objects_without_anything_in_them() {
     assert_eq!(MsgPackJackson.encode(&empty(None)).unwrap(), b"\x80");
 }
 
-/// The fields of a struct of more than 64, of which all but one are null.
+/// A struct of more than 64 fields, all but one of which are null.
 #[test]
 fn many_fields() {
     macro_rules! many {
@@ -390,7 +390,7 @@ impl MapJoin for [&str] {
     }
 }
 
-/// While one value is written, another is; one fails; one is large.
+/// Values that are written while another one is; one of them fails, and one is large.
 #[test]
 fn one_after_another() {
     #[derive(Debug, Deserialize, PartialEq)]
@@ -423,7 +423,7 @@ fn one_after_another() {
     }
 }
 
-/// Of a `Value` it is the value that says what is written.
+/// A `Value` decides by itself what is written.
 #[test]
 fn values_between_fields() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The Jackson codecs with made-up values, and with damaged payloads of these.
+//! The Jackson codecs with random values, and with damaged payloads of these.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(super) fn values() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(value.clone(), 0..4).prop_map(Value::list),
             prop::collection::vec((any::<String>(), value), 0..4).prop_map(|entries| {
-                // A null is left out.
+                // Jackson leaves nulls out.
                 Value::map(entries.into_iter().filter(|(_, value)| *value != Value::Null))
             }),
         ]

@@ -1,4 +1,4 @@
-//! `Json`: what Redisson wrote, and payloads that are refused.
+//! `Json`: payloads that Redisson wrote, and payloads that are refused.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ struct Line {
     price: f64,
 }
 
-/// Both ways as values: Redisson's properties are sorted and not null, its text escaped beyond U+FFFF.
+/// Compared as values, both ways: Redisson sorts properties, leaves nulls out, and escapes text beyond U+FFFF.
 fn check<T: Debug + PartialEq + Serialize + for<'de> Deserialize<'de>>(file: &str) {
     for Row { name, json, payload, .. } in rows(file) {
         let value: T = Json.decode(&payload).unwrap();

@@ -1,9 +1,9 @@
-//! What Kryo writes for each way to declare a field: final classes, records, enums with bodies, arrays of arrays, and type
-//! arguments, which it keeps in some places and forgets in others.
+//! The bytes that Kryo writes for each way to declare a field: final classes, records, enums with bodies, arrays of
+//! arrays, and type arguments, which Kryo uses in some places and ignores in others.
 //!
 //! The Java classes are `lab.Kinds.Holder` and so on, with the fields and types of the structs here:
 //! `List<Fin> fins; List<Color> colors; Set<Level> levels; … Map<String, Map<String, List<Integer>>> deep; …`.
-// As deep as what they are of in Java.
+// As deep as the Java types.
 #![allow(clippy::type_complexity)]
 
 use codec::Kryo5;
@@ -59,7 +59,7 @@ struct Rec {
     color: Option<Color>,
 }
 
-/// In which the classes of collections are those of the row `holder.full`.
+/// The struct with the collection classes of the row `holder.full`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Kinds$Holder", rename_all = "camelCase")]
 struct Holder {
@@ -129,13 +129,13 @@ fn each_kind_of_field() {
         if kind != "immutable" && kind != "mixed" {
             assert_eq!(Kryo5.encode(&holder).unwrap(), row.payload, "{}", row.name);
         }
-        // Written with the classes that the struct names, it says the same.
+        // Written with the struct's collection classes, it has the same content.
         let again: Holder = Kryo5.decode(&Kryo5.encode(&holder).unwrap()).unwrap();
         assert_eq!(again, holder, "{}", row.name);
     }
 }
 
-/// `lab.Moments`, with a field of each class of `java.time` that is its text here.
+/// `lab.Moments`, with a field of each class of `java.time` that is a text in Rust.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Moments")]
 pub(super) struct Moments {
@@ -212,7 +212,7 @@ fn times_that_are_texts_in_a_struct() {
     let payload = Kryo5.encode(&Moments { zoned: some(text), ..Moments::default() }).unwrap();
     let read: Moments = Kryo5.decode(&payload).unwrap();
     assert_eq!(read.zoned.as_deref(), Some("2024-02-29T12:34:56.789[Europe/Berlin]"));
-    // A `ZoneId` may be a `ZoneOffset`: one that Java wrote, and the zone of this name that Java takes for it.
+    // A `ZoneId` may be a `ZoneOffset`: one that Java wrote, and a zone name that Java reads as an offset.
     for payload in [
         [
             &b"\x01\x00lab.Moment\xf3\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"[..],
@@ -245,7 +245,7 @@ fn jackson_has_no_times_that_are_texts() {
     assert!(refused.contains("Redisson's Jackson codecs write no java.time.Year"), "{refused}");
     let read = br#"{"@class":"lab.Moments","year":"2024"}"#;
     assert!(error(Codec::<Moments>::decode(&JsonJackson, read)).contains("java.time.Year"));
-    // A locale and an enum are texts there.
+    // There, a locale and an enum are texts.
     let json = r#"{"@class":"lab.Moments","locale":"de_DE","weekday":"MONDAY"}"#;
     let moments: Moments = JsonJackson.decode(json.as_bytes()).unwrap();
     assert_eq!(moments.locale.as_deref(), Some("de_DE"));
@@ -260,7 +260,7 @@ fn fields_of_kryo_are_not_those_of_jackson() {
         let refused = error(codec::JsonJackson.encode(&value));
         assert!(refused.contains(&row.class) && refused.contains("those of Kryo only"), "{refused}");
     }
-    // But these are a number or boolean behind the class.
+    // These are a number or a boolean behind the class name.
     for (name, json) in [
         ("atomicint.neg", r#"["java.util.concurrent.atomic.AtomicInteger",-2]"#),
         ("atomiclong.neg", r#"["java.util.concurrent.atomic.AtomicLong",-9223372036854775808]"#),
@@ -282,7 +282,7 @@ fn fields_of_kryo_are_not_those_of_jackson() {
     }
 }
 
-/// In the third column is how the value prints, or what the error says.
+/// The third column is the printed value, or the error.
 #[test]
 fn values_of_the_library() {
     for row in rows("kryo5-kinds") {

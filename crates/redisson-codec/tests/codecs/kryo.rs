@@ -1,4 +1,4 @@
-//! `Kryo5`: what Redisson wrote, as structs and as values, and payloads that are refused.
+//! `Kryo5`: payloads that Redisson wrote, as structs and as values, and payloads that are refused.
 
 use codec::Kryo5;
 use codec::java::{self, Value};
@@ -29,8 +29,8 @@ fn as_a<T: Debug + PartialEq + Serialize + DeserializeOwned + 'static>(row: &Row
             && !row.class.ends_with("Ledger")
             && !row.class.ends_with("Envelope")
         {
-            let told: T = zoo::from_json(&row.json).unwrap();
-            assert_eq!(zoo::to_json(&told), row.json, "{name} from its JSON");
+            let parsed: T = zoo::from_json(&row.json).unwrap();
+            assert_eq!(zoo::to_json(&parsed), row.json, "{name} from its JSON");
         }
     }
     assert_eq!(Kryo5.encode(&value).unwrap(), row.payload, "encode {name}");
@@ -108,7 +108,7 @@ fn values_of_redisson() {
     }
 }
 
-/// Long lists are put into order on another way than short ones.
+/// Long lists are put into order in another way than short ones.
 #[test]
 fn long_lists_of_structs() {
     let line = |at: i32| Line { sku: Some(format!("sku-{at}")), quantity: at, price: at.into() };
@@ -126,7 +126,7 @@ fn long_lists_of_structs() {
     assert_eq!(Entries(both), Kryo5.decode(&payload).unwrap());
 }
 
-/// A struct without fields has no bytes, and yet is no null.
+/// A struct without fields has no bytes, but it is not null.
 #[test]
 fn structs_without_fields_among_nulls() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -175,8 +175,8 @@ fn fields_in_any_order() {
     assert_eq!(list, Codec::<Vec<Odd>>::decode(&Kryo5, &payload).unwrap());
 }
 
-/// How long Kryo takes for the orders of Redisson, as a part of what `serde_json` takes: `cargo test --release --test
-/// codecs speed -- --ignored --nocapture`.
+/// The time that Kryo takes for Redisson's orders, relative to `serde_json`: `cargo test --release --test codecs
+/// --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn speed() {

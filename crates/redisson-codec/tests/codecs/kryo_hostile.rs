@@ -1,4 +1,4 @@
-//! Payloads that Redisson did not write: cut off, changed, made up.
+//! Truncated, changed and random payloads, which Redisson did not write.
 
 use codec::Kryo5;
 use codec::java::Value;
@@ -59,17 +59,17 @@ fn claims_are_checked() {
     let list = b"\x01\x00java.util.ArrayLis\xf4";
     let value = |payload: &[u8]| error(Codec::<Value>::decode(&Kryo5, payload));
     let ints = |payload: &[u8]| error(Codec::<Vec<Option<i32>>>::decode(&Kryo5, payload));
-    // As many nulls as a length can tell, in five bytes.
+    // As many nulls as a length can announce, in five bytes.
     let nulls = [&list[..], b"\xff\xff\xff\xff\x7f\x00"].concat();
     for error in [value(&nulls), ints(&nulls)] {
         assert!(error.contains("elements are announced before offset 26, with 1 bytes behind it"), "{error}");
     }
-    // Nulls upon nulls: each list is short enough, but not all.
+    // Lists of nulls: each is short enough, but not all of them together.
     let list_of_nulls = [&b"\x01\x00"[..], b"\xff\xff\x07\x00"].concat();
     let many = [&list[..], b"\x06", &list_of_nulls.repeat(5)].concat();
     let error = value(&many);
     assert!(error.contains("elements without bytes") || error.contains("announced"), "{error}");
-    // A thousand are a list like any other.
+    // A thousand nulls are an ordinary list.
     let thousand: Vec<Option<i32>> = vec![None; 1000];
     let again: Vec<Option<i32>> = Kryo5.decode(&Kryo5.encode(&thousand).unwrap()).unwrap();
     assert_eq!(again, thousand);
@@ -87,7 +87,7 @@ fn claims_are_checked() {
 #[test]
 fn deep_nesting_is_refused() {
     let nested = |levels: usize| {
-        // A list of one list, whose class is named the first time.
+        // A list of one list. Its class is named at its first occurrence.
         let mut payload = b"\x01\x00java.util.ArrayLis\xf4".to_vec();
         (1..levels).for_each(|_| payload.extend(b"\x82\x01\x00\x00"));
         payload.push(1);

@@ -1,6 +1,6 @@
-//! The codecs: against bytes that Redisson 4.7.0 wrote, round trips, and whatever bytes anybody may write.
+//! The codecs: compared with bytes that Redisson 4.7.0 wrote, in round trips, and with arbitrary bytes.
 //!
-//! Here are texts, bytes and numbers; the others have files of their own.
+//! This file tests texts, bytes and numbers. The other codecs have their own files.
 
 mod compressed;
 mod hostile;
@@ -62,7 +62,7 @@ fn longs_of_redisson() {
 #[test]
 fn ints_of_redisson() {
     for row in rows("int") {
-        // `IntegerCodec` writes any object's `toString`, and so can write what it cannot read.
+        // `IntegerCodec` writes the `toString` of any object, so it can write payloads that it cannot read.
         if row.class == "java.math.BigInteger" {
             assert_eq!(
                 error(codec::Int.decode(&row.payload)),
@@ -84,7 +84,7 @@ fn doubles_of_redisson() {
 }
 
 proptest! {
-    /// Of up to 15 digits there is one text only. Its neighbours have other ones.
+    /// Up to 15 digits identify one double. Its neighbours print differently.
     #[test]
     fn doubles_of_few_digits(unscaled in -999_999_999_999_999i64..=999_999_999_999_999, decimals in 0i32..10) {
         let number: f64 = format!("{unscaled}e-{decimals}").parse().unwrap();
@@ -139,11 +139,11 @@ fn doubles_as_java_prints_them() {
         (f64::MAX, "1.7976931348623157E308"),
         (f64::NAN, "NaN"),
         (f64::NEG_INFINITY, "-Infinity"),
-        // Where Rust's shortest digits are others.
+        // Rust's shortest digits differ from Java's.
         (5e-324, "4.9E-324"),
         (2f64.powi(50) + 0.25, "1.1258999068426242E15"),
         (2f64.powi(19) + 2f64.powi(-11), "524288.0004882812"),
-        // At a power of two: the nearest 16 digits are another double's.
+        // At a power of two, the nearest 16 digits belong to another double.
         (2f64.powi(-44), "5.684341886080802E-14"),
     ] {
         assert_eq!(codec::Double.encode(&value).unwrap(), text.as_bytes(), "{text}");

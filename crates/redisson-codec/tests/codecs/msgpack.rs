@@ -1,4 +1,4 @@
-//! `MsgPack`: what Jackson wrote, and payloads that are refused.
+//! `MsgPack`: payloads that Jackson wrote, and payloads that are refused.
 
 use codec::MsgPack;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
@@ -14,7 +14,7 @@ fn plain_values_of_jackson() {
         match row.class.as_str() {
             "[B" => both_ways(&MsgPack, &row, Bytes::copy_from_slice(&row.payload[2..])),
             "java.lang.Float" => both_ways(&MsgPack, &row, row.json.as_f64().unwrap() as f32),
-            // Its first property is `@class`, which is skipped as any unknown one.
+            // Its first property is `@class`, which is skipped like any unknown property.
             "lab.Small" => {
                 let small: Small = MsgPack.decode(&row.payload).unwrap();
                 assert_eq!(small, Small::deserialize(&row.json).unwrap(), "decode {}", row.name);
@@ -117,7 +117,7 @@ fn each_kind_of_value_ends_where_it_should() {
     }
 }
 
-/// Believes what it is told about its length.
+/// Trusts the announced length.
 #[derive(Debug, Serialize)]
 struct Trusting(Vec<u64>);
 

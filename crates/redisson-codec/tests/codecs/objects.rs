@@ -1,5 +1,5 @@
-//! Made-up objects of the classes of `compat/values/src/zoo.rs`: with each codec that writes any Java object, what is encoded decodes to
-//! the same.
+//! Random objects of the classes of `compat/values/src/zoo.rs`. With each codec for arbitrary Java objects, they decode
+//! to what was encoded.
 
 use codec::java::{
     self, BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDateTime, LocalTime, Uuid,
@@ -33,9 +33,9 @@ where
     same(&MsgPackJackson, value)
 }
 
-/// Mostly short; sometimes as long as the texts that have other forms.
+/// A text. Most are short, and some are as long as the texts with other encodings.
 ///
-/// In a box, since made-up objects hold many, and are made on the stack.
+/// Boxed, because random objects contain many of them and are made on the stack.
 fn texts() -> BoxedStrategy<String> {
     prop_oneof![
         8 => any::<String>(),
@@ -57,7 +57,7 @@ fn floats() -> impl Strategy<Value = f32> {
     prop_oneof![8 => any::<f32>(), 1 => Just(f32::INFINITY), 1 => Just(f32::NEG_INFINITY)]
 }
 
-/// No key stands twice.
+/// A map without duplicate keys.
 fn entries<V: Debug>(value: impl Strategy<Value = V>) -> impl Strategy<Value = Entries<String, V>> {
     btree_map(texts(), value, 0..4).prop_map(|entries| Entries(entries.into_iter().collect()))
 }
@@ -78,7 +78,7 @@ fn statuses() -> impl Strategy<Value = Status> {
     prop_oneof![Just(Status::New), Just(Status::Paid), Just(Status::Shipped), Just(Status::Closed)]
 }
 
-/// `counts` has nulls or not: Jackson leaves them out of maps.
+/// An order with or without nulls in `counts`, because Jackson leaves them out of maps.
 fn orders(nulls: bool) -> impl Strategy<Value = Order> {
     let counts =
         of(entries(if nulls { of(any::<i32>()).boxed() } else { any::<i32>().prop_map(Some).boxed() }));
@@ -133,7 +133,7 @@ fn envelopes() -> impl Strategy<Value = Envelope> {
         .prop_map(|(kind, data, extra, payload)| Envelope { kind, data, extra, payload })
 }
 
-/// With amounts of so many digits behind the point at most.
+/// A ledger whose amounts have at most this number of decimals.
 fn ledgers(scale: i32) -> impl Strategy<Value = Ledger> {
     let amounts = (any::<i64>(), 0..=scale).prop_map(|(unscaled, scale)| BigDecimal::new(unscaled, scale));
     let ids = any::<[u8; 16]>().prop_map(Uuid::from_bytes);
@@ -154,7 +154,7 @@ fn days() -> impl Strategy<Value = LocalDate> {
 }
 
 fn clocks() -> impl Strategy<Value = LocalTime> {
-    // The parts at the end that are 0 are not written.
+    // Trailing parts that are 0 are not written.
     let part = |end: u32| prop_oneof![Just(0), 0..end];
     (part(24), part(60), part(60), part(1_000_000_000)).prop_map(|(hour, minute, second, nano)| {
         LocalTime::new(hour as u8, minute as u8, second as u8, nano).unwrap()

@@ -1,4 +1,4 @@
-//! What the tests of `Json` and `MsgPack` share, which take any type that serde does.
+//! Shared by the tests of `Json` and `MsgPack`, which accept any serde type.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) struct Small {
     pub(crate) b: Option<String>,
 }
 
-/// Something of everything, and of any depth.
+/// A value with every kind of content, of any depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Tree {
     Leaf,
@@ -59,7 +59,7 @@ pub(crate) fn trees() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Payloads with a byte changed, so that what is behind it is reached.
+/// Payloads with one changed byte, so that decoding gets to the bytes behind it.
 pub(crate) fn damaged(payload: Vec<u8>, at: prop::sample::Index, byte: u8) -> Vec<u8> {
     let mut payload = payload;
     let at = at.index(payload.len());
@@ -67,7 +67,7 @@ pub(crate) fn damaged(payload: Vec<u8>, at: prop::sample::Index, byte: u8) -> Ve
     payload
 }
 
-/// Whatever the value is, an error shows nothing of it.
+/// No error shows any part of the value.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(codec: &impl Codec<T>, payload: &[u8], says: &str) {
     let error = error(codec.decode(payload));

@@ -1,4 +1,4 @@
-//! What a subscriber of `tracing` is told of one test, while others run in the same process.
+//! Records the events and spans of one test, while others run in the same process.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,22 +12,22 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// One event, or one span, with what was recorded of it later.
+/// An event or a span.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// A span, not an event.
+pub struct Recorded {
+    /// Whether it is a span. Otherwise it is an event.
     pub is_span: bool,
     /// Its name.
     pub name: &'static str,
     /// Its level.
     pub level: Level,
-    /// Its fields as text, `message` among them.
+    /// Its fields as text, including `message`. Later values replace earlier ones.
     pub fields: BTreeMap<&'static str, String>,
-    /// Whether a span has ended.
+    /// Whether the span has ended.
     pub is_over: bool,
 }
 
-impl Visit for Told {
+impl Visit for Recorded {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.fields.insert(field.name(), value.to_owned());
     }
@@ -37,17 +37,17 @@ impl Visit for Told {
     }
 }
 
-/// Keeps what redelay tells on one thread: all of a test whose runtime is of that thread alone.
+/// Records the events and spans of one thread, which are those of a test with a single-threaded runtime.
 #[derive(Clone, Debug, Default)]
 pub struct Listener {
-    told: Arc<Mutex<Vec<Told>>>,
+    recorded: Arc<Mutex<Vec<Recorded>>>,
     most: Option<Level>,
 }
 
-/// While it lives, its thread is listened to.
+/// Its thread is recorded until it is dropped.
 #[derive(Debug)]
 pub struct Listening {
-    /// It belongs to its thread.
+    /// Not `Send`: dropping it ends the recording of the current thread.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -58,13 +58,13 @@ impl Drop for Listening {
 }
 
 impl Listener {
-    /// Listens to everything.
+    /// Records every level.
     #[must_use]
     pub fn start() -> (Self, Listening) {
         Self::default().listen()
     }
 
-    /// Listens to this level and those that are more severe.
+    /// Records this level and more severe ones.
     #[must_use]
     pub fn up_to(level: Level) -> (Self, Listening) {
         Self { most: Some(level), ..Self::default() }.listen()
@@ -74,40 +74,40 @@ impl Listener {
         Router::install();
         LISTENER.with_borrow_mut(|listener| {
             let before = listener.replace(self.clone());
-            assert!(before.is_none(), "somebody listens to this thread already");
+            assert!(before.is_none(), "this thread already has a listener");
         });
         (self, Listening { _not_send: PhantomData })
     }
 
-    /// All that was told so far, the first first.
+    /// Everything recorded so far, oldest first.
     #[must_use]
-    pub fn all(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    pub fn all(&self) -> Vec<Recorded> {
+        self.recorded.lock().unwrap().clone()
     }
 
-    /// The events and spans of this name.
+    /// The events and spans with this name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Vec<Told> {
-        self.all().into_iter().filter(|told| told.name == name).collect()
+    pub fn named(&self, name: &str) -> Vec<Recorded> {
+        self.all().into_iter().filter(|recorded| recorded.name == name).collect()
     }
 
     /// The events.
     #[must_use]
-    pub fn events(&self) -> Vec<Told> {
-        self.all().into_iter().filter(|told| !told.is_span).collect()
+    pub fn events(&self) -> Vec<Recorded> {
+        self.all().into_iter().filter(|recorded| !recorded.is_span).collect()
     }
 
     fn add(&self, metadata: &Metadata<'static>, record: impl FnOnce(&mut dyn Visit)) -> usize {
-        let mut told = Told {
+        let mut recorded = Recorded {
             is_span: metadata.is_span(),
             name: metadata.name(),
             level: *metadata.level(),
             fields: BTreeMap::new(),
             is_over: false,
         };
-        record(&mut told);
-        let mut all = self.told.lock().unwrap();
-        all.push(told);
+        record(&mut recorded);
+        let mut all = self.recorded.lock().unwrap();
+        all.push(recorded);
         all.len() - 1
     }
 }
@@ -116,19 +116,18 @@ thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
 }
 
-/// The listener of this thread; none in a thread that ends.
+/// The listener of this thread. A thread that is ending has none.
 fn listener() -> Option<Listener> {
     LISTENER.try_with(|listener| listener.borrow().clone()).ok().flatten()
 }
 
-/// The subscriber of the process, which passes everything on to the listener of the thread.
+/// The subscriber of the process. It passes everything on to the listener of the thread.
 ///
-/// A subscriber for each test, by `set_default`, would miss things where tests run side by side: when there is one such
-/// subscriber, and another thread is the first to reach an event, `tracing` asks that thread, which has none, and notes
-/// for the whole process that nobody is interested.
+/// One subscriber per test, set by `set_default`, would miss events when tests run in parallel. If the first thread to
+/// reach an event has no subscriber, `tracing` caches for the whole process that nobody is interested in that event.
 #[derive(Debug, Default)]
 struct Router {
-    /// Whose span it is, and where in the listener's list.
+    /// The listener of each span, and the position in its list.
     spans: Mutex<HashMap<u64, (Listener, usize)>>,
     ids: AtomicU64,
 }
@@ -138,14 +137,14 @@ impl Router {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             set_global_default(Self::default()).expect("no other subscriber in a process of tests");
-            // What was reached while this one was becoming the default may have found nobody.
+            // An event that was reached before this subscriber was the default is cached as uninteresting.
             tracing::callsite::rebuild_interest_cache();
         });
     }
 
-    fn change(&self, span: &Id, change: impl FnOnce(&mut Told)) {
+    fn change(&self, span: &Id, change: impl FnOnce(&mut Recorded)) {
         if let Some((listener, at)) = self.spans.lock().unwrap().get(&span.into_u64()) {
-            change(&mut listener.told.lock().unwrap()[*at]);
+            change(&mut listener.recorded.lock().unwrap()[*at]);
         }
     }
 }
@@ -170,7 +169,7 @@ impl Subscriber for Router {
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        self.change(span, |told| values.record(told));
+        self.change(span, |recorded| values.record(recorded));
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -180,7 +179,7 @@ impl Subscriber for Router {
     }
 
     fn try_close(&self, span: Id) -> bool {
-        self.change(&span, |told| told.is_over = true);
+        self.change(&span, |recorded| recorded.is_over = true);
         self.spans.lock().unwrap().remove(&span.into_u64());
         true
     }

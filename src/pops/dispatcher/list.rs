@@ -5,7 +5,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use bytes::Bytes;
 
-use super::waiter::{Wait, Waiter, WaiterId};
+use crate::pops::waiter::{Wait, Waiter, WaiterId};
 
 /// One list, as a dispatcher sees it.
 #[derive(Debug, Default)]

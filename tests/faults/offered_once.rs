@@ -1,0 +1,143 @@
+//! An offer that returned `Ok` is stored once, whatever becomes of its entry between two tries.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use redelay::DelayedQueue;
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, MINUTE, Queues, TIMEOUT_SET, builder, ms, soon, still_builder};
+
+use super::never_stuck::clock::Clock;
+
+/// Offers through the proxy, whose reply is lost with the connection; what happens on the server before the client has
+/// another connection is `meanwhile`. The offer must succeed, and nothing of it may be left.
+async fn between_two_tries(meanwhile: impl AsyncFn(&Queues<i64>)) {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let other = Queues::of_numbers(still_builder(&server)).await;
+    other.delayed.offer(&0, MINUTE).await.unwrap();
+    other.delayed.clear().await.unwrap();
+    let offering = Queues::of_numbers(still_builder(&proxy)).await;
+    proxy.hold_replies(true);
+    let fault = async {
+        until_async("stored, and the reply is held", || async {
+            !server.zset(TIMEOUT_SET).is_empty() && proxy.held() > 0
+        })
+        .await;
+        proxy.refuse(true);
+        proxy.cut();
+        proxy.hold_replies(false);
+        meanwhile(&other).await;
+        proxy.refuse(false);
+    };
+    let (ticket, ()) = tokio::join!(offering.delayed.offer(&1, MINUTE), fault);
+    let ticket = ticket.expect("an answer that is known");
+    assert_eq!(server.zset(TIMEOUT_SET), [], "it is not stored again");
+    assert!(!offering.delayed.cancel(&ticket).await.unwrap());
+}
+
+#[tokio::test]
+async fn its_entry_was_polled() {
+    between_two_tries(async |other| assert_eq!(other.delayed.poll().await.unwrap(), Some(1))).await;
+}
+
+#[tokio::test]
+async fn its_entry_was_removed() {
+    between_two_tries(async |other| assert!(other.delayed.remove(&1).await.unwrap())).await;
+}
+
+#[tokio::test]
+async fn the_queue_was_cleared() {
+    between_two_tries(async |other| assert!(other.delayed.clear().await.unwrap())).await;
+}
+
+#[tokio::test]
+async fn its_payload_was_moved() {
+    between_two_tries(async |other| {
+        let moved = other.delayed.poll_last_and_offer_first_to("other").await.unwrap();
+        assert_eq!(moved, Some(1));
+    })
+    .await;
+}
+
+/// The clock of the server is set between two tries, as a failover to a machine with another clock does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_was_set() {
+    let clock = Clock::start();
+    for jump in [3600, -3600, 10] {
+        clock.set(0);
+        let proxy = Proxy::start(clock.server.port());
+        let taking = Queues::of_numbers(builder(&clock.server)).await;
+        taking.delayed.offer(&0, ms(1)).await.unwrap();
+        assert_eq!(soon(taking.ready.take()).await.unwrap(), 0);
+        let offering = Queues::of_numbers(still_builder(&proxy).command_timeout(MINUTE)).await;
+        proxy.hold_replies(true);
+        let fault = async {
+            until_async("stored", || async {
+                clock.server.zset(TIMEOUT_SET).len() == 20 && proxy.held() > 0
+            })
+            .await;
+            proxy.refuse(true);
+            proxy.cut();
+            proxy.hold_replies(false);
+            clock.set(jump);
+            if jump > 0 {
+                // All of them are due now, and delivered.
+                for _ in 0..20 {
+                    soon(taking.ready.take()).await.unwrap();
+                }
+            }
+            proxy.refuse(false);
+        };
+        let offers = (1..=20).map(|n| {
+            let delayed: DelayedQueue<i64> = offering.delayed.clone();
+            async move { delayed.offer(&n, 5 * Duration::from_secs(1)).await }
+        });
+        let (offers, ()) = tokio::join!(futures::future::join_all(offers), fault);
+        offers.into_iter().for_each(|offer| drop(offer.unwrap()));
+        let left = clock.server.zset(TIMEOUT_SET).len();
+        assert_eq!(left, if jump > 0 { 0 } else { 20 }, "clock {jump:+} s");
+        taking.delayed.clear().await.unwrap();
+        taking.client.shutdown().await;
+    }
+}
+
+/// A try that waits for a connection does not put the entry off, and the ticket says when it is due.
+#[tokio::test]
+async fn an_outage_is_not_added_to_the_delay() {
+    const OUTAGE: Duration = Duration::from_secs(2);
+    for executed in [false, true] {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let warm = Queues::of_numbers(still_builder(&server)).await;
+        warm.delayed.offer(&0, MINUTE).await.unwrap();
+        warm.delayed.clear().await.unwrap();
+        let offering = Queues::of_numbers(still_builder(&proxy)).await;
+        if executed {
+            proxy.hold_replies(true);
+        } else {
+            proxy.blackhole(true);
+        }
+        let (called, begun) = (SystemTime::now(), Instant::now());
+        let fault = async {
+            tokio::time::sleep(ms(100)).await;
+            proxy.refuse(true);
+            proxy.cut();
+            proxy.hold_replies(false);
+            proxy.blackhole(false);
+            tokio::time::sleep(OUTAGE).await;
+            proxy.refuse(false);
+        };
+        let (ticket, ()) = tokio::join!(offering.delayed.offer(&1, HOUR), fault);
+        let ticket = ticket.unwrap();
+        assert!(begun.elapsed() >= OUTAGE);
+        let [(_, score)] = &server.zset(TIMEOUT_SET)[..] else { panic!("one entry") };
+        let asked = called.duration_since(SystemTime::UNIX_EPOCH).unwrap() + HOUR;
+        let late = *score - asked.as_secs_f64() * 1e3;
+        assert!((-2.0..1000.0).contains(&late), "executed: {executed}; late by {late} ms");
+        let due = ticket.due().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(
+            (due.as_secs_f64() * 1e3 - score).abs() < 1.5,
+            "executed: {executed}; the ticket says another time"
+        );
+    }
+}
