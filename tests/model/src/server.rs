@@ -1,0 +1,619 @@
+//! The keys of one queue, and the scripts as steps on them.
+//!
+//! A step does what the script of its name does, in the same order of writes, so that a command which the server refuses
+//! leaves behind what it leaves on a real server. `tests/scripts.rs` compares both, step by step.
+
+use std::collections::BTreeMap;
+
+/// An entry, and its payload: no two have the same.
+pub type Entry = u8;
+/// A time, or a delay. The unit does not matter: only the order of events does.
+pub type Time = i8;
+/// The id of a claim or of a receipt.
+pub type Id = u8;
+
+/// The variants of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// An offer leaves a receipt, by which the server knows another try of it. Otherwise: as it was before.
+    pub receipts: bool,
+    /// A client wakes its own transfer when the reply of its offer says so, and not only by the announcement.
+    pub own_offers_wake: bool,
+    /// A head that the reply to an own call has named is not withdrawn by the message of a peer, which may be older.
+    pub own_heads_stay: bool,
+    /// A lost reply, after which nobody knows whether the head was changed and announced, is followed by a transfer.
+    pub lost_replies_wake: bool,
+    /// The receipt of a return is kept if a retry was answered, as the first try may still arrive.
+    pub keeps_receipts_of_returns: bool,
+    /// Each new connection ends the one before it on the server: `CLIENT KILL`. A user may lack the permission.
+    pub kills_old_connections: bool,
+    /// How long receipts are kept, by the server's clock; `None` if for longer than anything lasts here.
+    pub life: Option<Time>,
+}
+
+impl Protocol {
+    /// As it was before offers had receipts.
+    pub const BEFORE: Self = Self { receipts: false, own_offers_wake: false, ..Self::NOW };
+    /// As it is.
+    pub const NOW: Self = Self {
+        receipts: true,
+        own_offers_wake: true,
+        own_heads_stay: false,
+        lost_replies_wake: false,
+        keeps_receipts_of_returns: false,
+        kills_old_connections: true,
+        life: None,
+    };
+    /// Without the gaps that are known.
+    pub const WITHOUT_GAPS: Self =
+        Self { own_heads_stay: true, lost_replies_wake: true, keeps_receipts_of_returns: true, ..Self::NOW };
+}
+
+/// The commands that write or publish. A user may lack the permission for one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Command {
+    /// Writes a receipt.
+    Set,
+    /// Deletes receipts, or both keys of pending entries.
+    Del,
+    /// Adds to the timeout set.
+    Zadd,
+    /// Removes from the timeout set.
+    Zrem,
+    /// Removes from the timeout set what was transferred.
+    Zremrangebyrank,
+    /// Appends to the ordered list or to the target.
+    Rpush,
+    /// Puts in front of the ordered list or of the target.
+    Lpush,
+    /// Removes one element of the ordered list.
+    Lrem,
+    /// Removes a part of a list.
+    Ltrim,
+    /// Sets an element of a list.
+    Lset,
+    /// Writes a claim.
+    Hset,
+    /// Deletes a claim.
+    Hdel,
+    /// Publishes a new head.
+    Announce,
+    /// Publishes a transfer, on a channel of its own.
+    PublishMoved,
+}
+
+/// What the delays of an offer count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum When {
+    /// The server's clock.
+    Now,
+    /// This time.
+    From(Time),
+}
+
+/// What was popped, with its due time if it was pending.
+pub type Popped = Vec<(Entry, Option<Time>)>;
+
+/// A request of a client: one script or command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Call {
+    /// `offer.lua`
+    Offer {
+        /// Only with receipts.
+        receipt: Option<Id>,
+        /// The receipt of an earlier call, to be deleted.
+        forget: Option<Id>,
+        /// What the delays count from.
+        when: When,
+        /// What to store, with the delays.
+        entries: Vec<(Time, Entry)>,
+    },
+    /// `transfer.lua`
+    Transfer,
+    /// `take.lua`, one payload
+    Take {
+        /// Where a copy is kept until the reply has arrived.
+        claim: Id,
+        /// The claim of an earlier call, to be deleted.
+        forget: Option<Id>,
+    },
+    /// `return_to_list.lua`, to the head
+    ReturnToList {
+        /// Says that it was done.
+        receipt: Id,
+        /// In the order of the pops.
+        payloads: Vec<Entry>,
+    },
+    /// `poll.lua`, one entry
+    Poll {
+        /// Where a copy is kept until the reply has arrived.
+        claim: Id,
+    },
+    /// `restore_entries.lua`
+    Restore {
+        /// Says that it was done.
+        receipt: Id,
+        /// In the order of the poll.
+        entries: Popped,
+    },
+    /// `cancel.lua`
+    Cancel(Entry),
+    /// `remove.lua`, one payload
+    Remove(Entry),
+    /// `reschedule.lua`
+    Reschedule(Entry, Time),
+    /// `DelayedQueue::clear`, one command
+    Clear,
+    /// Deletes the receipt of a call that was answered.
+    Forget(Id),
+    /// Deletes the claim of a pop that was answered.
+    Confirm(Id),
+}
+
+/// What the server answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reply {
+    /// The offer is stored.
+    Stored {
+        /// What its delays counted from.
+        base: Time,
+        /// The head, if its transfer may have to be started.
+        head: Option<Time>,
+    },
+    /// A retry without a receipt: what the first try stored may have been delivered.
+    TooLate,
+    /// By the receipt, the offer was refused. Nothing of it is stored, unless even that was refused.
+    NotStored {
+        /// Whether nothing of it is stored.
+        undone: bool,
+    },
+    /// The server refused a command, and the script ended there.
+    Refused,
+    /// What a transfer has done.
+    Transferred {
+        /// How many entries it moved.
+        count: u8,
+        /// The next due time.
+        head: Option<Time>,
+    },
+    /// What was popped.
+    Popped(Popped),
+    /// The entry has a new due time, or polled entries are back.
+    Pending {
+        /// The head, if its transfer may have to be started.
+        head: Option<Time>,
+    },
+    /// How many.
+    Count(u8),
+}
+
+/// A message to the clients that listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Published {
+    /// A new head.
+    Announcement(Time),
+    /// A transfer, and the head after it.
+    Moved(Option<Time>),
+}
+
+/// How one call ended, for other tries of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Receipt {
+    /// Stored; the delays counted from this time.
+    Stored(Time),
+    /// The server refused it.
+    NotStored {
+        /// Whether nothing of it is stored.
+        undone: bool,
+    },
+    /// Payloads or entries were returned.
+    Returned,
+}
+
+/// A command was refused.
+#[derive(Clone, Copy, Debug)]
+struct Refused;
+
+/// The server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Server {
+    /// Its clock.
+    pub clock: Time,
+    /// Pending entries by due time.
+    pub timeout_set: Vec<(Time, Entry)>,
+    /// Pending entries in the order of their offers.
+    pub ordered_list: Vec<Entry>,
+    /// What is ready.
+    pub target: Vec<Entry>,
+    /// What pops took, until their replies have arrived.
+    pub claims: BTreeMap<Id, Popped>,
+    /// How calls have ended, and until when that is known.
+    pub receipts: BTreeMap<Id, (Receipt, Time)>,
+    /// The command that is refused at present.
+    pub refused: Option<Command>,
+}
+
+impl Server {
+    /// Executes a call. Returns the reply, and what is published.
+    pub fn execute(&mut self, protocol: Protocol, call: &Call) -> (Reply, Vec<Published>) {
+        let mut published = Vec::new();
+        let reply = match call {
+            Call::Offer { receipt, forget, when, entries } => match *receipt {
+                Some(receipt) => self.offer(protocol, receipt, *forget, *when, entries, &mut published),
+                None => self.offer_without_receipt(*when, entries, &mut published),
+            },
+            Call::Transfer => self.transfer(&mut published),
+            Call::Take { claim, forget } => self.take(*claim, *forget),
+            Call::ReturnToList { receipt, payloads } => self.return_to_list(protocol, *receipt, payloads),
+            Call::Poll { claim } => self.poll(*claim),
+            Call::Restore { receipt, entries } => self.restore(protocol, *receipt, entries, &mut published),
+            Call::Cancel(entry) => self.cancel(*entry),
+            Call::Remove(entry) => self.remove(*entry),
+            Call::Reschedule(entry, delay) => self.reschedule(*entry, *delay, &mut published),
+            Call::Clear => self.clear(),
+            Call::Forget(receipt) => self.forget(*receipt),
+            Call::Confirm(claim) => self.confirm(*claim),
+        };
+        (reply.unwrap_or(Reply::Refused), published)
+    }
+
+    /// Sets the clock. What has expired by it is gone.
+    pub fn set_clock(&mut self, clock: Time) {
+        self.clock = clock;
+        self.receipts.retain(|_, (_, until)| *until > clock);
+    }
+
+    /// The earliest due time.
+    #[must_use]
+    pub fn head(&self) -> Option<Time> {
+        self.timeout_set.first().map(|&(due, _)| due)
+    }
+
+    /// The due time of a pending entry.
+    #[must_use]
+    pub fn due(&self, entry: Entry) -> Option<Time> {
+        self.timeout_set.iter().find(|(_, pending)| *pending == entry).map(|&(due, _)| due)
+    }
+
+    fn permits(&self, command: Command) -> Result<(), Refused> {
+        if self.refused == Some(command) { Err(Refused) } else { Ok(()) }
+    }
+
+    /// `parts/permitted.lua`
+    fn ensure_permitted(&self, commands: &[Command]) -> Result<(), Refused> {
+        self.permits(Command::Ltrim)?;
+        commands.iter().try_for_each(|command| self.permits(*command))
+    }
+
+    fn until(&self, protocol: Protocol) -> Time {
+        protocol.life.map_or(Time::MAX, |life| self.clock.saturating_add(life))
+    }
+
+    /// `ZADD NX`. Returns whether it was added.
+    fn zadd_nx(&mut self, due: Time, entry: Entry) -> bool {
+        let is_new = self.due(entry).is_none();
+        if is_new {
+            self.timeout_set.push((due, entry));
+            self.timeout_set.sort_unstable();
+        }
+        is_new
+    }
+
+    fn zrem(&mut self, entry: Entry) -> bool {
+        let before = self.timeout_set.len();
+        self.timeout_set.retain(|(_, pending)| *pending != entry);
+        self.timeout_set.len() < before
+    }
+
+    fn lrem(&mut self, entry: Entry) {
+        if let Some(at) = self.ordered_list.iter().position(|listed| *listed == entry) {
+            self.ordered_list.remove(at);
+        }
+    }
+
+    /// Without this permission, the script succeeds all the same.
+    fn publish(&self, command: Command, message: Published, published: &mut Vec<Published>) {
+        if self.permits(command).is_ok() {
+            published.push(message);
+        }
+    }
+
+    fn base(&self, when: When) -> Time {
+        match when {
+            When::Now => self.clock,
+            When::From(time) => time,
+        }
+    }
+
+    fn offer(
+        &mut self,
+        protocol: Protocol,
+        receipt: Id,
+        forget: Option<Id>,
+        when: When,
+        entries: &[(Time, Entry)],
+        published: &mut Vec<Published>,
+    ) -> Result<Reply, Refused> {
+        self.permits(Command::Set)?;
+        match self.receipts.get(&receipt) {
+            None => {}
+            Some((Receipt::NotStored { undone }, _)) => return Ok(Reply::NotStored { undone: *undone }),
+            Some((Receipt::Stored(base), _)) => {
+                return Ok(Reply::Stored { base: *base, head: self.head() });
+            }
+            Some((Receipt::Returned, _)) => unreachable!("ids are unique"),
+        }
+        let base = self.base(when);
+        let until = self.until(protocol);
+        self.receipts.insert(receipt, (Receipt::Stored(base), until));
+        let mut added = Vec::new();
+        for &(delay, entry) in entries {
+            if self.permits(Command::Zadd).is_err() {
+                return Ok(self.refuse_offer(protocol, receipt, &added));
+            }
+            if self.zadd_nx(base + delay, entry) {
+                added.push(entry);
+            }
+        }
+        if !added.is_empty() && self.permits(Command::Rpush).is_err() {
+            return Ok(self.refuse_offer(protocol, receipt, &added));
+        }
+        self.ordered_list.extend(&added);
+        let head = self.announce_new_head(&added, published).or(self.overdue_head());
+        if let Some(forget) = forget.filter(|_| self.permits(Command::Del).is_ok()) {
+            self.receipts.remove(&forget);
+        }
+        Ok(Reply::Stored { base, head })
+    }
+
+    fn refuse_offer(&mut self, protocol: Protocol, receipt: Id, added: &[Entry]) -> Reply {
+        let undone = added.is_empty() || self.permits(Command::Zrem).is_ok();
+        if undone {
+            self.timeout_set.retain(|(_, entry)| !added.contains(entry));
+        }
+        let until = self.until(protocol);
+        self.receipts.insert(receipt, (Receipt::NotStored { undone }, until));
+        Reply::NotStored { undone }
+    }
+
+    /// Announces the head, and returns it, if it is one of these entries.
+    fn announce_new_head(&self, entries: &[Entry], published: &mut Vec<Published>) -> Option<Time> {
+        let &(due, _) = self.timeout_set.first().filter(|(_, head)| entries.contains(head))?;
+        self.publish(Command::Announce, Published::Announcement(due), published);
+        Some(due)
+    }
+
+    fn overdue_head(&self) -> Option<Time> {
+        self.head().filter(|due| *due <= self.clock)
+    }
+
+    /// As it was before there were receipts.
+    fn offer_without_receipt(
+        &mut self,
+        when: When,
+        entries: &[(Time, Entry)],
+        published: &mut Vec<Published>,
+    ) -> Result<Reply, Refused> {
+        let base = self.base(when);
+        // The first try may have been executed at this very time.
+        let is_late = |(delay, _): &(Time, Entry)| when != When::Now && base + delay <= self.clock;
+        if entries.iter().any(is_late) {
+            return Ok(Reply::TooLate);
+        }
+        let mut added = Vec::new();
+        for &(delay, entry) in entries {
+            self.permits(Command::Zadd)?;
+            if self.zadd_nx(base + delay, entry) {
+                added.push(entry);
+            }
+        }
+        if !added.is_empty() {
+            self.permits(Command::Rpush)?;
+            self.ordered_list.extend(&added);
+        }
+        self.announce_new_head(&added, published);
+        Ok(Reply::Stored { base: self.clock, head: None })
+    }
+
+    fn transfer(&mut self, published: &mut Vec<Published>) -> Result<Reply, Refused> {
+        let due: Vec<Entry> = self
+            .timeout_set
+            .iter()
+            .take_while(|(due, _)| *due <= self.clock)
+            .map(|&(_, entry)| entry)
+            .collect();
+        if !due.is_empty() {
+            use Command::{Lpush, Lrem, Rpush, Zremrangebyrank};
+            self.ensure_permitted(&[Lrem, Zremrangebyrank, Rpush, Lpush])?;
+        }
+        let (found, absent) = self.take_out(&due);
+        let mut left = due.as_slice();
+        while let Some(first) = left.first() {
+            let is_found = found.contains(first);
+            // What was not found has an LREM of its own, unless the whole list was read.
+            let together = if absent {
+                left.len()
+            } else {
+                left.iter().take_while(|entry| found.contains(entry)).count().max(1)
+            };
+            self.target.extend(&left[..together]);
+            self.timeout_set.drain(..together);
+            if !absent && !is_found {
+                self.lrem(*first);
+            }
+            left = &left[together..];
+        }
+        let head = self.head();
+        if !due.is_empty() {
+            self.publish(Command::PublishMoved, Published::Moved(head), published);
+        }
+        Ok(Reply::Transferred { count: due.len() as u8, head })
+    }
+
+    /// Takes due entries out of the front of the list, of which as many are read as are due. Returns those, and whether no
+    /// other can be in the list.
+    fn take_out(&mut self, due: &[Entry]) -> (Vec<Entry>, bool) {
+        let front = due.len().min(self.ordered_list.len());
+        let (mut found, mut not_due) = (Vec::new(), Vec::new());
+        for entry in &self.ordered_list[..front] {
+            if due.contains(entry) && !found.contains(entry) {
+                found.push(*entry);
+            } else {
+                not_due.push(*entry);
+            }
+        }
+        let absent = front < due.len() && not_due.is_empty();
+        if !found.is_empty() {
+            self.ordered_list.splice(..front, not_due);
+        }
+        (found, absent)
+    }
+
+    /// `parts/claims.lua`
+    fn claim(&mut self, claim: Id, forget: Option<Id>, popped: &Popped) -> Result<(), Refused> {
+        self.unclaim(forget)?;
+        self.permits(Command::Hset)?;
+        self.claims.insert(claim, popped.clone());
+        Ok(())
+    }
+
+    fn unclaim(&mut self, claim: Option<Id>) -> Result<(), Refused> {
+        self.permits(Command::Hdel)?;
+        if let Some(claim) = claim {
+            self.claims.remove(&claim);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, claim: Id, forget: Option<Id>) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claims.get(&claim) {
+            return Ok(Reply::Popped(popped.clone()));
+        }
+        let Some(&payload) = self.target.first() else {
+            if forget.is_some() {
+                self.unclaim(forget)?;
+            }
+            return Ok(Reply::Popped(Popped::new()));
+        };
+        let popped = vec![(payload, None)];
+        self.claim(claim, forget, &popped)?;
+        if self.permits(Command::Ltrim).is_err() {
+            self.unclaim(Some(claim))?;
+            return Err(Refused);
+        }
+        self.target.remove(0);
+        Ok(Reply::Popped(popped))
+    }
+
+    fn return_to_list(
+        &mut self,
+        protocol: Protocol,
+        receipt: Id,
+        payloads: &[Entry],
+    ) -> Result<Reply, Refused> {
+        self.ensure_permitted(&[Command::Lpush])?;
+        self.permits(Command::Set)?;
+        if self.receipts.contains_key(&receipt) {
+            return Ok(Reply::Count(0));
+        }
+        let until = self.until(protocol);
+        self.receipts.insert(receipt, (Receipt::Returned, until));
+        self.target.splice(..0, payloads.iter().copied());
+        Ok(Reply::Count(1))
+    }
+
+    fn poll(&mut self, claim: Id) -> Result<Reply, Refused> {
+        if let Some(popped) = self.claims.get(&claim) {
+            return Ok(Reply::Popped(popped.clone()));
+        }
+        let Some(&entry) = self.ordered_list.first() else {
+            return Ok(Reply::Popped(Popped::new()));
+        };
+        self.ensure_permitted(&[Command::Zrem])?;
+        let popped = vec![(entry, self.due(entry))];
+        self.claim(claim, None, &popped)?;
+        self.zrem(entry);
+        self.ordered_list.remove(0);
+        Ok(Reply::Popped(popped))
+    }
+
+    fn restore(
+        &mut self,
+        protocol: Protocol,
+        receipt: Id,
+        entries: &Popped,
+        published: &mut Vec<Published>,
+    ) -> Result<Reply, Refused> {
+        self.ensure_permitted(&[Command::Lpush, Command::Zadd])?;
+        self.permits(Command::Set)?;
+        if self.receipts.contains_key(&receipt) {
+            return Ok(Reply::Pending { head: None });
+        }
+        let until = self.until(protocol);
+        self.receipts.insert(receipt, (Receipt::Returned, until));
+        let mut restored = Vec::new();
+        for &(entry, due) in entries.iter().rev() {
+            if due.is_none_or(|due| self.zadd_nx(due, entry)) {
+                self.ordered_list.insert(0, entry);
+                // What was in the list only has no due time to be announced.
+                restored.extend(due.map(|_| entry));
+            }
+        }
+        Ok(Reply::Pending { head: self.announce_new_head(&restored, published) })
+    }
+
+    fn cancel(&mut self, entry: Entry) -> Result<Reply, Refused> {
+        self.ensure_permitted(&[Command::Lrem])?;
+        self.permits(Command::Zrem)?;
+        if !self.zrem(entry) {
+            return Ok(Reply::Count(0));
+        }
+        if let Some(at) = self.ordered_list.iter().rposition(|listed| *listed == entry) {
+            self.ordered_list.remove(at);
+        }
+        Ok(Reply::Count(1))
+    }
+
+    fn remove(&mut self, entry: Entry) -> Result<Reply, Refused> {
+        if !self.ordered_list.contains(&entry) {
+            return Ok(Reply::Count(0));
+        }
+        self.ensure_permitted(&[Command::Lrem, Command::Lset, Command::Zrem])?;
+        self.zrem(entry);
+        self.lrem(entry);
+        Ok(Reply::Count(1))
+    }
+
+    fn reschedule(
+        &mut self,
+        entry: Entry,
+        delay: Time,
+        published: &mut Vec<Published>,
+    ) -> Result<Reply, Refused> {
+        if self.due(entry).is_none() {
+            return Ok(Reply::Count(0));
+        }
+        self.permits(Command::Zadd)?;
+        self.zrem(entry);
+        self.zadd_nx(self.clock + delay, entry);
+        Ok(Reply::Pending { head: self.announce_new_head(&[entry], published).or(self.overdue_head()) })
+    }
+
+    fn clear(&mut self) -> Result<Reply, Refused> {
+        self.permits(Command::Del)?;
+        let keys = u8::from(!self.ordered_list.is_empty()) + u8::from(!self.timeout_set.is_empty());
+        self.timeout_set.clear();
+        self.ordered_list.clear();
+        Ok(Reply::Count(keys))
+    }
+
+    fn forget(&mut self, receipt: Id) -> Result<Reply, Refused> {
+        self.permits(Command::Del)?;
+        Ok(Reply::Count(u8::from(self.receipts.remove(&receipt).is_some())))
+    }
+
+    fn confirm(&mut self, claim: Id) -> Result<Reply, Refused> {
+        self.permits(Command::Hdel)?;
+        Ok(Reply::Count(u8::from(self.claims.remove(&claim).is_some())))
+    }
+}
