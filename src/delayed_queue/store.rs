@@ -21,8 +21,8 @@ use crate::pacing::Retries;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::wire::keys::Keys;
 
-/// The most receipts that are kept to be deleted by later calls. The server deletes the others after a day.
-const SPENT: usize = 64;
+/// The most receipts that one command deletes.
+const DELETE: usize = 1000;
 /// How long a receipt waits for a call that deletes it on its way.
 const DELETE_AFTER: Duration = Duration::from_secs(1);
 
@@ -96,6 +96,14 @@ impl Store {
         let begun = Instant::now();
         let receipt = self.keys.offered();
         let mut base = (when == When::At).then_some(0);
+        if base.is_none() && !self.conn.is_connected() {
+            // The wait for a connection is no part of the delay. Nothing of the offer has been sent.
+            let clock = self.clock_at(begun).await.map_err(|error| match error {
+                OpError::Unknown(cause) => OpError::NotExecuted(cause),
+                other => other,
+            });
+            base = Some(clock?);
+        }
         let mut retries = Retries::until(begun + self.conn.command_timeout());
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
@@ -177,7 +185,6 @@ impl Store {
     fn on_spent(&self, receipt: Bytes) {
         let mut spent = self.spent();
         spent.receipts.push(receipt);
-        spent.receipts.truncate(SPENT);
         if !std::mem::replace(&mut spent.deleting, true) {
             let store = self.clone();
             self.conn.runtime().spawn(async move {
@@ -187,9 +194,9 @@ impl Store {
                     spent.deleting = false;
                     std::mem::take(&mut spent.receipts)
                 };
-                if !receipts.is_empty() {
+                for receipts in receipts.chunks(DELETE) {
                     // If this command is lost, the server deletes them later by itself.
-                    let _ = store.conn.call(Command::new("DEL").args(receipts)).await;
+                    let _ = store.conn.call(Command::new("DEL").args(receipts.iter().cloned())).await;
                 }
             });
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{join_all, poll_immediate};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, MINUTE, builder, number_queues, soon, still_builder};
+use redelay_support::{HOUR, MINUTE, builder, soon, still_builder};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

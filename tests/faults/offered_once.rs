@@ -141,3 +141,39 @@ async fn an_outage_is_not_added_to_the_delay() {
         );
     }
 }
+
+/// The same for an offer that is made while there is no connection.
+#[tokio::test]
+async fn a_wait_for_a_connection_is_not_added_to_the_delay() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let offering = Queues::of_numbers(still_builder(&proxy)).await;
+    proxy.refuse(true);
+    proxy.cut();
+    until_async("the connection is lost", || async { !offering.client.stats().connected }).await;
+    let called = SystemTime::now();
+    let heal = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        proxy.refuse(false);
+    };
+    let (ticket, ()) = tokio::join!(offering.delayed.offer(&1, HOUR), heal);
+    let asked = called.duration_since(SystemTime::UNIX_EPOCH).unwrap() + HOUR;
+    let due = ticket.unwrap().due().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let late = due.as_secs_f64() - asked.as_secs_f64();
+    assert!((-0.002..1.0).contains(&late), "late by {late} s");
+}
+
+/// Receipts do not stay, however many calls there are at a time.
+#[tokio::test]
+async fn receipts_are_deleted() {
+    let server = Server::start();
+    let Queues { client: _client, delayed, .. } = Queues::of_numbers(still_builder(&server)).await;
+    for _ in 0..4 {
+        let offers = (0..500).map(|n| {
+            let delayed = delayed.clone();
+            async move { delayed.offer(&n, HOUR).timeout(MINUTE).await }
+        });
+        futures::future::join_all(offers).await.into_iter().for_each(|offer| drop(offer.unwrap()));
+    }
+    until_async("only the queue is left", || async { server.keys().len() == 2 }).await;
+}
