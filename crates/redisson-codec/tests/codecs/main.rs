@@ -3,6 +3,7 @@
 //! Here are texts, bytes and numbers; the others have files of their own.
 
 mod compressed;
+mod depth;
 mod hostile;
 mod jackson;
 mod jackson_hostile;
@@ -12,8 +13,10 @@ mod json;
 mod kinds;
 mod kryo;
 mod kryo_hostile;
+mod long_messages;
 mod msgpack;
 mod objects;
+mod places;
 mod structured;
 
 use std::fmt::Debug;
