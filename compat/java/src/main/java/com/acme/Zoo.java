@@ -189,7 +189,7 @@ public final class Zoo {
         public List<Object> any;
     }
 
-    /** Nulls that Jackson is told to write. */
+    /** Nulls that annotations make Jackson write. */
     public static class Nulls {
         @JsonInclude(JsonInclude.Include.ALWAYS)
         public String always;
