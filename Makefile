@@ -35,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak fuzz-replies model bench clean-tree micro setup lint components docs features msrv fuzz-check deny semver examples peer package ci
+.PHONY: help demo test soak fuzz-replies model bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -135,6 +135,9 @@ msrv: ## builds both crates with the oldest Rust that Cargo.toml promises, which
 fuzz-check: components ## Clippy for the fuzz targets, with the stable compiler
 	CUSTOM_LIBFUZZER_PATH=$(TARGET)/libfuzzer.a CARGO_PROFILE_DEV_DEBUG=line-tables-only \
 		cargo clippy --locked --manifest-path crates/redisson-codec/fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
+
+vectors: ## writes the codecs' vectors that Samples.java describes again, with Redisson 4.7.0
+	scripts/vectors.sh
 
 deny: ## licences, sources, duplicates and advisories of the dependencies: deny.toml (builds cargo-deny once, minutes)
 	scripts/deny.sh

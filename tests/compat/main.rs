@@ -3,6 +3,7 @@
 mod objects;
 mod payloads;
 mod peer;
+mod places;
 mod random;
 
 use objects::Objects;

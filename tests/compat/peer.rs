@@ -62,6 +62,17 @@ impl<'a> Setup<'a> {
     }
 }
 
+/// Redisson's codecs without a server: they read each payload on a line, and write it again.
+pub(crate) fn java_codecs() -> Peer {
+    let build = java_build().join("target/4.7.0");
+    let mut command = Command::new("java");
+    command
+        .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m", "-cp"])
+        .arg(format!("{0}/classes:{0}/lib/*", build.display()))
+        .args(["redelay.compat.Vectors", "again"]);
+    Peer::spawn(command, "java codecs".into())
+}
+
 /// A running peer. It ends with the test.
 pub(crate) struct Peer {
     who: String,

@@ -153,6 +153,67 @@ pub enum Level {
     High,
 }
 
+/// Only some of the constants have bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename = "abstract(B, D) com.acme.Zoo$Mixed")]
+pub enum Mixed {
+    A,
+    B,
+    C,
+    D,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "com.acme.Zoo$Mixes")]
+pub struct Mixes {
+    pub one: Option<Mixed>,
+    #[serde(with = "java::object")]
+    pub open: Option<Mixed>,
+    #[serde(with = "java::array")]
+    pub array: Option<Vec<Option<Mixed>>>,
+    pub list: Option<Vec<Option<Mixed>>>,
+    #[serde(with = "java::linked_hash_map")]
+    pub map: Option<Entries<String, Option<Mixed>>>,
+    #[serde(with = "java::enum_set")]
+    pub set: Option<Vec<Mixed>>,
+    #[serde(with = "java::linked_hash_map")]
+    pub keys: Option<Entries<Mixed, Option<i32>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "record com.acme.Zoo$Money")]
+pub struct Money {
+    pub amount: Option<BigDecimal>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "final com.acme.Zoo$Tag")]
+pub struct Tag {
+    pub name: Option<String>,
+}
+
+/// Lists whose elements are declared, and such whose elements are not. `L` is in the field `open`, `M` in `openMap`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "com.acme.Zoo$Loose", rename_all = "camelCase")]
+pub struct Loose<L, M> {
+    #[serde(with = "java::object", bound(serialize = "L: Serialize", deserialize = "L: DeserializeOwned"))]
+    pub open: Option<Vec<L>>,
+    #[serde(with = "java::object", bound(serialize = "M: Serialize", deserialize = "M: DeserializeOwned"))]
+    pub open_map: Option<Entries<String, M>>,
+    pub prices: Option<Vec<Money>>,
+    pub tags: Option<Entries<String, Tag>>,
+    pub any: Option<Vec<Value>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "com.acme.Zoo$Amounts")]
+pub struct Amounts {
+    pub amount: Option<BigDecimal>,
+    pub big: Option<BigInteger>,
+    pub amounts: Option<Vec<Option<BigDecimal>>>,
+    pub bigs: Option<Entries<String, BigInteger>>,
+}
+
 /// `lab.Small`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "lab.Small")]

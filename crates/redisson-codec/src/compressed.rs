@@ -18,9 +18,16 @@ pub use snappy::SnappyV2;
 #[cfg(feature = "zstd")]
 pub use zstd::ZStd;
 
-use super::{Codec, CodecError};
+use super::{Codec, CodecError, memory};
 
 const DEFAULT_LIMIT: usize = 64 << 20;
+
+/// The bytes and values of a payload may take this many times the limit. In the process that is twice as much at most: a list
+/// that grows may be copied.
+const MEMORY: usize = 4;
+
+/// Values may take this in any case, or a low limit would refuse payloads that are nowhere near it.
+const LEAST_MEMORY: usize = 16 << 20;
 
 /// A compression with another limit than 64 MiB. Returned by `with_limit`.
 ///
@@ -58,7 +65,9 @@ fn decode<T>(
     limit: usize,
     decompress: fn(&[u8], usize) -> Result<Vec<u8>, CodecError>,
 ) -> Result<T, CodecError> {
-    codec.decode(&decompress(payload, limit)?)
+    let inner = decompress(payload, limit)?;
+    let values = limit.saturating_mul(MEMORY).saturating_sub(inner.capacity()).max(LEAST_MEMORY);
+    memory::within(values, || codec.decode(&inner))
 }
 
 fn over_limit(format: &str, limit: usize, found: impl std::fmt::Display) -> CodecError {

@@ -20,7 +20,8 @@
 //! | `#[serde(rename = "final com.acme.Point")]` | a class that is declared `final` |
 //! | an enum without data | an enum of the same constants in the same order |
 //! | `#[serde(rename = "abstract com.acme.Level")]` on it | an enum whose constants have bodies |
-//! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class |
+//! | `#[serde(rename = "abstract(B, D) com.acme.Kind")]` | an enum of which only these constants have bodies |
+//! | any of these with [`object`] | the same, declared as `Object`, as an interface or a base class; lists and maps only as `Object` |
 //! | [`Value`] | any value, declared as `Object` |
 //!
 //! Any reference in Java may be null. Decoding a null into anything but an `Option` fails.
@@ -49,6 +50,7 @@
 mod big;
 pub(crate) mod class;
 mod convert;
+mod exact;
 pub(crate) mod per_type;
 mod probe;
 pub(crate) mod refuse;

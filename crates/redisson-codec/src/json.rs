@@ -1,7 +1,10 @@
 //! [`Json`]: plain JSON by `serde_json`.
 
+use std::io::{self, Write};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::ser::Formatter;
 
 use super::{Codec, CodecError};
 use crate::serde_error::without_values;
@@ -17,6 +20,7 @@ use crate::serde_error::without_values;
 /// * A property that Redisson left out is a `None`. A type other than `Option` needs `#[serde(default)]`.
 /// * Redisson writes a `byte[]` as a base64 string. This codec writes a `Vec<u8>` as a list of numbers, which Redisson
 ///   reads, too.
+/// * A `java::BigDecimal` or `java::BigInteger` is written as a text, and read from a text or a number, with all its digits.
 /// * JSON has no NaN and no infinities. Redisson writes `"NaN"`; this codec writes `null`, which Java reads into a
 ///   `double` as 0. Do not send them.
 ///
@@ -24,7 +28,7 @@ use crate::serde_error::without_values;
 /// Decoding fails when the payload is not exactly one JSON value of this type, nests deeper than 127 levels, or has a
 /// number or text that Rust cannot hold (half of a surrogate pair). The error names line and column. It quotes no value,
 /// unless the type's own `Deserialize` does. Encoding fails when the type's `Serialize` fails, and for a map whose keys
-/// are lists or structs.
+/// are lists or structs, and beyond 127 levels.
 ///
 /// # Examples
 /// ```
@@ -48,7 +52,10 @@ pub struct Json;
 
 impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        serde_json::to_vec(value).map_err(CodecError::new)
+        let mut payload = Vec::with_capacity(128);
+        let mut output = serde_json::Serializer::with_formatter(&mut payload, Compact { depth: 0 });
+        value.serialize(&mut output).map_err(CodecError::new)?;
+        Ok(payload)
     }
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {
@@ -56,5 +63,50 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
             let kind = std::any::type_name::<T>();
             CodecError::new(format!("expected `{kind}` as JSON: {}", without_values(&error)))
         })
+    }
+}
+
+/// As deep as `serde_json` reads.
+const MAX_DEPTH: usize = 127;
+
+/// Writes what `serde_json` writes, but nothing that is too deep to be read again.
+struct Compact {
+    /// How many lists and objects are open.
+    depth: usize,
+}
+
+impl Compact {
+    fn deeper(&mut self) -> io::Result<()> {
+        self.depth += 1;
+        match self.depth > MAX_DEPTH {
+            true => Err(io::Error::other(format!("a value of more than {MAX_DEPTH} levels is too deep"))),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Formatter for Compact {
+    #[inline]
+    fn begin_array<W: Write + ?Sized>(&mut self, output: &mut W) -> io::Result<()> {
+        self.deeper()?;
+        output.write_all(b"[")
+    }
+
+    #[inline]
+    fn end_array<W: Write + ?Sized>(&mut self, output: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        output.write_all(b"]")
+    }
+
+    #[inline]
+    fn begin_object<W: Write + ?Sized>(&mut self, output: &mut W) -> io::Result<()> {
+        self.deeper()?;
+        output.write_all(b"{")
+    }
+
+    #[inline]
+    fn end_object<W: Write + ?Sized>(&mut self, output: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        output.write_all(b"}")
     }
 }

@@ -57,11 +57,15 @@ pub mod java;
 mod json;
 #[cfg(feature = "kryo")]
 pub mod kryo;
+#[cfg(any(feature = "_java", feature = "_compressed"))]
+mod memory;
 #[cfg(feature = "msgpack")]
 mod msgpack;
 mod number;
 #[cfg(feature = "_serde")]
 mod serde_error;
+#[cfg(feature = "_serde")]
+mod shown;
 mod text;
 
 #[cfg(feature = "_java")]

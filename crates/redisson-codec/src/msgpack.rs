@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 127;
 /// # Errors
 /// Decoding fails when the payload is not exactly one MessagePack value of this type, announces more than it contains, or
 /// nests deeper than 127 levels. The error names the offset. It quotes no value, unless the type's own `Deserialize` does.
-/// Encoding fails when the type's `Serialize` fails.
+/// Encoding fails when the type's `Serialize` fails, and beyond 127 levels.
 ///
 /// # Examples
 /// ```
@@ -42,7 +42,13 @@ pub struct MsgPack;
 
 impl<T: Serialize + DeserializeOwned> Codec<T> for MsgPack {
     fn encode(&self, value: &T) -> Result<Vec<u8>, CodecError> {
-        rmp_serde::to_vec_named(value).map_err(CodecError::new)
+        let payload = rmp_serde::to_vec_named(value).map_err(CodecError::new)?;
+        // What is too deep would not be read again. Only what has as many heads of arrays and maps can be.
+        let heads = payload.iter().filter(|byte| matches!(byte, 0x80..=0x9f | 0xdc..=0xdf)).count();
+        if heads > MAX_DEPTH {
+            check(&payload).map_err(CodecError::new)?;
+        }
+        Ok(payload)
     }
 
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError> {

@@ -11,7 +11,7 @@ use minicbor::{Decoder, Encoder};
 
 use super::failure::Outcome;
 use super::format::{Format, Group, OpenGroup};
-use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, too_deep, wrong};
+use super::node::{Is, Key, MAX_BIG_BYTES, MAX_DEPTH, Node, push, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
@@ -292,10 +292,12 @@ impl<'a> Input<'a> {
         if depth >= MAX_DEPTH {
             return Err(too_deep(self.0.position()));
         }
+        let start = self.0.position();
         let announced = self.0.array().map_err(self.broken())?;
         let (mut left, mut values) = (announced, Vec::new());
         while self.more(&mut left)? {
-            values.push(self.value(depth + 1)?);
+            let value = self.value(depth + 1)?;
+            push(&mut values, value, start)?;
         }
         Ok(if announced.is_some() { Is::Bare(values) } else { Is::Array(values) })
     }
@@ -315,7 +317,8 @@ impl<'a> Input<'a> {
                     _ => return Err(wrong(start, "the name of a property", "something else")),
                 },
             };
-            entries.push((key, self.value(depth + 1)?));
+            let value = self.value(depth + 1)?;
+            push(&mut entries, (key, value), start)?;
         }
         Ok(entries)
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::memory::TooMuch;
+
 use crate::serde_error::without_values;
 
 #[derive(Debug)]
@@ -34,6 +36,13 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<TooMuch> for Failure {
+    #[cold]
+    fn from(why: TooMuch) -> Self {
+        Self::new(why.to_string())
+    }
+}
 
 impl serde::ser::Error for Failure {
     fn custom<T: fmt::Display>(why: T) -> Self {

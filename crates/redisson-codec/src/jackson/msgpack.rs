@@ -7,7 +7,7 @@ use rmp::encode;
 
 use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
-use super::node::{Is, Key, MAX_DEPTH, Node, too_deep, wrong};
+use super::node::{Is, Key, MAX_DEPTH, Node, push, too_deep, wrong};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
 
@@ -264,7 +264,8 @@ impl<'a> Input<'a> {
         // Not with room for as many as are announced: those may not be there.
         let mut values = Vec::new();
         for _ in 0..length {
-            values.push(self.value(depth + 1)?);
+            let value = self.value(depth + 1)?;
+            push(&mut values, value, start)?;
         }
         Ok(values)
     }
@@ -283,7 +284,8 @@ impl<'a> Input<'a> {
             let start = self.at;
             let marker = Marker::from_u8(self.number(1)? as u8);
             let key = Key::Text(self.text(start, marker)?);
-            entries.push((key, self.value(depth + 1)?));
+            let value = self.value(depth + 1)?;
+            push(&mut entries, (key, value), start)?;
         }
         Ok(entries)
     }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::failure::Outcome;
+use super::failure::{Failure, Outcome};
 use super::format::{Format, Group};
 use crate::CodecError;
 use crate::java::{BigDecimal, BigInteger};
+use crate::memory;
 
 /// How deep values may nest. As deep as `serde_json` goes; a Java list is two levels, itself and its class's.
 pub(super) const MAX_DEPTH: usize = 127;
@@ -95,8 +96,8 @@ impl<'a> Node<'a> {
         Is::Array(vec![Node::text(class), inside.into()]).into()
     }
 
-    /// Writes it with all that is in it.
-    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>) -> Outcome<()> {
+    /// Writes it with all that is in it, inside of this many levels.
+    pub(super) fn write<F: Format>(&self, out: &mut Vec<u8>, depth: usize) -> Outcome<()> {
         match &self.is {
             Is::Null => F::null(out),
             Is::Bool(value) => F::boolean(out, *value),
@@ -108,13 +109,14 @@ impl<'a> Node<'a> {
             Is::Double(value) => F::double(out, *value),
             Is::Text(value) => F::text(out, value),
             Is::Bytes(value) => F::bytes(out, value),
-            Is::Array(values) => write_list::<F>(values, Group::List, out)?,
-            Is::Bare(values) => write_list::<F>(values, Group::Bare, out)?,
+            Is::Array(_) | Is::Bare(_) | Is::Object(_) if depth >= MAX_DEPTH => return Err(beyond_depth()),
+            Is::Array(values) => write_list::<F>(values, Group::List, out, depth)?,
+            Is::Bare(values) => write_list::<F>(values, Group::Bare, out, depth)?,
             Is::Object(entries) => {
                 let open = F::open(out, Group::Object, entries.len());
                 for (key, value) in entries {
                     key.write::<F>(out);
-                    value.write::<F>(out)?;
+                    value.write::<F>(out, depth + 1)?;
                 }
                 F::close(out, open, entries.len());
             }
@@ -137,11 +139,11 @@ impl<'a> Node<'a> {
     }
 }
 
-fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -> Outcome<()> {
+fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>, depth: usize) -> Outcome<()> {
     let open = F::open(out, group, values.len());
     for value in values {
         F::next(out);
-        value.write::<F>(out)?;
+        value.write::<F>(out, depth + 1)?;
     }
     F::close(out, open, values.len());
     Ok(())
@@ -150,6 +152,18 @@ fn write_list<F: Format>(values: &[Node<'_>], group: Group, out: &mut Vec<u8>) -
 /// What should have been at an offset, and what was.
 pub(super) fn wrong(at: usize, expected: &str, found: &str) -> CodecError {
     CodecError::new(format!("expected {expected} at offset {at}, found {found}"))
+}
+
+/// What would be written, and not be read again.
+#[cold]
+pub(super) fn beyond_depth() -> Failure {
+    Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep"))
+}
+
+/// Appends to the list of what is in a list or object that begins at an offset.
+#[inline]
+pub(super) fn push<T>(list: &mut Vec<T>, value: T, at: usize) -> Result<(), CodecError> {
+    memory::push(list, value).map_err(|why| CodecError::new(format!("{why}, at offset {at}")))
 }
 
 pub(super) fn too_deep(at: usize) -> CodecError {

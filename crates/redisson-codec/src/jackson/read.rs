@@ -21,6 +21,8 @@ use crate::java::class::ClassKind;
 use crate::java::shape::{self, Kind, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
+use crate::memory;
+use crate::shown::shown;
 
 pub(super) fn read<T: DeserializeOwned>(
     node: &Node<'_>,
@@ -75,7 +77,7 @@ impl<'n, 'a> ValueReader<'n, 'a> {
         if self.any_class || expected == found {
             return Ok(());
         }
-        Err(Failure::new(format!("expected the class `{expected}`, found `{found}`")).at(at))
+        Err(Failure::new(format!("expected the class `{expected}`, found `{}`", shown(found))).at(at))
     }
 
     /// The node behind the class, if a class is there and is the expected one.
@@ -224,6 +226,7 @@ impl<'de> Deserializer<'de> for ValueReader<'_, '_> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
         let text = self.text()?;
+        memory::take(text.len())?;
         self.placed(visitor.visit_str(text))
     }
 

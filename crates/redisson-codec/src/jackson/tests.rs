@@ -26,7 +26,7 @@ fn payloads(file: &str) -> Vec<(String, Vec<u8>)> {
 
 fn written<F: Format>(node: &Node<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    node.write::<F>(&mut out).unwrap();
+    node.write::<F>(&mut out, 0).unwrap();
     out
 }
 

@@ -27,6 +27,7 @@ use crate::java::class::ClassKind;
 use crate::java::shape::Kind;
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::value_slot;
+use crate::shown::shown;
 
 pub(super) use output::Output;
 pub(super) use plan::{CLASS, Plan, enum_set_class};
@@ -59,31 +60,28 @@ impl<'w, F: Format> ValueWriter<'w, F> {
 
     /// Writes a value of the declared class.
     #[inline]
-    fn declared(self, write: impl FnOnce(&mut Vec<u8>)) -> Written {
+    fn declared(self, write: impl FnOnce(&mut Vec<u8>)) -> Outcome<Written> {
+        let Some(class) = &self.site.class else { return Ok(self.plain(write)) };
+        self.output.allows(1)?;
         let out = &mut self.output.bytes;
-        match &self.site.class {
-            None => write(out),
-            Some(class) => {
-                out.extend_from_slice(class);
-                write(out);
-                out.extend_from_slice(F::BEHIND);
-            }
-        }
-        Written::Value
+        out.extend_from_slice(class);
+        write(out);
+        out.extend_from_slice(F::BEHIND);
+        Ok(Written::Value)
     }
 
     /// Writes a value of a final class, which need not be the declared one.
     #[inline]
-    fn last(self, class: &str, write: impl FnOnce(&mut Vec<u8>)) -> Written {
-        let out = &mut self.output.bytes;
-        if self.site.open {
-            F::class(out, class);
-            write(out);
-            out.extend_from_slice(F::BEHIND);
-        } else {
-            write(out);
+    fn last(self, class: &str, write: impl FnOnce(&mut Vec<u8>)) -> Outcome<Written> {
+        if !self.site.open {
+            return Ok(self.plain(write));
         }
-        Written::Value
+        self.output.allows(1)?;
+        let out = &mut self.output.bytes;
+        F::class(out, class);
+        write(out);
+        out.extend_from_slice(F::BEHIND);
+        Ok(Written::Value)
     }
 
     #[inline]
@@ -95,12 +93,12 @@ impl<'w, F: Format> ValueWriter<'w, F> {
     #[inline]
     fn integer(self, value: i64) -> Outcome<Written> {
         match self.site.content {
-            Content::Integer => Ok(self.declared(|out| F::integer(out, value))),
+            Content::Integer => self.declared(|out| F::integer(out, value)),
             _ => Err(self.other("an integer")),
         }
     }
 
-    fn character(self, value: char) -> Written {
+    fn character(self, value: char) -> Outcome<Written> {
         self.last("java.lang.Character", |out| F::text(out, value.encode_utf8(&mut [0; 4])))
     }
 
@@ -108,7 +106,7 @@ impl<'w, F: Format> ValueWriter<'w, F> {
     fn value<T: Serialize + ?Sized>(self, inside: &T) -> Outcome<Written> {
         let value = value_slot::capture(inside).ok_or_else(|| self.other("something else"))?;
         let node = value::write(value, self.site.root)?;
-        node.write::<F>(&mut self.output.bytes)?;
+        node.write::<F>(&mut self.output.bytes, self.output.depth)?;
         Ok(if node.is == Is::Null { Written::Null } else { Written::Value })
     }
 
@@ -202,7 +200,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     }
 
     fn serialize_u16(self, value: u16) -> Outcome<Written> {
-        Ok(self.character(unit(value)?))
+        self.character(unit(value)?)
     }
 
     fn serialize_u32(self, _: u32) -> Outcome<Written> {
@@ -214,25 +212,25 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     }
 
     fn serialize_f32(self, value: f32) -> Outcome<Written> {
-        Ok(self.last("java.lang.Float", |out| F::float(out, value)))
+        self.last("java.lang.Float", |out| F::float(out, value))
     }
 
     #[inline]
     fn serialize_f64(self, value: f64) -> Outcome<Written> {
-        Ok(match value.is_finite() {
-            true => self.plain(|out| F::double(out, value)),
+        match value.is_finite() {
+            true => Ok(self.plain(|out| F::double(out, value))),
             false => self.last("java.lang.Double", |out| F::double(out, value)),
-        })
+        }
     }
 
     fn serialize_char(self, value: char) -> Outcome<Written> {
-        Ok(self.character(one_unit(value)?))
+        self.character(one_unit(value)?)
     }
 
     #[inline]
     fn serialize_str(self, value: &str) -> Outcome<Written> {
         match self.site.content {
-            Content::TextOf => Ok(self.declared(|out| F::text(out, value))),
+            Content::TextOf => self.declared(|out| F::text(out, value)),
             Content::Refused(class) => Err(refused(class)),
             Content::Character => Err(self.other("text")),
             _ => Ok(self.plain(|out| F::text(out, value))),
@@ -240,7 +238,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Outcome<Written> {
-        Ok(self.last("[B", |out| F::bytes(out, value)))
+        self.last("[B", |out| F::bytes(out, value))
     }
 
     #[inline]
@@ -267,7 +265,13 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Outcome<Written> {
         match self.site.content {
-            Content::Enum => Ok(self.declared(|out| F::text(out, variant))),
+            Content::Enum => self.declared(|out| F::text(out, variant)),
+            Content::Constant(constants) => {
+                let ordinal = constants.variants.iter().position(|name| *name == variant);
+                let body = ordinal.is_some_and(|ordinal| constants.bodies[ordinal].is_some());
+                let write = |out: &mut Vec<u8>| F::text(out, variant);
+                if body { Ok(self.plain(write)) } else { self.declared(write) }
+            }
             _ => Err(self.other("an enum")),
         }
     }
@@ -303,7 +307,7 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
         match self.site.content {
             Content::List(group, element) => ListWriter::list(self, group, element, length),
             Content::Bytes => Ok(ListWriter::bytes(self)),
-            Content::Characters => ListWriter::text(self),
+            Content::Characters => Ok(ListWriter::text(self)),
             _ => Err(self.other("a list")),
         }
     }
@@ -353,5 +357,5 @@ impl<'w, F: Format> Serializer for ValueWriter<'w, F> {
 }
 
 pub(super) fn refused(class: &str) -> Failure {
-    Failure::new(format!("Redisson's Jackson codecs write no {class}"))
+    Failure::new(format!("Redisson's Jackson codecs write no {}", shown(class)))
 }

@@ -1,12 +1,19 @@
 //! [`BigInteger`] and [`BigDecimal`]: numbers of any length, as Java stores them. They do not calculate.
 
-use std::fmt;
+mod radix;
+
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
+use radix::{BINARY, DECIMAL};
+
 use super::ParseError;
+use super::exact;
 use super::value_slot::scalar;
 
 /// A `java.math.BigInteger`: an integer of any length.
+///
+/// To print or parse it takes less than quadratic time, but not linear time: seconds for a megabyte.
 ///
 /// It carries the number and does not calculate. The feature `num-bigint` converts it; for any other crate,
 /// [`as_be_bytes`](Self::as_be_bytes) and [`from_be_bytes`](Self::from_be_bytes) use signed big-endian bytes.
@@ -96,29 +103,18 @@ impl BigInteger {
                 limbs.insert(0, 1);
             }
         }
-        let mut groups = Vec::new();
-        let mut from = limbs.iter().take_while(|limb| **limb == 0).count();
-        while from < limbs.len() {
-            let mut rest = 0;
-            for limb in &mut limbs[from..] {
-                let dividend = rest << 32 | u64::from(*limb);
-                *limb = (dividend / GROUP) as u32;
-                rest = dividend % GROUP;
-            }
-            groups.push(rest);
-            from += limbs[from..].iter().take_while(|limb| **limb == 0).count();
-        }
-        let Some(first) = groups.pop() else { return "0".to_owned() };
+        limbs.reverse();
+        limbs.truncate(limbs.len() - limbs.iter().rev().take_while(|limb| **limb == 0).count());
+        let mut groups = radix::convert::<BINARY, DECIMAL>(&limbs).into_iter().rev();
+        let Some(first) = groups.next() else { return "0".to_owned() };
         let mut text = first.to_string();
-        for group in groups.iter().rev() {
-            text.push_str(&format!("{group:09}"));
+        for group in groups {
+            // Writing into a text does not fail.
+            let _ = write!(text, "{group:09}");
         }
         text
     }
 }
-
-/// Nine digits at a time.
-const GROUP: u64 = 1_000_000_000;
 
 impl fmt::Display for BigInteger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,21 +134,12 @@ impl FromStr for BigInteger {
         if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
             return Err(ParseError::new("an integer"));
         }
-        // Limbs of the magnitude, the least significant first.
-        let mut limbs: Vec<u32> = Vec::with_capacity(digits.len() / 9 + 1);
-        let head = digits.len() % 9;
-        for group in std::iter::once(&digits[..head]).chain(digits[head..].chunks(9)) {
-            let scale = 10u64.pow(group.len() as u32);
-            let mut carry = group.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
-            for limb in &mut limbs {
-                let product = u64::from(*limb) * scale + carry;
-                *limb = product as u32;
-                carry = product >> 32;
-            }
-            if carry > 0 {
-                limbs.push(carry as u32);
-            }
-        }
+        // Nine digits each, the least significant first.
+        let group =
+            |group: &[u8]| group.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        let groups: Vec<u32> = digits[zeros..].rchunks(9).map(group).collect();
+        let mut limbs = radix::convert::<DECIMAL, BINARY>(&groups);
         // A limb for the sign.
         limbs.push(0);
         if negative {
@@ -292,8 +279,14 @@ impl From<BigInteger> for BigDecimal {
     }
 }
 
-scalar!(BigInteger "redisson::java::java.math.BigInteger");
-scalar!(BigDecimal "redisson::java::java.math.BigDecimal");
+scalar! {
+    BigInteger "redisson::java::java.math.BigInteger" |value, output| output.collect_str(value),
+        |input, visitor| exact::read(input, visitor)
+}
+scalar! {
+    BigDecimal "redisson::java::java.math.BigDecimal" |value, output| output.collect_str(value),
+        |input, visitor| exact::read(input, visitor)
+}
 
 #[cfg(test)]
 mod tests {

@@ -113,6 +113,16 @@ pub(crate) struct EnumShape {
     pub(crate) class: String,
     pub(crate) form: Form,
     pub(crate) variants: &'static [&'static str],
+    /// Of each constant, the class of its body, if it has one. javac numbers the bodies, not the constants.
+    pub(crate) bodies: Vec<Option<String>>,
+}
+
+#[cfg(any(test, feature = "kryo"))]
+impl EnumShape {
+    /// The class of a constant: the enum's or, with a body, its own.
+    pub(crate) fn class_of(&self, ordinal: usize) -> &str {
+        self.bodies.get(ordinal).and_then(Option::as_deref).unwrap_or(&self.class)
+    }
 }
 
 /// What the word in front of a class says: `#[serde(rename = "record com.acme.Point")]`.
@@ -124,20 +134,31 @@ pub(crate) enum Form {
     Final,
     /// `record`: a Java record, which is final.
     Record,
-    /// `abstract`: an enum whose constants have bodies, and therefore classes of their own.
+    /// `abstract`: an enum whose constants have bodies, and therefore classes of their own. `abstract(B, D)`: these have.
     Abstract,
 }
 
+/// What the serde name of a type says of its class.
+struct Named<'a> {
+    form: Form,
+    /// The constants in `abstract(…)`.
+    bodies: Option<&'a str>,
+    class: &'a str,
+}
+
 impl Form {
-    fn of(name: &str) -> (Form, &str) {
+    fn of(name: &str) -> Named<'_> {
+        if let Some((bodies, class)) = name.strip_prefix("abstract(").and_then(|rest| rest.split_once(") ")) {
+            return Named { form: Form::Abstract, bodies: Some(bodies), class };
+        }
         for (word, form) in
             [("final ", Form::Final), ("record ", Form::Record), ("abstract ", Form::Abstract)]
         {
             if let Some(class) = name.strip_prefix(word) {
-                return (form, class);
+                return Named { form, bodies: None, class };
             }
         }
-        (Form::Plain, name)
+        Named { form: Form::Plain, bodies: None, class: name }
     }
 }
 

@@ -104,7 +104,8 @@ macro_rules! type_hints {
 
 type_hints! {
     /// A reference that Java declares as `Object`, as an interface or as another class with subclasses. The class of the
-    /// value is always written.
+    /// value is always written. So are those of the elements of a list or map, for which this means `Object`: a
+    /// `Collection<Line>` goes without it.
     object "redisson::java::Object";
     /// A Java array: of a primitive type (`Vec<i32>` is `int[]`), of its box (`Vec<Option<i32>>` is `Integer[]`), of
     /// `String` or of objects.

@@ -19,6 +19,7 @@ use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::Value;
 use super::refuse::refuse;
+use crate::shown::shown;
 
 enum Slot {
     Empty,
@@ -72,7 +73,7 @@ pub(super) fn take_supplied() -> Option<Value> {
 
 /// The error for a value of another class.
 pub(super) fn wrong_class<E: serde::de::Error>(expected: &str, found: &Value) -> E {
-    E::custom(format_args!("expected {expected}, found {}", found.class()))
+    E::custom(format_args!("expected {expected}, found {}", shown(found.class())))
 }
 
 /// Accepts only a unit, which a type serializes after it has stored its value.
@@ -124,13 +125,16 @@ impl Serializer for OnlyUnit {
     }
 }
 
-/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what the closure
-/// writes.
+/// `Serialize` and `Deserialize` of a type that is a variant of [`Value`]. Other formats see a text, or what the first closure
+/// writes, and are read by the second.
 macro_rules! scalar {
     ($kind:ident $name:literal) => {
         scalar! { $kind $name |value, output| output.collect_str(value) }
     };
     ($kind:ident $name:literal |$value:ident, $output:ident| $plain:expr) => {
+        scalar! { $kind $name |$value, $output| $plain, |input, visitor| input.deserialize_any(visitor) }
+    };
+    ($kind:ident $name:literal |$value:ident, $output:ident| $plain:expr, |$input:ident, $visitor:ident| $read:expr) => {
         impl serde::Serialize for $kind {
             fn serialize<S: serde::Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
                 struct Inside<'a>(&'a $kind);
@@ -169,7 +173,10 @@ macro_rules! scalar {
                         match $crate::java::value_slot::take_supplied() {
                             Some($crate::java::Value::$kind(value)) => Ok(value),
                             Some(found) => Err($crate::java::value_slot::wrong_class($name, &found)),
-                            None => input.deserialize_any(self),
+                            None => {
+                                let ($input, $visitor) = (input, self);
+                                $read
+                            }
                         }
                     }
 

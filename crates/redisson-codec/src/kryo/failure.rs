@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::memory::TooMuch;
+
 /// Why a payload is refused, or a value cannot be written.
 ///
 /// Boxed, so that a successful `Result` stays small.
@@ -38,6 +40,13 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<TooMuch> for Failure {
+    #[cold]
+    fn from(why: TooMuch) -> Self {
+        Self::new(why.to_string())
+    }
+}
 
 impl serde::de::Error for Failure {
     fn custom<T: fmt::Display>(message: T) -> Self {

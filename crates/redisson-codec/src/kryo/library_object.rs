@@ -6,6 +6,7 @@ use super::value;
 use crate::java::class::FieldKind;
 use crate::java::{Array, Date, Object, Value};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::shown::shown;
 
 type LibraryFields = &'static [(&'static str, FieldKind)];
 
@@ -48,7 +49,11 @@ pub(super) fn write(output: &mut Output, object: &Object, fields: LibraryFields)
     let names = object.fields.iter().map(|(name, _)| &name[..]);
     if !names.eq(fields.iter().map(|(name, _)| *name)) {
         let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();
-        return Err(Failure::new(format!("the fields of a `{}` are {}", object.class, names.join(", "))));
+        return Err(Failure::new(format!(
+            "the fields of a `{}` are {}",
+            shown(&object.class),
+            names.join(", ")
+        )));
     }
     for ((name, value), (_, field)) in object.fields.iter().zip(fields) {
         if !write_field(output, value, *field)? {

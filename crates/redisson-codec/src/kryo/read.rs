@@ -16,6 +16,7 @@ use crate::java::shape::{Kind, Node, NodeId, Shape};
 use crate::java::type_hint::{TypeHint, type_hint};
 use crate::java::{Value, value_slot};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::memory;
 
 use constant::ConstantReader;
 use object::ObjectReader;
@@ -42,6 +43,8 @@ impl<'r, 'a, 'de> ValueReader<'r, 'a, 'de> {
 
     #[inline]
     fn inner(&mut self, node: NodeId, prefix: Prefix, generic: bool) -> ValueReader<'_, 'a, 'de> {
+        // An `Object` says nothing of the elements of the list that it is.
+        let generic = generic && !self.reader.node(node).object;
         ValueReader { reader: self.reader, node, prefix, generic }
     }
 }
@@ -119,7 +122,9 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
             }
             _ => return Err(changed()),
         }
-        match self.reader.input.text()? {
+        let text = self.reader.input.text()?;
+        memory::take(text.as_ref().map_or(0, |text| text.len()))?;
+        match text {
             Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
             Some(Cow::Owned(text)) => visitor.visit_string(text),
             None => Err(self.reader.unexpected_null(self.node)),
@@ -209,18 +214,30 @@ impl<'r, 'a, 'de> Deserializer<'de> for ValueReader<'r, 'a, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Outcome<V::Value> {
-        let (_, node) = self.present()?;
+        let (found, node) = self.present()?;
         let Kind::Enum(at) = node.kind else { return Err(changed()) };
         let declared = &self.reader.shape.enums[at];
         let input = &mut self.reader.input;
         let start = input.at;
         let number = input.varint()? as usize;
-        let Some(variant) = number.checked_sub(1).and_then(|ordinal| declared.variants.get(ordinal)) else {
+        let ordinal = number.wrapping_sub(1);
+        let Some(variant) = declared.variants.get(ordinal) else {
             let (class, count) = (&declared.class, declared.variants.len());
             return Err(Failure::new(format!(
                 "expected one of the {count} constants of `{class}` at offset {start}, found the number {number}"
             )));
         };
+        if let Found::Any(class) = found
+            && !input.is_named(class, declared.class_of(ordinal))
+        {
+            // Written again, it would be of a class that Java does not have.
+            return Err(Failure::new(format!(
+                "expected the class `{}` of the constant {variant} at offset {start}, found `{}`: \
+                 `abstract(…)` names the constants that have bodies",
+                declared.class_of(ordinal),
+                input.shown(class)
+            )));
+        }
         visitor.visit_enum(ConstantReader(variant))
     }
 

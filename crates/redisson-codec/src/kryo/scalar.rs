@@ -59,9 +59,18 @@ pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<Value> {
     })
 }
 
+/// Nobody has longer numbers, and to print one takes more than linear time: 50 ms for one of these.
+const MAX_BIG: usize = 1 << 16;
+
 fn big(input: &mut Input<'_>) -> Outcome<BigInteger> {
+    let start = input.at;
     let length = input.varint()?;
     let count = input.count(length)?;
+    if count > MAX_BIG {
+        return Err(Failure::new(format!(
+            "expected a number of at most {MAX_BIG} bytes at offset {start}, found {count}"
+        )));
+    }
     Ok(BigInteger::from_be_bytes(input.take(count)?))
 }
 
@@ -120,6 +129,12 @@ pub(super) fn write(output: &mut Output, value: &Value) -> Outcome<bool> {
 
 fn write_big(output: &mut Output, value: &BigInteger) -> Outcome<()> {
     let bytes = value.as_be_bytes();
+    if bytes.len() > MAX_BIG {
+        return Err(Failure::new(format!(
+            "a number of {} bytes, where {MAX_BIG} are read again",
+            bytes.len()
+        )));
+    }
     output.varint(Output::length(bytes.len())?);
     output.raw(bytes);
     Ok(())

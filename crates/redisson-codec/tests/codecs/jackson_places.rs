@@ -340,7 +340,10 @@ fn objects_without_anything_in_them() {
     let empty = |b| Empty { a: None, b };
     both(empty(None), "{}");
     both(empty(Some(Box::new(empty(None)))), r#"{"b":{}}"#);
-    both(vec![empty(None), empty(None)], r#"["java.util.ArrayList",[{},{}]]"#);
+    both(
+        vec![empty(None), empty(None)],
+        r#"["java.util.ArrayList",[{"@class":"lab.Empty"},{"@class":"lab.Empty"}]]"#,
+    );
     assert_eq!(CborJackson.encode(&empty(None)).unwrap(), b"\xbf\xff");
     assert_eq!(MsgPackJackson.encode(&empty(None)).unwrap(), b"\x80");
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use codec::Json;
+use codec::java::{BigDecimal, BigInteger};
+use redelay_compat_values::zoo::{Amounts, Entries};
 use serde::{Deserialize, Serialize};
 
 use super::structured::{Never, Small, Status, Strict, Tree, damaged, refused, trees};
@@ -78,6 +80,89 @@ fn strings_of_redisson() {
     check::<String>("typed-json-string");
 }
 
+/// Also where a double has no room for it, and with the zeros at the end.
+#[test]
+fn amounts_of_redisson() {
+    for Row { name, payload, .. } in rows("typed-json-amounts") {
+        let amounts: Amounts = Json.decode(&payload).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let number = |prefix: &str| name.strip_prefix(prefix).filter(|number| *number != "null");
+        if let Some(amount) = number("amounts.") {
+            // Jackson writes no exponent.
+            let amount = if amount == "1E+3" { "1000" } else { amount };
+            let amount: BigDecimal = amount.parse().unwrap();
+            assert_eq!(amounts.amount.as_ref(), Some(&amount));
+            assert_eq!(amounts.amounts, Some(vec![Some(amount), None]));
+        }
+        if let Some(big) = number("bigs.") {
+            let big: BigInteger = big.parse().unwrap();
+            assert_eq!(amounts.big.as_ref(), Some(&big));
+            assert_eq!(amounts.bigs, Some(Entries(vec![("k".to_owned(), big)])));
+        }
+        let again: Amounts = Json.decode(&Json.encode(&amounts).unwrap()).unwrap();
+        assert_eq!(again, amounts, "{name}");
+    }
+}
+
+#[test]
+fn amounts_in_other_forms() {
+    let read =
+        |json: &str| Codec::<BigDecimal>::decode(&Json, json.as_bytes()).map(|amount| amount.to_string());
+    for (json, amount) in [
+        ("9.90", "9.90"),
+        (" 9.90 ", "9.90"),
+        ("\"9.90\"", "9.90"),
+        ("\"9\\u002e90\"", "9.90"),
+        ("-1e400", "-1E+400"),
+        ("1E-7", "1E-7"),
+        ("0", "0"),
+    ] {
+        assert_eq!(read(json).unwrap(), amount, "{json}");
+    }
+    for json in
+        ["null", "true", "[9.90]", "{\"SECRET\":1}", "\"SECRET\"", "\"\\ud83d\"", "1.", "01", "", "9.90 1"]
+    {
+        let error = error(Codec::<BigDecimal>::decode(&Json, json.as_bytes()));
+        assert!(error.contains("as JSON: ") && !error.contains("SECRET"), "{json}: {error}");
+    }
+    assert_eq!(Codec::<Option<BigDecimal>>::decode(&Json, b"null").unwrap(), None);
+    let keys = BTreeMap::from([("18446744073709551616".to_owned(), 1)]);
+    let keys: Entries<BigInteger, i32> = Json.decode(&Json.encode(&keys).unwrap()).unwrap();
+    assert_eq!(keys.0[0].0.to_string(), "18446744073709551616");
+}
+
+/// Through serde's own buffer a number with a fraction is a double.
+#[test]
+fn amounts_in_flattened_structs() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Inner {
+        amount: BigDecimal,
+        big: BigInteger,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Outer {
+        #[serde(flatten)]
+        inner: Inner,
+    }
+    let read = |json: &str| Codec::<Outer>::decode(&Json, json.as_bytes()).map(|outer| outer.inner);
+    let inner = read(r#"{"amount":1234567890.125,"big":18446744073709551615}"#).unwrap();
+    assert_eq!(
+        (inner.amount.to_string(), inner.big.to_string()),
+        ("1234567890.125".into(), "18446744073709551615".into())
+    );
+    for json in [r#"{"amount":12345678901234567.89,"big":1}"#, r#"{"amount":1,"big":18446744073709551617}"#] {
+        let error = error(read(json));
+        assert!(error.contains("may have lost digits: send it as a text"), "{error}");
+    }
+    // As it is written here.
+    let outer = Outer {
+        inner: Inner {
+            amount: "12345678901234567.890".parse().unwrap(),
+            big: "-18446744073709551617".parse().unwrap(),
+        },
+    };
+    assert_eq!(Codec::<Outer>::decode(&Json, &Json.encode(&outer).unwrap()).unwrap(), outer);
+}
+
 #[test]
 fn errors_say_where_and_quote_nothing() {
     let number = |payload: &[u8], says| refused::<i32>(&Json, payload, says);
@@ -109,6 +194,17 @@ fn deep_nesting_is_refused() {
 }
 
 proptest! {
+    #[test]
+    fn amounts_round_trip(unscaled: Vec<u8>, scale in -1000..1000i32) {
+        let big = BigInteger::from_be_bytes(&unscaled);
+        let amounts = Amounts { amount: Some(BigDecimal::new(big.clone(), scale)), big: Some(big), ..Amounts::default() };
+        prop_assert_eq!(&Codec::<Amounts>::decode(&Json, &Json.encode(&amounts)?)?, &amounts);
+        // As a number, too.
+        let text = String::from_utf8(Json.encode(&amounts)?).unwrap();
+        let numbers = text.replace("\":\"", "\":").replace("\",", ",").replace("\"}", "}");
+        prop_assert_eq!(&Codec::<Amounts>::decode(&Json, numbers.as_bytes())?, &amounts);
+    }
+
     #[test]
     fn values_round_trip(tree in trees()) {
         prop_assert_eq!(&Codec::<Tree>::decode(&Json, &Json.encode(&tree)?)?, &tree);

@@ -1,7 +1,7 @@
 //! Truncated, changed and random payloads, which Redisson did not write.
 
 use codec::Kryo5;
-use codec::java::Value;
+use codec::java::{BigInteger, Value};
 
 use super::hostile::{made_up, survives};
 use super::kinds::Moments;
@@ -180,4 +180,40 @@ proptest! {
     fn any_bytes(payload: Vec<u8>) {
         survive(&payload);
     }
+}
+
+/// Digit by digit, a number of 1 MB took minutes to print, and anybody may send one. In a release build, 200 kB take half a
+/// second, where they took five.
+#[test]
+#[ignore = "measures"]
+fn long_numbers() {
+    for bytes in [2_000, 20_000, 200_000, 1_000_000] {
+        let number = BigInteger::from_be_bytes(&vec![0x5a; bytes]);
+        let begun = std::time::Instant::now();
+        let text = number.to_string();
+        let printed = begun.elapsed();
+        assert_eq!(text.parse(), Ok(number));
+        println!("{bytes} bytes: printed in {printed:?}, parsed in {:?}", begun.elapsed() - printed);
+    }
+}
+
+#[test]
+fn longer_numbers_are_refused() {
+    let number = |bytes: usize| BigInteger::from_be_bytes(&vec![0x5a; bytes]);
+    let most = Kryo5.encode(&number(65_536)).unwrap();
+    assert_eq!(Codec::<BigInteger>::decode(&Kryo5, &most).unwrap(), number(65_536));
+    assert!(error(Kryo5.encode(&number(65_537))).contains("65537 bytes, where 65536 are read again"));
+    let refused = error(Codec::<Value>::decode(&Kryo5, &longer(&most)));
+    assert!(
+        refused.contains("expected a number of at most 65536 bytes at offset 22, found 65537"),
+        "{refused}"
+    );
+}
+
+/// The same number with a byte more, which is announced in three, after the class.
+fn longer(payload: &[u8]) -> Vec<u8> {
+    let head = payload.len() - 65_536 - 3;
+    let length = 65_537 + 1;
+    let announced = [length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8];
+    [&payload[..head], &announced, &payload[head + 3..], &[0]].concat()
 }

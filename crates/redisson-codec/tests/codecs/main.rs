@@ -3,6 +3,7 @@
 //! This file tests texts, bytes and numbers. The other codecs have their own files.
 
 mod compressed;
+mod depth;
 mod hostile;
 mod jackson;
 mod jackson_hostile;
@@ -12,8 +13,10 @@ mod json;
 mod kinds;
 mod kryo;
 mod kryo_hostile;
+mod long_messages;
 mod msgpack;
 mod objects;
+mod places;
 mod structured;
 
 use std::fmt::Debug;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::CodecError;
-use crate::jackson::node::{Is, Key, MAX_DEPTH, MAX_DIGITS, Node, too_deep, wrong};
+use crate::jackson::node::{Is, Key, MAX_DEPTH, MAX_DIGITS, Node, push, too_deep, wrong};
 use crate::java::BigInteger;
 
 /// What a node is until it is read.
@@ -115,7 +115,7 @@ impl<'a> Input<'a> {
         }
         loop {
             let at = values.len();
-            values.push(NULL);
+            push(&mut values, NULL, self.at)?;
             self.value(depth + 1, &mut values[at])?;
             if !self.more(b']')? {
                 return Ok(values);
@@ -133,7 +133,7 @@ impl<'a> Input<'a> {
                 return Err(self.wrong("`\"`"));
             }
             let at = entries.len();
-            entries.push((Key::Number(0), NULL));
+            push(&mut entries, (Key::Number(0), NULL), self.at)?;
             let (key, value) = &mut entries[at];
             *key = Key::Text(self.string()?);
             self.space();

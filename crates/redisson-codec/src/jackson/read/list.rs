@@ -7,6 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use super::ValueReader;
 use crate::jackson::failure::{Failure, Outcome};
 use crate::jackson::node::Node;
+use crate::memory;
 
 /// A list of bytes.
 pub(super) struct BytesReader(pub(super) std::vec::IntoIter<u8>);
@@ -55,6 +56,7 @@ impl<'de> de::SeqAccess<'de> for ListReader<'_, '_> {
     type Error = Failure;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
+        memory::element::<T::Value>(self.left.len())?;
         let Some(node) = self.left.next() else { return Ok(None) };
         let reader = ValueReader { node, ..self.reader };
         reader.placed(seed.deserialize(reader)).map(Some)

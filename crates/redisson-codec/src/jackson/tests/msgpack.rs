@@ -35,14 +35,14 @@ fn lengths_beyond_the_end() {
 fn numbers_of_redisson() {
     for Decimal { text, msgpack, .. } in decimals() {
         let mut out = Vec::new();
-        let payload = decimal(text).write::<MsgPack>(&mut out).ok().map(|()| hex(&out));
+        let payload = decimal(text).write::<MsgPack>(&mut out, 0).ok().map(|()| hex(&out));
         assert_eq!(payload.as_deref(), msgpack, "{text}");
     }
     let big = |text: &str| Node::from(Is::Big(text.parse().unwrap()));
     assert_eq!(hex(&written::<MsgPack>(&big("18446744073709551615"))), "cfffffffffffffffff");
-    assert!(big("18446744073709551616").write::<MsgPack>(&mut Vec::new()).is_err());
+    assert!(big("18446744073709551616").write::<MsgPack>(&mut Vec::new(), 0).is_err());
     let last = Node::from(Is::Decimal(Box::new(BigDecimal::new(5, i32::MIN))));
-    assert!(last.write::<MsgPack>(&mut Vec::new()).is_err());
+    assert!(last.write::<MsgPack>(&mut Vec::new(), 0).is_err());
 }
 
 proptest! {

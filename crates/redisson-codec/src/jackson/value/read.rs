@@ -14,7 +14,9 @@ use crate::java::{
     Array, BigDecimal, BigInteger, ClassName, Collection, Constant, Date, Enum, EnumSet, Map, Object, Text,
     Uuid, Value,
 };
+use crate::memory;
 use crate::number::java_text;
+use crate::shown::shown;
 
 /// The class in front and what is behind it, if that is what the two elements are.
 ///
@@ -44,6 +46,13 @@ fn owned(class: &str) -> ClassName {
 
 /// Any node.
 pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
+    // What is in a box, or in a text, is not in the list that the value is in.
+    memory::take(match &node.is {
+        Is::Object(_) | Is::Array(_) | Is::Bare(_) => size_of::<Object>(),
+        Is::Text(text) => text.len(),
+        Is::Bytes(bytes) => size_of::<Value>() + bytes.len(),
+        _ => 0,
+    })?;
     let without_class = |value| if root { value } else { Value::Bare(Box::new(value)) };
     Ok(match &node.is {
         Is::Null => Value::Null,
@@ -70,7 +79,16 @@ pub(in crate::jackson) fn read(node: &Node<'_>, root: bool) -> Outcome<Value> {
 }
 
 fn each(elements: &[Node<'_>]) -> Outcome<Vec<Value>> {
-    elements.iter().map(|element| read(element, false)).collect()
+    all(elements, elements.len(), |element| read(element, false))
+}
+
+/// As many values as there are, each read by the same function.
+fn all<I: IntoIterator, T>(items: I, count: usize, read: impl Fn(I::Item) -> Outcome<T>) -> Outcome<Vec<T>> {
+    let mut all = memory::list(count)?;
+    for item in items {
+        all.push(read(item)?);
+    }
+    Ok(all)
 }
 
 fn array_of(class: &str, elements: &[Node<'_>]) -> Outcome<Value> {
@@ -85,7 +103,7 @@ fn array_of(class: &str, elements: &[Node<'_>]) -> Outcome<Value> {
             return Ok(Value::Array(Box::new(Array { class: owned(class), elements: each(elements)? })));
         }
     };
-    let elements = elements.iter().map(|element| of_class(primitive, element)).collect::<Result<_, _>>()?;
+    let elements = all(elements, elements.len(), |element| of_class(primitive, element))?;
     Ok(Value::Array(Box::new(Array { class: owned(class), elements })))
 }
 
@@ -108,26 +126,25 @@ pub(in crate::jackson) fn split_class<'n, 'a>(
 }
 
 fn object_of(entries: &[(Key<'_>, Node<'_>)]) -> Outcome<Value> {
+    let count = entries.len();
     let (class, entries) = split_class(entries);
     let class = class.map_or("", |(class, _)| class);
     if is_map(class) {
-        let entries = entries.map(|(key, value)| {
+        let entries = all(entries, count, |(key, value)| {
             let key = match key {
                 Key::Text(key) => Value::String(key.to_string()),
                 Key::Number(key) => Value::Long(*key),
             };
             Ok((key, read(value, false)?))
-        });
-        let entries = entries.collect::<Outcome<_>>()?;
+        })?;
         return Ok(Value::Map(Box::new(Map { class: owned(class), comparator: None, entries })));
     }
-    let fields = entries.map(|(key, value)| Ok((key.text().into_owned(), read(value, false)?)));
-    let fields = fields.collect::<Outcome<_>>()?;
+    let fields = all(entries, count, |(key, value)| Ok((key.text().into_owned(), read(value, false)?)))?;
     Ok(Value::Object(Box::new(Object { class: owned(class), fields })))
 }
 
 fn wrong(node: &Node<'_>, class: &str) -> Failure {
-    Failure::new(format!("expected a {class}, found {}", node.kind())).at(node.at)
+    Failure::new(format!("expected a {}, found {}", shown(class), node.kind())).at(node.at)
 }
 
 /// The value behind its class.
@@ -187,7 +204,7 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
                         class: owned(class),
                         constant: Constant::Name(constant.to_owned()),
                     }))),
-                    None => Err(Failure::new(format!("the class {class} is not known")).at(node.at)),
+                    None => Err(Failure::new(format!("the class {} is not known", shown(class))).at(node.at)),
                 },
             };
         }
@@ -196,14 +213,14 @@ fn of_other_class(class: &str, node: &Node<'_>) -> Outcome<Value> {
         return array_of(class, elements);
     }
     if let Some(element) = class.strip_prefix("java.util.EnumSet<").and_then(|rest| rest.strip_suffix('>')) {
-        let constants = elements.iter().map(|constant| match as_text(constant) {
+        let constants = all(elements, elements.len(), |constant| match as_text(constant) {
             Some(name) => Ok(Constant::Name(name.to_owned())),
             None => Err(wrong(constant, element)),
-        });
+        })?;
         return Ok(Value::EnumSet(Box::new(EnumSet {
             class: "java.util.RegularEnumSet".into(),
             element: owned(element),
-            constants: constants.collect::<Result<_, _>>()?,
+            constants,
         })));
     }
     Ok(Value::Collection(Box::new(Collection {

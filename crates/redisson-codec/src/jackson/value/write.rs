@@ -7,6 +7,7 @@ use crate::jackson::write::{CLASS, enum_set_class, refused};
 use crate::java::class::{ClassKind, known};
 use crate::java::{Array, ClassName, Constant, Object, Value};
 use crate::number::{java_float, java_text};
+use crate::shown::shown;
 
 /// A map's key, as Jackson prints it.
 pub(in crate::jackson) fn key(value: &Value) -> Option<Key<'static>> {
@@ -120,14 +121,14 @@ fn has_known_fields(object: &Object) -> bool {
 fn known_fields(object: Object) -> Outcome<Node<'static>> {
     match (only_field(&object.class), object.fields.first().and_then(|(_, value)| bare(value))) {
         (Some(_), Some(is)) => Ok(Node::wrapped(object.class, is)),
-        _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", object.class))),
+        _ => Err(Failure::new(format!("the fields of a {} are those of Kryo only", shown(&object.class)))),
     }
 }
 
 /// What has its class in front, unless it is the root and of a final class.
 fn scalar(value: &Value, root: bool) -> Outcome<Node<'static>> {
     let Some(is) = bare(value) else {
-        return Err(Failure::new(format!("this {} has no text", value.class())));
+        return Err(Failure::new(format!("this {} has no text", shown(value.class()))));
     };
     let big = match &is {
         Is::Big(value) => Some(value),
@@ -168,10 +169,8 @@ fn object(
         let Some(key) = key else {
             return Err(Failure::new("a map's key is text, a number, a boolean, an enum or a UUID"));
         };
-        // Redisson leaves nulls out.
-        if value != Value::Null {
-            entries.push((key, write(value, false)?));
-        }
+        // Redisson writes a null only where an annotation wants it, but then the payload has it again.
+        entries.push((key, write(value, false)?));
     }
     Ok(Is::Object(entries).into())
 }
@@ -193,7 +192,9 @@ fn array(array: Array, root: bool) -> Outcome<Node<'static>> {
         true => elements
             .iter()
             .map(|element| {
-                Ok(bare(element).ok_or_else(|| Failure::new(format!("no element of {class}")))?.into())
+                Ok(bare(element)
+                    .ok_or_else(|| Failure::new(format!("no element of {}", shown(&class))))?
+                    .into())
             })
             .collect::<Outcome<_>>()?,
         false => all(elements)?,

@@ -33,7 +33,7 @@ impl<'w, F: Format> ListWriter<'w, F> {
         element: SiteId,
         length: Option<usize>,
     ) -> Outcome<Self> {
-        place.output.deeper()?;
+        place.output.deeper(levels(&place))?;
         let out = &mut place.output.bytes;
         out.extend_from_slice(place.site.class.as_deref().unwrap_or_default());
         let open = F::open(out, group, length.unwrap_or(0));
@@ -44,11 +44,15 @@ impl<'w, F: Format> ListWriter<'w, F> {
         Self { place, kind: ListKind::Bytes(Vec::new()) }
     }
 
-    /// As deep as if they were written one by one.
-    pub(super) fn text(place: ValueWriter<'w, F>) -> Outcome<Self> {
-        place.output.deeper()?;
-        Ok(Self { place, kind: ListKind::Text(String::new()) })
+    pub(super) fn text(place: ValueWriter<'w, F>) -> Self {
+        Self { place, kind: ListKind::Text(String::new()) }
     }
+}
+
+/// A list that has its class in front is in another one.
+#[inline]
+fn levels<F>(place: &ValueWriter<'_, F>) -> usize {
+    1 + usize::from(place.site.class.is_some())
 }
 
 impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
@@ -78,14 +82,11 @@ impl<F: Format> ser::SerializeSeq for ListWriter<'_, F> {
                 if self.place.site.class.is_some() {
                     out.extend_from_slice(F::BEHIND);
                 }
-                self.place.output.shallower();
+                self.place.output.shallower(levels(&self.place));
                 Ok(Written::Value)
             }
             ListKind::Bytes(bytes) => self.place.serialize_bytes(&bytes),
-            ListKind::Text(text) => {
-                self.place.output.shallower();
-                Ok(self.place.declared(|out| F::text(out, &text)))
-            }
+            ListKind::Text(text) => self.place.declared(|out| F::text(out, &text)),
         }
     }
 }

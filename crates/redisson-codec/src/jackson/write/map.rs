@@ -25,7 +25,7 @@ pub(in crate::jackson) struct MapWriter<'w, F> {
 
 impl<'w, F: Format> MapWriter<'w, F> {
     pub(super) fn new(place: ValueWriter<'w, F>, value: SiteId, length: Option<usize>) -> Outcome<Self> {
-        place.output.deeper()?;
+        place.output.deeper(1)?;
         let out = &mut place.output.bytes;
         let class = place.site.class.as_deref().unwrap_or_default();
         let open = F::open(out, Group::Object, length.unwrap_or(0) + 1);
@@ -57,7 +57,7 @@ impl<F: Format> ser::SerializeMap for MapWriter<'_, F> {
 
     fn end(self) -> Outcome<Written> {
         F::close(&mut self.place.output.bytes, self.open, self.count);
-        self.place.output.shallower();
+        self.place.output.shallower(1);
         Ok(Written::Value)
     }
 }

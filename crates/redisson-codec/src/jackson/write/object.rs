@@ -32,7 +32,7 @@ impl<'w, F: Format> ObjectWriter<'w, F> {
     #[inline]
     pub(super) fn new(place: ValueWriter<'w, F>, class: usize) -> Outcome<Self> {
         let class = place.plan.class(class);
-        place.output.deeper()?;
+        place.output.deeper(1)?;
         let out = &mut place.output.bytes;
         let name = place.site.class.as_deref();
         let open = F::open(out, Group::Object, class.fields.len() + usize::from(name.is_some()));
@@ -101,7 +101,7 @@ impl<F: Format> ser::SerializeStruct for ObjectWriter<'_, F> {
             out.truncate(self.start + (out.len() - end));
         }
         F::close(out, self.open, count);
-        output.shallower();
+        output.shallower(1);
         Ok(Written::Value)
     }
 }

@@ -3,13 +3,15 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use crate::jackson::failure::{Failure, Outcome};
-use crate::jackson::node::MAX_DEPTH;
+use crate::jackson::failure::Outcome;
+use crate::jackson::node::{MAX_DEPTH, beyond_depth};
 
 #[derive(Default)]
 pub(in crate::jackson) struct Output {
     pub(super) bytes: Vec<u8>,
-    depth: usize,
+    /// How many lists and objects are open, counted as the readers count them: a class in front of something is a list of
+    /// two around it.
+    pub(super) depth: usize,
     /// Inside of a `java.util.Optional`, which only a null one may be.
     pub(super) optional: bool,
     /// Of the objects that are being written, where each property is, in Java's order. Of one that is not there this is
@@ -41,17 +43,25 @@ impl Output {
         payload
     }
 
+    /// Steps into this many levels.
     #[inline]
-    pub(super) fn deeper(&mut self) -> Outcome<()> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Failure::new(format!("a value of more than {MAX_DEPTH} levels is too deep")));
-        }
+    pub(super) fn deeper(&mut self, levels: usize) -> Outcome<()> {
+        self.allows(levels)?;
+        self.depth += levels;
         Ok(())
     }
 
     #[inline]
-    pub(super) fn shallower(&mut self) {
-        self.depth -= 1;
+    pub(super) fn shallower(&mut self, levels: usize) {
+        self.depth -= levels;
+    }
+
+    /// Checks that this many more levels are read again.
+    #[inline]
+    pub(super) fn allows(&self, levels: usize) -> Outcome<()> {
+        match self.depth + levels > MAX_DEPTH {
+            true => Err(beyond_depth()),
+            false => Ok(()),
+        }
     }
 }

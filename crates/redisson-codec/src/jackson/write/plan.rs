@@ -9,7 +9,7 @@ use crate::CodecError;
 use crate::jackson::format::{Format, Group};
 use crate::jackson::value;
 use crate::java::per_type::{Last, PerType};
-use crate::java::shape::{Form, Kind, Node, NodeId, Shape};
+use crate::java::shape::{EnumShape, Form, Kind, Node, NodeId, Shape};
 
 /// The name of the property that is an object's class.
 pub(in crate::jackson) const CLASS: &str = "@class";
@@ -64,6 +64,8 @@ pub(super) enum Content {
     /// Which of [`Plan::structs`].
     Struct(usize),
     Enum,
+    /// The same at the root, where the class is left out for the constants with bodies, whose classes are final.
+    Constant(&'static EnumShape),
     /// Anything that the value itself determines completely.
     Plain,
 }
@@ -118,7 +120,7 @@ impl Plan {
         let structs = shape.structs.iter().map(|_| StructPlan::default()).collect();
         let plan = Plan { sites: Vec::new(), structs };
         let mut planner = Planner::<F> { shape, plan, format: PhantomData };
-        planner.site(shape.root(), Position::Root);
+        planner.site(shape.root(), Position::Root, true);
         planner.plan
     }
 
@@ -151,37 +153,44 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Box<[u8]> {
 }
 
 impl<F: Format> Planner<F> {
-    fn site(&mut self, id: NodeId, position: Position) -> SiteId {
+    /// Of a list or map that is `untyped` nothing says what the elements are, so that each is written as an `Object`. That
+    /// is the payload itself, whatever is declared as `Object`, and what is in such a list.
+    fn site(&mut self, id: NodeId, position: Position, untyped: bool) -> SiteId {
         let site = self.plan.sites.len();
         let node = &self.shape.nodes[id];
         let root = position == Position::Root;
-        let open = node.object && !root;
-        let class = self.is_named(node, position).then(|| self.class(id));
+        let open = node.object && !root || untyped && position == Position::Element;
+        let class = self.is_named(node, position, open).then(|| self.class(id));
         self.plan.sites.push(Site { content: Content::Plain, class, open, root, kind: &node.kind });
-        self.plan.sites[site].content = self.content(node, position, open);
+        self.plan.sites[site].content = self.content(node, position, open, untyped || open);
         site
     }
 
-    fn content(&mut self, node: &'static Node, position: Position, open: bool) -> Content {
+    fn content(&mut self, node: &'static Node, position: Position, open: bool, untyped: bool) -> Content {
         match node.kind {
             Kind::Byte | Kind::Short | Kind::Integer | Kind::Long => Content::Integer,
             Kind::Character => Content::Character,
             Kind::Text(class) if value::is_time(class.name) => Content::Refused(class.name),
             Kind::Text(_) => Content::TextOf,
             Kind::Bytes => Content::Bytes,
-            Kind::Optional(inside) => Content::Optional(self.site(inside, position)),
-            Kind::Collection(_, element) => Content::List(Group::List, self.site(element, Position::Element)),
-            Kind::EnumSet(_, element) => Content::List(Group::List, self.site(element, Position::Constant)),
+            Kind::Optional(inside) => Content::Optional(self.site(inside, position, untyped)),
+            Kind::Collection(_, element) => {
+                Content::List(Group::List, self.site(element, Position::Element, untyped))
+            }
+            Kind::EnumSet(_, element) => {
+                Content::List(Group::List, self.site(element, Position::Constant, untyped))
+            }
             Kind::Array(element) if self.is_char(element) => Content::Characters,
             Kind::Array(element) => {
                 let group = if open || !self.is_final(element) { Group::List } else { Group::Bare };
-                Content::List(group, self.site(element, Position::Array))
+                Content::List(group, self.site(element, Position::Array, untyped))
             }
-            Kind::Map(_, _, value) => Content::Map(self.site(value, Position::Element)),
+            Kind::Map(_, _, value) => Content::Map(self.site(value, Position::Element, untyped)),
             Kind::Struct(at) => {
                 self.fields(at);
                 Content::Struct(at)
             }
+            Kind::Enum(at) if position == Position::Root => Content::Constant(&self.shape.enums[at]),
             Kind::Enum(_) => Content::Enum,
             Kind::Boolean | Kind::Float | Kind::Double | Kind::String | Kind::Scalar(_) | Kind::Value => {
                 Content::Plain
@@ -197,14 +206,13 @@ impl<F: Format> Planner<F> {
                 let key = written(|out| F::key(out, field.name));
                 let place = class.sorted.iter().position(|at| *at == number).unwrap_or_default();
                 self.plan.structs[at].fields.push(FieldPlan { name: field.name, key, place, site: 0 });
-                self.plan.structs[at].fields[number].site = self.site(field.node, Position::Field);
+                self.plan.structs[at].fields[number].site = self.site(field.node, Position::Field, false);
             }
         }
     }
 
     /// Whether the class of what is declared here is written.
-    fn is_named(&self, node: &Node, position: Position) -> bool {
-        let open = node.object && position != Position::Root;
+    fn is_named(&self, node: &Node, position: Position, open: bool) -> bool {
         match node.kind {
             Kind::Collection(..) | Kind::EnumSet(..) | Kind::Map(..) => true,
             Kind::Byte | Kind::Short => open,
@@ -214,9 +222,7 @@ impl<F: Format> Planner<F> {
             Kind::Array(element) => open || !self.is_final(element),
             Kind::Struct(at) => open || self.shape.structs[at].form == Form::Plain,
             Kind::Enum(_) if position == Position::Constant => false,
-            Kind::Enum(at) => {
-                open || self.shape.enums[at].form == Form::Abstract && position != Position::Root
-            }
+            Kind::Enum(at) => open || self.shape.enums[at].form == Form::Abstract,
             // Whether it is depends on the value.
             _ => false,
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::de::DeserializeOwned;
 
-use super::{EnumShape, Field, Form, Kind, Node, NodeId, Shape, StructShape};
+use super::{EnumShape, Field, Form, Kind, Named, Node, NodeId, Shape, StructShape};
 use crate::CodecError;
 use crate::java::class::{ClassKind, class};
 use crate::java::probe::{Requested, Step, probe};
@@ -197,7 +197,7 @@ impl Inference {
         if let Some(&known) = self.structs.get(&(name, rust)) {
             return Ok(known);
         }
-        let (form, class) = Form::of(name);
+        let Named { form, class, .. } = Form::of(name);
         if form == Form::Abstract {
             return Err("`abstract` goes with an enum".to_owned());
         }
@@ -216,7 +216,7 @@ impl Inference {
     }
 
     fn constants(&mut self, name: &'static str, variants: &'static [&'static str]) -> Result<usize, String> {
-        let (form, class) = Form::of(name);
+        let named = Form::of(name);
         for variant in variants {
             self.path.push(Step::Variant(variant));
             if !matches!(self.request()?, Requested::Unit) {
@@ -224,9 +224,14 @@ impl Inference {
             }
             self.path.pop();
         }
-        let at = self.shape.enums.iter().position(|known| known.class == class && known.variants == variants);
+        let (form, class) = (named.form, named.class);
+        let bodies = bodies(&named, variants)?;
+        let is_known = |known: &EnumShape| {
+            known.class == class && known.form == form && known.variants == variants && known.bodies == bodies
+        };
+        let at = self.shape.enums.iter().position(is_known);
         Ok(at.unwrap_or_else(|| {
-            self.shape.enums.push(EnumShape { class: class.to_owned(), form, variants });
+            self.shape.enums.push(EnumShape { class: class.to_owned(), form, variants, bodies });
             self.shape.enums.len() - 1
         }))
     }
@@ -234,7 +239,7 @@ impl Inference {
     /// Like `Order.lines[].price`.
     fn place_name(&self) -> String {
         let mut text = match (self.probe)(&[]) {
-            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).1),
+            Ok(Requested::Struct { name, .. }) => format!("`{}", Form::of(name).class),
             _ => "`the value".to_owned(),
         };
         for step in &self.path {
@@ -251,6 +256,26 @@ impl Inference {
         text.push('`');
         text
     }
+}
+
+/// Of each constant, the class of its body.
+fn bodies(named: &Named<'_>, variants: &[&str]) -> Result<Vec<Option<String>>, String> {
+    let list: Option<Vec<&str>> = named.bodies.map(|list| list.split(',').map(str::trim).collect());
+    if let Some(other) = list.iter().flatten().find(|name| !variants.contains(name)) {
+        return Err(format!("`abstract(…)` names `{other}`, which is no constant of the enum"));
+    }
+    let has_body = |name| match &list {
+        Some(list) => list.contains(name),
+        None => named.form == Form::Abstract,
+    };
+    let mut number = 0;
+    let body = |name| {
+        has_body(name).then(|| {
+            number += 1;
+            format!("{}${number}", named.class)
+        })
+    };
+    Ok(variants.iter().map(body).collect())
 }
 
 #[cfg(test)]
@@ -283,6 +308,34 @@ mod tests {
     enum Level {
         Low,
         High,
+    }
+
+    #[test]
+    fn constants_with_bodies() {
+        #[derive(Deserialize)]
+        #[serde(rename = "abstract(B,D) com.acme.Mixed")]
+        #[allow(dead_code)]
+        enum Mixed {
+            A,
+            B,
+            C,
+            D,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename = "abstract(Low, Mid) com.acme.Level")]
+        #[allow(dead_code)]
+        enum Misspelt {
+            Low,
+            High,
+        }
+        let classes = |shape: &Shape| -> Vec<String> {
+            (0..shape.enums[0].variants.len()).map(|at| shape.enums[0].class_of(at).to_owned()).collect()
+        };
+        let mixed = Shape::of::<Mixed>().unwrap();
+        let names = ["com.acme.Mixed", "com.acme.Mixed$1", "com.acme.Mixed", "com.acme.Mixed$2"];
+        assert_eq!(classes(mixed), names);
+        assert_eq!(classes(Shape::of::<Level>().unwrap()), ["com.acme.Level$1", "com.acme.Level$2"]);
+        refused::<Misspelt>("the value", "`abstract(…)` names `Mid`, which is no constant of the enum");
     }
 
     fn kind<T: DeserializeOwned + 'static>() -> Kind {

@@ -7,6 +7,7 @@ use super::text::ascii;
 use crate::java::class::{Class, known};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
+use crate::shown::shown;
 
 /// The class of a value, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +98,7 @@ impl<'de> Input<'de> {
 
     /// For messages: whatever the payload says, short and on one line.
     pub(in super::super) fn shown(&self, class: ClassRef) -> String {
-        let name = self.class_name(class);
-        let shown: String = name.chars().take(200).collect();
-        shown.escape_debug().to_string()
+        shown(&self.class_name(class))
     }
 }
 

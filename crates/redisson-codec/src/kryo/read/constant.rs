@@ -14,7 +14,7 @@ impl<'de> EnumAccess<'de> for ConstantReader {
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Outcome<(V::Value, Self)> {
-        Ok((seed.deserialize(BorrowedStrDeserializer::new(self.0))?, self))
+        Ok((seed.deserialize(BorrowedStrDeserializer::<'_, Failure>::new(self.0))?, self))
     }
 }
 

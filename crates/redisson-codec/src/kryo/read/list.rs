@@ -8,6 +8,7 @@ use super::{ValueReader, changed};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::shape::{Kind, Node, NodeId};
 use crate::kryo::failure::{Failure, Outcome};
+use crate::memory;
 
 pub(super) struct ListReader<'r, 'a, 'de> {
     pub(super) place: ValueReader<'r, 'a, 'de>,
@@ -34,6 +35,7 @@ impl<'de> SeqAccess<'de> for &mut ListReader<'_, '_, 'de> {
                 if self.left == 0 {
                     return Ok(None);
                 }
+                memory::element::<T::Value>(self.left)?;
                 self.left -= 1;
                 let start = self.place.reader.input.at;
                 let (node, prefix, generic) = (*node, *prefix, self.place.generic);

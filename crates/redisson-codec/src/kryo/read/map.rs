@@ -8,6 +8,7 @@ use super::{ValueReader, changed};
 use crate::java::class::{Class, ClassKind, Layout};
 use crate::java::shape::NodeId;
 use crate::kryo::failure::{Failure, Outcome};
+use crate::memory;
 
 pub(super) struct MapReader<'r, 'a, 'de> {
     pub(super) place: ValueReader<'r, 'a, 'de>,
@@ -24,6 +25,8 @@ impl<'de> MapAccess<'de> for &mut MapReader<'_, '_, 'de> {
         if self.left == 0 {
             return Ok(None);
         }
+        // The value is about as large.
+        memory::element::<(K::Value, K::Value)>(self.left)?;
         self.left -= 1;
         let ((node, prefix), generic) = (self.key, self.place.generic);
         let start = self.place.reader.input.at;

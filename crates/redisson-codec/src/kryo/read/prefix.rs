@@ -35,7 +35,7 @@ pub(super) enum Found {
     Declared,
     /// A collection or map.
     Known(&'static Class),
-    /// Any.
+    /// Any; or that of a constant, which may have a body.
     Any(ClassRef),
 }
 
@@ -133,8 +133,14 @@ impl<'a, 'de> ReadContext<'a, 'de> {
                 named.or_else(|| other().then_some(Found::Declared))
             }
             Kind::Enum(at) => {
-                let known = self.is_enum(&self.shape.enums[*at], class) || self.any_class;
-                (known && matches!(class, ClassRef::Named(_))).then_some(Found::Declared)
+                let declared = &self.shape.enums[*at];
+                let known = self.is_enum(declared, class) || self.any_class;
+                let found = match declared.form {
+                    // Which constants have this class is seen when the constant is read.
+                    Form::Abstract if !self.any_class => Found::Any(class),
+                    _ => Found::Declared,
+                };
+                (known && matches!(class, ClassRef::Named(_))).then_some(found)
             }
         };
         found.ok_or_else(|| {
@@ -149,13 +155,7 @@ impl<'a, 'de> ReadContext<'a, 'de> {
         if declared.form != Form::Abstract {
             return self.input.is_named(class, &declared.class);
         }
-        match self.input.class_name(class).strip_prefix(&declared.class[..]) {
-            Some("") => true,
-            Some(body) => {
-                body.strip_prefix('$').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-            }
-            None => false,
-        }
+        (0..declared.variants.len()).any(|ordinal| self.input.is_named(class, declared.class_of(ordinal)))
     }
 
     #[cold]

@@ -2,11 +2,13 @@
 
 use super::{COMPARATORS, Final, Names, constants_of, final_element, is_open, null};
 use crate::java::class::{Class, ClassKind, Layout};
-use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Text, Value};
+use crate::java::{Array, ClassName, Collection, Constant, Enum, EnumSet, Map, Object, Text, Value};
 use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::input::{ClassRef, Input};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::{library_object, scalar, text};
+use crate::memory;
+use crate::shown::shown;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn read_any(input: &mut Input<'_>) -> Outcome<Value> {
@@ -37,6 +39,8 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
         ClassRef::Numbered(number) => number,
         ClassRef::Named(_) => {
             input.deeper()?;
+            // Most of these are in a box.
+            memory::take(size_of::<Object>())?;
             let value = read_named(input, class)?;
             input.shallower();
             return Ok(value);
@@ -44,7 +48,11 @@ pub(in crate::kryo) fn read(input: &mut Input<'_>, class: ClassRef) -> Outcome<V
     };
     Ok(match number {
         Numbered::Integer => Value::Integer(input.int()?),
-        Numbered::String => Value::String(input.some_text()?.into_owned()),
+        Numbered::String => {
+            let text = input.some_text()?;
+            memory::take(text.len())?;
+            Value::String(text.into_owned())
+        }
         Numbered::Float => Value::Float(f32::from_le_bytes(input.array()?)),
         Numbered::Boolean => Value::Boolean(input.boolean()?),
         Numbered::Byte => Value::Byte(input.byte()? as i8),
@@ -100,7 +108,8 @@ fn read_known(input: &mut Input<'_>, known: &'static Class) -> Outcome<Value> {
             let names = constants_of(&element);
             let mut constants = Vec::new();
             for _ in 0..count {
-                constants.push(constant(input, names)?);
+                let constant = constant(input, names)?;
+                memory::push(&mut constants, constant)?;
             }
             Value::EnumSet(Box::new(EnumSet { class, element, constants }))
         }
@@ -138,10 +147,10 @@ fn read_each<'de, T>(
     mut read: impl FnMut(&mut Input<'de>) -> Outcome<T>,
 ) -> Outcome<Vec<T>> {
     // A value takes more memory than the byte that is certain.
-    let mut values = Vec::with_capacity(count.min(64));
+    let mut values = Vec::new();
     for _ in 0..count {
         let start = input.at;
-        values.push(read(input)?);
+        memory::push(&mut values, read(input)?)?;
         input.element_since(start)?;
     }
     Ok(values)
@@ -232,11 +241,10 @@ fn read_array(input: &mut Input<'_>, class: String) -> Outcome<Value> {
             Some(Final::Known(class)) => read_each(input, count, |input| read_final(input, class))?,
             None if count == 0 || is_open(element) => read_each(input, count, read_any)?,
             None => {
-                let class: String = class.chars().take(200).collect();
                 return Err(Failure::new(format!(
                     "the elements of the array `{}` before offset {} are not known: read it as a list with \
                      `java::array`",
-                    class.escape_debug(),
+                    shown(&class),
                     input.at
                 )));
             }

@@ -7,6 +7,7 @@ use crate::kryo::failure::{Failure, Outcome};
 use crate::kryo::numbered::Numbered;
 use crate::kryo::output::Output;
 use crate::kryo::{library_object, scalar, text};
+use crate::shown::shown;
 
 /// A value with its class in front.
 pub(in crate::kryo) fn write(output: &mut Output, value: &Value) -> Outcome<()> {
@@ -49,6 +50,25 @@ fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
         Value::Float(value) => output.raw(&value.to_le_bytes()),
         Value::Double(value) => output.raw(&value.to_le_bytes()),
         Value::String(value) => output.text(value),
+        // Whatever has a class with a name is a level when it is read.
+        value => {
+            output.deeper()?;
+            write_named(output, value)?;
+            output.shallower();
+        }
+    }
+    Ok(())
+}
+
+fn unknown(class: &str, kind: &str) -> Failure {
+    Failure::new(format!("`{}` is not a {kind} class whose layout is known", shown(class)))
+}
+
+fn write_named(output: &mut Output, value: &Value) -> Outcome<()> {
+    if scalar::write(output, value)? {
+        return Ok(());
+    }
+    match value {
         Value::Text(value) => match known(&value.class) {
             Some(class) => text::write(output, class, &value.text)?,
             None => return Err(unknown(&value.class, "text")),
@@ -57,23 +77,6 @@ fn write_content(output: &mut Output, value: &Value) -> Outcome<()> {
             output.varint(Output::length(value.len())?);
             output.raw(value);
         }
-        value => {
-            if !scalar::write(output, value)? {
-                output.deeper()?;
-                write_nested(output, value)?;
-                output.shallower();
-            }
-        }
-    }
-    Ok(())
-}
-
-fn unknown(class: &str, kind: &str) -> Failure {
-    Failure::new(format!("`{class}` is not a {kind} class whose layout is known"))
-}
-
-fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
-    match value {
         Value::Optional(None) => output.byte(0),
         Value::Optional(Some(value)) => write(output, value)?,
         Value::Enum(value) => write_constant(output, constants_of(&value.class), &value.constant)?,
@@ -101,7 +104,7 @@ fn write_nested(output: &mut Output, value: &Value) -> Outcome<()> {
             }
             return Err(Failure::new(format!(
                 "the fields of the class `{}` are not known: write it as a struct of this name",
-                value.class()
+                shown(value.class())
             )));
         }
     }
@@ -139,8 +142,9 @@ fn write_comparator(output: &mut Output, comparator: &Option<ClassName>) -> Outc
 
 fn write_collection(output: &mut Output, collection: &Collection, layout: Layout) -> Outcome<()> {
     let elements = &collection.elements;
-    let wrong =
-        || Failure::new(format!("a `{}` does not have {} elements", collection.class, elements.len()));
+    let wrong = || {
+        Failure::new(format!("a `{}` does not have {} elements", shown(&collection.class), elements.len()))
+    };
     match (layout, &elements[..]) {
         (Layout::Empty, []) => return Ok(()),
         (Layout::Singleton, [element]) => return write(output, element),
@@ -167,7 +171,7 @@ fn write_collection(output: &mut Output, collection: &Collection, layout: Layout
             if layout != Layout::Immutable {
                 output.byte(nulls.into());
             } else if nulls {
-                return Err(Failure::new(format!("a `{}` holds no nulls", collection.class)));
+                return Err(Failure::new(format!("a `{}` holds no nulls", shown(&collection.class))));
             }
             let null = null_of(first.class());
             elements.iter().try_for_each(|element| write_element(output, element, null, nulls))
@@ -195,7 +199,7 @@ fn write_map(output: &mut Output, map: &Map, layout: Layout) -> Outcome<()> {
         Layout::Empty if count == 0 => return Ok(()),
         Layout::Singleton if count == 1 => {}
         Layout::Empty | Layout::Singleton => {
-            return Err(Failure::new(format!("a `{}` does not have {count} entries", map.class)));
+            return Err(Failure::new(format!("a `{}` does not have {count} entries", shown(&map.class))));
         }
         Layout::Plain | Layout::Sorted | Layout::Immutable => {
             output.varint(Output::length(count)?);
@@ -258,7 +262,8 @@ fn write_array(output: &mut Output, class: &str, elements: &[Value]) -> Outcome<
             _ => false,
         };
         if !fits {
-            return Err(Failure::new(format!("a `{}` is no element of a `{class}`", element.class())));
+            let (element, array) = (shown(element.class()), shown(class));
+            return Err(Failure::new(format!("a `{element}` is no element of a `{array}`")));
         }
     }
     Ok(())

@@ -22,6 +22,8 @@ pub(in super::super) struct ListWriter<'w> {
     count: usize,
     announced: usize,
     nulls: usize,
+    /// The class of the first constant of an `EnumSet`, if that is not the class of an empty one.
+    constant: Option<WrittenClass>,
 }
 
 impl<'w> ListWriter<'w> {
@@ -35,8 +37,18 @@ impl<'w> ListWriter<'w> {
         let (start, base) = (output.here(), output.starts.len());
         // Mostly serde knows the length, and it is right.
         let announced = length.unwrap_or(0);
-        let mut writer =
-            ListWriter { output, plan, list, element, start, base, count: 0, announced, nulls: 0 };
+        let mut writer = ListWriter {
+            output,
+            plan,
+            list,
+            element,
+            start,
+            base,
+            count: 0,
+            announced,
+            nulls: 0,
+            constant: None,
+        };
         writer.header(announced, false)?;
         Ok(writer)
     }
@@ -47,7 +59,7 @@ impl<'w> ListWriter<'w> {
         match self.list.each {
             ElementForm::Byte | ElementForm::Array => self.output.varint(length),
             ElementForm::Constant(class) => {
-                self.output.written(class);
+                self.output.written(self.constant.unwrap_or(class));
                 self.output.varint(length - 1);
             }
             ElementForm::Declared => {
@@ -165,6 +177,12 @@ enum Same {
     One(WrittenClass),
 }
 
+/// The number that these bytes begin with.
+fn varint(bytes: &[u8]) -> usize {
+    let last = bytes.iter().position(|byte| *byte < 0x80).unwrap_or_default();
+    bytes[..=last].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7f))
+}
+
 impl SerializeSeq for ListWriter<'_> {
     type Ok = ();
     type Error = Failure;
@@ -177,6 +195,12 @@ impl SerializeSeq for ListWriter<'_> {
         let start = self.output.here();
         self.output.starts.push(start);
         value.serialize(ValueWriter { output: self.output, plan: self.plan, site: self.element })?;
+        if let (1, ElementForm::Constant(class), Content::Enum(constants)) =
+            (self.count, self.list.each, &self.element.content)
+        {
+            let ordinal = varint(&self.output.bytes[start.at..]).wrapping_sub(1);
+            self.constant = constants.bodies.get(ordinal).copied().filter(|body| *body != class);
+        }
         self.nulls += usize::from(match self.list.each {
             ElementForm::Declared | ElementForm::Same => std::mem::take(&mut self.output.null_element),
             ElementForm::Any => self.output.bytes.get(start.at) == Some(&0),
@@ -190,7 +214,7 @@ impl SerializeSeq for ListWriter<'_> {
             && match self.list.each {
                 // The header says that the classes of the elements differ.
                 ElementForm::Any => self.count == 0 || matches!(self.one_class(), Same::No),
-                _ => self.nulls == 0,
+                _ => self.nulls == 0 && self.constant.is_none(),
             };
         if !right {
             if self.list.each == ElementForm::Byte {

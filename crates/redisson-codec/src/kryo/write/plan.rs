@@ -89,7 +89,7 @@ pub(super) enum ElementForm {
     Byte,
     /// Of an array.
     Array,
-    /// Of an `EnumSet`, of this class.
+    /// Of an `EnumSet`. An empty one is of this class, any other of the class of its first constant.
     Constant(WrittenClass),
     /// All are of the class that the field declares.
     Declared,
@@ -210,6 +210,8 @@ impl Planner {
 
     fn content(&mut self, at: NodeId, generic: bool) -> Content {
         let shape = self.shape;
+        // An `Object` says nothing of the elements of the list that it is.
+        let generic = generic && !shape.nodes[at].object;
         match shape.nodes[at].kind {
             Kind::Boolean => Content::Boolean,
             Kind::Byte => Content::Byte,
@@ -235,9 +237,10 @@ impl Planner {
                 self.list(ElementForm::Array, element, prefix, false, false)
             }
             Kind::EnumSet(_, element) => {
+                // That of the first constant in the set, or of the enum's if there is none.
                 let class = match self.constants(element) {
-                    Some(constants) if constants.form == Form::Abstract => self.body(constants, 0),
-                    _ => self.class(element),
+                    Some(constants) => self.named(constants.class_of(0)),
+                    None => self.class(element),
                 };
                 self.list(ElementForm::Constant(class), element, Prefix::Nothing, false, false)
             }
@@ -272,7 +275,7 @@ impl Planner {
                     Form::Abstract => 0..constants.variants.len(),
                     _ => 0..0,
                 };
-                let bodies = bodies.map(|ordinal| self.body(constants, ordinal)).collect();
+                let bodies = bodies.map(|ordinal| self.named(constants.class_of(ordinal))).collect();
                 Content::Enum(EnumPlan { variants: constants.variants, bodies })
             }
         }
@@ -345,10 +348,6 @@ impl Planner {
             _ => return self.named(&self.shape.class_name(node)),
         };
         WrittenClass::Numbered(number as u8)
-    }
-
-    fn body(&mut self, constants: &EnumShape, ordinal: usize) -> WrittenClass {
-        self.named(&format!("{}${}", constants.class, ordinal + 1))
     }
 
     fn named(&mut self, class: &str) -> WrittenClass {

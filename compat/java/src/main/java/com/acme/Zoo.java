@@ -6,7 +6,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.util.Collection;
 import java.util.Date;
+import java.util.EnumSet;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +16,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
 
 /**
  * One of each kind of class that a codec has to handle.
@@ -134,5 +138,72 @@ public final class Zoo {
         };
 
         public abstract int weight();
+    }
+
+    /** Only some of the constants have bodies: B is {@code Zoo$Mixed$1}, D is {@code Zoo$Mixed$2}, A and C are {@code Zoo$Mixed}. */
+    public enum Mixed {
+        A,
+        B {
+            @Override
+            public int weight() {
+                return 1;
+            }
+        },
+        C,
+        D {
+            @Override
+            public int weight() {
+                return 2;
+            }
+        };
+
+        public int weight() {
+            return 0;
+        }
+    }
+
+    /** An enum at every place that a codec treats differently. */
+    public static class Mixes {
+        public Mixed one;
+        public Object open;
+        public Mixed[] array;
+        public List<Mixed> list;
+        public Map<String, Mixed> map;
+        public EnumSet<Mixed> set;
+        public Map<Mixed, Integer> keys;
+    }
+
+    public record Money(BigDecimal amount) {
+    }
+
+    public static final class Tag {
+        public String name;
+    }
+
+    /** Lists whose element type is declared, and such whose is not. */
+    public static class Loose {
+        public Object open;
+        public Object openMap;
+        public Collection<Money> prices;
+        public Map<String, Tag> tags;
+        public List<Object> any;
+    }
+
+    /** Nulls that annotations make Jackson write. */
+    public static class Nulls {
+        @JsonInclude(JsonInclude.Include.ALWAYS)
+        public String always;
+        public String never;
+        @JsonInclude(content = JsonInclude.Include.ALWAYS)
+        public Map<String, Object> map;
+        @JsonInclude(JsonInclude.Include.ALWAYS)
+        public Tag tag;
+    }
+
+    public static class Amounts {
+        public BigDecimal amount;
+        public BigInteger big;
+        public List<BigDecimal> amounts;
+        public Map<String, BigInteger> bigs;
     }
 }

@@ -1,0 +1,109 @@
+package redelay.compat;
+
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.Map;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import org.redisson.client.codec.Codec;
+import org.redisson.client.handler.State;
+import org.redisson.codec.TypedJsonJacksonCodec;
+
+/**
+ * What Redisson's codecs make of values, without a server.
+ *
+ * <p>{@code Vectors write CODEC} prints the rows of a file of vectors: the {@link Samples}, each as this codec writes it.
+ *
+ * <p>{@code Vectors again} reads lines of a codec, a tab and a payload in hex, and answers each with what Redisson writes when
+ * it has read that payload, in hex; or with ! and why it does not read or write it.
+ */
+public final class Vectors {
+    private static final String TYPED = "typed-json:";
+
+    private Vectors() {
+    }
+
+    public static void main(String[] args) throws IOException {
+        PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+        System.setOut(System.err);
+        if (args.length == 2 && args[0].equals("write")) {
+            write(args[1], answers);
+        } else if (args.length == 1 && args[0].equals("again")) {
+            again(answers);
+        } else {
+            System.err.println("usage: Vectors write <codec> | again");
+            System.exit(2);
+        }
+        answers.flush();
+        System.exit(0);
+    }
+
+    private static void write(String name, PrintStream rows) throws IOException {
+        rows.println("# name\tJava class\tvalue as plain JSON\tbytes in hex, as Redisson 4.7.0 writes them");
+        for (Map.Entry<String, Object> sample : Samples.of(name).entrySet()) {
+            Object value = sample.getValue();
+            String payload;
+            try {
+                payload = HexFormat.of().formatHex(encode(codec(name), value));
+            } catch (IOException e) {
+                System.err.println(sample.getKey() + ": " + e.getMessage());
+                continue;
+            }
+            String json = Json.MAPPER.writeValueAsString(value);
+            rows.println(String.join("\t", sample.getKey(), value.getClass().getName(), json, payload));
+        }
+    }
+
+    private static void again(PrintStream answers) throws IOException {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Map<String, Codec> codecs = new HashMap<>();
+        answers.println("ready");
+        answers.flush();
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String[] fields = line.split("\t", -1);
+            answers.println(again(codecs.computeIfAbsent(fields[0], Vectors::codec), HexFormat.of().parseHex(fields[1])));
+            answers.flush();
+        }
+    }
+
+    private static String again(Codec codec, byte[] payload) {
+        try {
+            return HexFormat.of().formatHex(encode(codec, decode(codec, payload)));
+        } catch (IOException | RuntimeException | StackOverflowError e) {
+            return ("!" + e).lines().findFirst().orElse("!");
+        }
+    }
+
+    private static Codec codec(String name) {
+        try {
+            if (name.startsWith(TYPED)) {
+                return new TypedJsonJacksonCodec(Class.forName(name.substring(TYPED.length())));
+            }
+            return NamedCodec.of(name).redisson();
+        } catch (ClassNotFoundException | UnknownCodecException e) {
+            throw new IllegalArgumentException(e);
+        }
+    }
+
+    private static byte[] encode(Codec codec, Object value) throws IOException {
+        ByteBuf bytes = codec.getValueEncoder().encode(value);
+        try {
+            return ByteBufUtil.getBytes(bytes);
+        } finally {
+            bytes.release();
+        }
+    }
+
+    private static Object decode(Codec codec, byte[] payload) throws IOException {
+        return codec.getValueDecoder().decode(Unpooled.wrappedBuffer(payload), new State());
+    }
+}

@@ -1,0 +1,129 @@
+//! How much memory the values of a compressed payload may take.
+//!
+//! A value in memory takes 32 bytes and more, and one byte in a payload. Without compression the sender of such a payload
+//! has to send these bytes; with it, a few kilobytes are millions of values. So a compression limits what the codec inside
+//! of it builds, and the codecs say of each list how much longer it gets.
+
+use std::cell::Cell;
+#[cfg(feature = "_java")]
+use std::fmt;
+
+/// What an allocation takes on top.
+#[cfg(feature = "_java")]
+const ALLOCATION: usize = 16;
+
+/// Without a compression there is no limit.
+const UNLIMITED: usize = usize::MAX;
+
+thread_local! {
+    static LEFT: Cell<usize> = const { Cell::new(UNLIMITED) };
+}
+
+/// Decodes with this many bytes for values at most.
+#[cfg(feature = "_compressed")]
+pub(crate) fn within<T>(bytes: usize, decode: impl FnOnce() -> T) -> T {
+    struct Restore(usize);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+        }
+    }
+
+    let before = LEFT.get();
+    let _restore = Restore(before);
+    LEFT.set(before.min(bytes));
+    decode()
+}
+
+/// The values take more.
+#[cfg(feature = "_java")]
+#[derive(Debug)]
+pub(crate) struct TooMuch;
+
+#[cfg(feature = "_java")]
+impl fmt::Display for TooMuch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its values take too much memory for the limit of the compression")
+    }
+}
+
+/// Counts an allocation of this many bytes.
+#[cfg(feature = "_java")]
+#[inline]
+pub(crate) fn take(bytes: usize) -> Result<(), TooMuch> {
+    match LEFT.get() {
+        UNLIMITED => Ok(()),
+        left => {
+            LEFT.set(left.checked_sub(bytes + ALLOCATION).ok_or(TooMuch)?);
+            Ok(())
+        }
+    }
+}
+
+/// Appends to a list that nobody knows the length of.
+#[cfg(feature = "_java")]
+#[inline]
+pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), TooMuch> {
+    if list.len() == list.capacity() {
+        grow(list)?;
+    }
+    list.push(value);
+    Ok(())
+}
+
+#[cfg(feature = "_java")]
+#[cold]
+fn grow<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
+    // Twice as long each time would leave half of a long list unused.
+    const LONG: usize = 1024;
+    let length = list.len();
+    let more = if length < LONG { length.max(4) } else { length / 4 };
+    take(more * size_of::<T>())?;
+    list.reserve_exact(more);
+    Ok(())
+}
+
+/// Counts an element that somebody else appends to a list. `left` is how many are still to come.
+#[cfg(feature = "_java")]
+#[inline]
+pub(crate) fn element<T>(left: usize) -> Result<(), TooMuch> {
+    // Only now and then, since each takes time.
+    const AT_ONCE: usize = 64;
+    if left.is_multiple_of(AT_ONCE) { take(AT_ONCE.min(left) * size_of::<T>()) } else { Ok(()) }
+}
+
+/// An empty list for this many elements, which are there for sure.
+#[cfg(feature = "_jackson")]
+pub(crate) fn list<T>(length: usize) -> Result<Vec<T>, TooMuch> {
+    take(length * size_of::<T>())?;
+    Ok(Vec::with_capacity(length))
+}
+
+#[cfg(all(test, feature = "_java"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_grow_within_the_limit() {
+        let fill = |count: usize| {
+            let mut list = Vec::new();
+            let pushed = (0..count).try_for_each(|number| push(&mut list, number as u64));
+            assert!(
+                list.capacity() <= (2 * list.len()).max(4)
+                    && (list.len() < 2000 || list.capacity() <= 5 * list.len() / 4 + 1)
+            );
+            pushed.is_ok()
+        };
+        assert!(fill(100_000));
+        #[cfg(feature = "_compressed")]
+        {
+            assert!(within(1_000_000, || fill(100_000)));
+            assert!(!within(1_000_000, || fill(130_000)));
+            assert!(!within(1_000_000, || fill(70_000) && fill(70_000)));
+            // One within the other takes from what is left, and afterwards nothing is limited.
+            assert!(!within(1000, || within(1_000_000, || fill(1000))));
+        }
+        assert!(fill(200_000));
+    }
+}

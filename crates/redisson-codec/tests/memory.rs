@@ -1,0 +1,155 @@
+//! How much memory a payload behind a compression takes. Each is decoded by a process of its own, since what is freed may
+//! still be counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use redisson_codec::java::Value;
+use redisson_codec::{Bytes, CborJackson, Codec, JsonJackson, Kryo5, Lz4V2, MsgPackJackson};
+
+const LIMIT: usize = 8 << 20;
+
+const CASE: &str = "REDELAY_MEMORY_CASE";
+
+/// What the process takes, or has taken at most, where Linux says so.
+fn memory(line: &str) -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|found| found.strip_prefix(line))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<usize>().ok()? << 10)
+}
+
+/// Decodes a payload, or has it refused, within the memory that is allowed.
+fn decode<T: Debug, C: Codec<T>>(codec: C, payload: &[u8]) {
+    let before = memory("VmRSS:").unwrap_or_default();
+    let read = Lz4V2(codec).with_limit(LIMIT).decode(payload).map(drop);
+    let most = memory("VmHWM:").unwrap_or_default().saturating_sub(before) as f64 / LIMIT as f64;
+    println!("{most:.1} times the limit: {read:?}");
+    assert!(most <= 8.0, "{most:.1} times the limit");
+    if let Err(error) = read {
+        assert!(error.to_string().contains("too much memory"), "{error}");
+    }
+}
+
+/// The same in a process of its own.
+fn in_a_process(kind: &str, payload: &[u8]) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "one_payload", "--nocapture"]).env(CASE, kind);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let most = said.lines().find(|line| line.contains("times the limit")).unwrap_or_default();
+    println!("{kind}, {} bytes: {most}", payload.len());
+    assert!(output.status.success(), "{kind}: {said}");
+}
+
+type Decode = fn(&[u8]);
+
+/// What a payload is decoded as.
+fn kinds(each: &mut dyn FnMut(&str, Decode)) {
+    each("JSON as a Value", |payload| decode::<Value, _>(JsonJackson, payload));
+    each("JSON as a map", |payload| decode::<BTreeMap<String, i32>, _>(JsonJackson, payload));
+    each("JSON as integers", |payload| decode::<Vec<i32>, _>(JsonJackson, payload));
+    each("JSON as longs", |payload| decode::<Vec<Option<i64>>, _>(JsonJackson, payload));
+    each("JSON as texts", |payload| decode::<Vec<String>, _>(JsonJackson, payload));
+    each("CBOR as a Value", |payload| decode::<Value, _>(CborJackson, payload));
+    each("CBOR as integers", |payload| decode::<Vec<i32>, _>(CborJackson, payload));
+    each("MessagePack as a Value", |payload| decode::<Value, _>(MsgPackJackson, payload));
+    each("Kryo as a Value", |payload| decode::<Value, _>(Kryo5, payload));
+    each("Kryo as booleans", |payload| decode::<Vec<bool>, _>(Kryo5, payload));
+    each("Kryo as texts", |payload| decode::<Vec<String>, _>(Kryo5, payload));
+}
+
+/// As much of a repeated piece as a part of the limit allows.
+fn filled(front: &[u8], piece: &[u8], back: &[u8], part: usize) -> Vec<u8> {
+    let times = (LIMIT / part - front.len() - back.len() - piece.len()) / piece.len();
+    let content = [front, &piece.repeat(times), back].concat();
+    Lz4V2(Bytes).encode(&content).unwrap()
+}
+
+/// With less in the payload more of it is done before it is refused.
+const PARTS: [usize; 3] = [1, 4, 12];
+
+#[test]
+fn a_compressed_payload_takes_eight_times_the_limit_at_most() {
+    if std::env::var_os(CASE).is_none() && memory("VmHWM:").is_some() {
+        all(&mut in_a_process);
+    }
+}
+
+/// The process for one payload: decodes what is on its input.
+#[test]
+fn one_payload() {
+    let Ok(wanted) = std::env::var(CASE) else { return };
+    let mut payload = Vec::new();
+    std::io::stdin().read_to_end(&mut payload).unwrap();
+    let mut done = false;
+    kinds(&mut |name, decode| {
+        if name == wanted {
+            decode(&payload);
+            done = true;
+        }
+    });
+    assert!(done, "{wanted}");
+}
+
+fn all(check: &mut dyn FnMut(&str, &[u8])) {
+    let pieces = [
+        "0,",
+        "\"a\",",
+        "null,",
+        "{},",
+        "1.5,",
+        "{\"a\":0},",
+        "{\"@class\":\"java.util.HashMap\"},",
+        "[[[[0]]]],",
+        "12345678901234567890,",
+        "[\"a.b\",[]],",
+        "[\"[B\",\"\"],",
+    ];
+    for part in PARTS {
+        for piece in pieces {
+            check("JSON as a Value", &filled(b"[", piece.as_bytes(), b"0]", part));
+        }
+        let properties = (0..1000).map(|number| format!("\"{number}\":0,")).collect::<String>();
+        let payload = filled(b"{", properties.as_bytes(), b"\"x\":0}", part);
+        check("JSON as a Value", &payload);
+        check("JSON as a map", &payload);
+        let payload = filled(b"[", b"0,", b"0]", part);
+        check("JSON as integers", &payload);
+        check("JSON as longs", &payload);
+        check("JSON as texts", &filled(b"[", b"\"a\",", b"\"\"]", part));
+        let payload = filled(b"\x9f", b"\x00", b"\xff", part);
+        check("CBOR as a Value", &payload);
+        check("CBOR as integers", &payload);
+        let elements = (LIMIT / part - 6) as u32;
+        let payload = filled(&[&[0xdd][..], &elements.to_be_bytes()].concat(), b"\x00", b"", part);
+        check("MessagePack as a Value", &payload);
+        let (booleans, texts, longer) =
+            (kryo(part, 5, &[1]), kryo(part, 3, &[0x81]), kryo(part, 3, b"a\xe1"));
+        check("Kryo as a Value", &booleans);
+        check("Kryo as booleans", &booleans);
+        for texts in [texts, longer] {
+            check("Kryo as a Value", &texts);
+            check("Kryo as texts", &texts);
+        }
+    }
+}
+
+/// A list of this class of elements, each of them the same.
+fn kryo(part: usize, class: u8, element: &[u8]) -> Vec<u8> {
+    let count = (LIMIT / part - 100) / element.len();
+    let announced = count + 1;
+    let mut payload = b"\x01\x00java.util.ArrayLis\xf4".to_vec();
+    payload.push(0xc0 | (announced & 0x3f) as u8);
+    let mut rest = announced >> 6;
+    while rest > 0x7f {
+        payload.push(0x80 | (rest & 0x7f) as u8);
+        rest >>= 7;
+    }
+    payload.extend([rest as u8, class, 0]);
+    payload.extend(element.repeat(count));
+    Lz4V2(Bytes).encode(&payload).unwrap()
+}
