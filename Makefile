@@ -76,7 +76,7 @@ soak: setup ## random plans of faults for a while, with the server on PATH: make
 fuzz-replies: ## a million mutated replies on each kind of connection, half an hour or more: make fuzz-replies REPLIES=1000000
 	REDELAY_FUZZ=$(REPLIES) cargo test --all-features --test bad_data hostile_replies -- --nocapture
 
-model: ## the model of the protocol with wider bounds than in the tests: long, and 10 GB
+model: ## the model of the protocol with wider bounds than in the tests: ten minutes, 2 GB
 	cargo test --workspace --all-features --test checked -- --ignored --nocapture --test-threads=1
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
