@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
@@ -63,7 +63,7 @@ pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
 
-use crate::pacing::Retries;
+use crate::pacing::{Retries, backoff};
 use crate::telemetry::ClientCounters;
 use crate::wire::time;
 use failover::Demotion;
@@ -139,12 +139,13 @@ impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
         let options = Arc::new(options);
+        let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         let commands = Link::open(&options, Role::Commands, &shared).await?;
         let command_timeout = options.command_timeout;
         let (commands, runtime) = (Arc::new(commands), Handle::current());
         let conn = Self { options, commands, shared, runtime, command_timeout, long: None };
-        conn.check_version().await?;
+        conn.check_version(deadline).await?;
         Ok(conn)
     }
 
@@ -275,8 +276,15 @@ impl Conn {
         self.commands.close().await;
     }
 
-    async fn check_version(&self) -> Result<(), ConnectError> {
-        let info = match self.call_idempotent(Command::new("INFO").arg("server")).await {
+    async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
+        let mut reply = self.call_idempotent(Command::new("INFO").arg("server")).await;
+        // A server that is busy may need more than one command timeout.
+        while matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_))) && Instant::now() < deadline
+        {
+            sleep(backoff(0)).await;
+            reply = self.call_idempotent(Command::new("INFO").arg("server")).await;
+        }
+        let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
             // A user without permission for INFO may still use the queues. There is nothing to check then.
             Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),

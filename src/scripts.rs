@@ -46,7 +46,7 @@ scripts! {
     CANCEL: 3, "11458533b812c906748a582587c455fe7d8164cc", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "364cb42d88323385423989479ecf270094441b62", ["reschedule"];
     POLL: 5, "16229484c465c16f163daea40cb094837ab8b321", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    RESTORE_ENTRIES: 5, "47eb8017adec4ab580f7aa05b69e77efe4ee43df", ["parts/permitted", "parts/restore", "restore_entries"];
+    RESTORE_ENTRIES: 5, "4589c6e3cf745f7d3a21985b878e747c83495b0a", ["parts/permitted", "parts/restore", "restore_entries"];
     READ_CLAIMS: 1, "7368562fa8a9f55a0af20050664c5f6089ba8d9a", ["read_claims"];
     REQUEUE_CLAIM: 6, "bcdd40ca9fda8c9e70f04ea534d537afe5a6ec04", ["parts/permitted", "parts/restore", "requeue_claim"];
     CONTAINS: 1, "662c1fbc5afa4d3fa86bcca74c22a3d9f0893612", ["parts/entry", "parts/lists", "contains"];

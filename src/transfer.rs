@@ -92,6 +92,11 @@ impl Transfer {
         let _ = self.0.send(Request::Head(keys.clone(), due));
     }
 
+    /// A call ended without a reply that would have named the head: a transfer finds out.
+    pub(crate) fn head_unknown(&self, keys: &Keys) {
+        self.head(keys, 0.0);
+    }
+
     /// Transfers for this queue until the guard is dropped. Several guards for one queue share its state.
     pub(crate) fn watch(&self, keys: &Keys) -> Watch {
         // Fails only after a shutdown, when nothing is transferred any more.
@@ -353,7 +358,7 @@ impl Task {
 
     fn on_head(&mut self, keys: &Keys, due: f64) {
         if let (Some(&id), Some(at)) = (self.ids.get(keys), self.clock.instant_of(due)) {
-            self.schedule.announced(id, at);
+            self.schedule.seen(id, at);
         }
     }
 

@@ -105,11 +105,15 @@ impl Batcher {
     }
 
     async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
-        let stored = self.store.all(when, entries).await?;
-        if let (Some(transfer), Some(head)) = (&self.transfer, stored.head) {
-            transfer.head(&self.keys, head);
+        let result = self.store.all(when, entries).await;
+        if let Some(transfer) = &self.transfer {
+            match &result {
+                Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(&self.keys, head)),
+                Err(OpError::Unknown(_)) => transfer.head_unknown(&self.keys),
+                Err(_) => {}
+            }
         }
-        Ok(stored)
+        result
     }
 
     /// Adds an offer to the open batch. Returns whether that may have been sent.

@@ -247,7 +247,8 @@ impl Quarantine {
             .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.channel(), keys.scratch()])
             .arg(quarantined.score.clone())
             .arg(quarantined.entry.clone());
-        let [requeued, head] = op.parts(op.run(call).await?)?;
+        let reply = op.run(call).await.inspect_err(|error| op.on_lost(error))?;
+        let [requeued, head] = op.parts(reply)?;
         op.on_head(head)?;
         op.any(requeued)
     }

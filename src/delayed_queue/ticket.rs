@@ -256,7 +256,7 @@ impl<T: 'static> DelayedQueue<T> {
             .arg(when.base())
             .number(time)
             .arg(entry);
-        let reply = op.run(call).await?;
+        let reply = op.run(call).await.inspect_err(|error| op.on_lost(error))?;
         if reply == Reply::Nil {
             return Ok(false);
         }

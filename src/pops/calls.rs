@@ -157,7 +157,7 @@ async fn unblock(conn: &Conn, client_id: i64) {
     let _ = join(conn.call(hold), conn.call(unblock)).await;
 }
 
-/// Pops up to `count` payloads without blocking. Returns them, and the last claim, which is to be confirmed. `earlier` is the
+/// Pops up to `count` payloads without blocking. Returns them, and the claim that is still to be confirmed. `earlier` is the
 /// claim of a pop whose reply has arrived; this call confirms it.
 ///
 /// If a reply is lost, the same pop is sent again until it is answered, and gets what the first attempt popped.
@@ -167,15 +167,15 @@ pub(super) async fn try_pop(
     keys: &Keys,
     count: usize,
     mut earlier: Option<ClaimId>,
-) -> Result<(Vec<Bytes>, Option<ClaimId>), OpError> {
+) -> (Result<Vec<Bytes>, OpError>, Option<ClaimId>) {
     let pop = match kind {
         Kind::Take(End::Head) => "LPOP",
         Kind::Take(End::Tail) => "RPOP",
         // A moved payload is in the other list, whether or not the reply arrives.
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
-            let payload = conn.call(command).await?.into_optional_bytes()?;
-            return Ok((payload.into_iter().collect(), None));
+            let payload = conn.call(command).await.and_then(|reply| Ok(reply.into_optional_bytes()?));
+            return (payload.map(|payload| payload.into_iter().collect()), earlier);
         }
     };
     let mut popped = Vec::new();
@@ -191,11 +191,12 @@ pub(super) async fn try_pop(
             .number(KEPT_MS)
             .arg(claim.clone())
             .arg(earlier.clone().unwrap_or_default());
-        let more = match claims::run_until_answered(call, conn).await {
-            Ok(reply) => reply.into_strings()?,
+        let reply = claims::run_until_answered(call, conn).await;
+        let more = match reply.and_then(|reply| Ok(reply.into_strings()?)) {
+            Ok(more) => more,
             // Payloads that came before the error are here, and must not be lost with it.
             Err(_) if !popped.is_empty() => break,
-            Err(error) => return Err(error),
+            Err(error) => return (Err(error), earlier),
         };
         let len = more.len();
         earlier = (len > 0).then_some(claim);
@@ -204,7 +205,7 @@ pub(super) async fn try_pop(
             break;
         }
     }
-    Ok((popped, earlier))
+    (Ok(popped), earlier)
 }
 
 /// Payloads on their way back to the end of the list they came from.

@@ -43,8 +43,9 @@ enum Completed {
         kind: Kind,
         keys: Keys,
         try_pop: TryPop,
-        /// The payloads, and the claim that is to be confirmed.
-        result: Result<(Vec<Bytes>, Option<ClaimId>), OpError>,
+        payloads: Result<Vec<Bytes>, OpError>,
+        /// To be confirmed.
+        claim: Option<ClaimId>,
     },
     Examination {
         kind: Kind,
@@ -176,12 +177,9 @@ impl Task {
                 self.kinds.get_mut(&kind)?.on_pop_ended(&kind, tier, link, outcome);
                 Some(kind)
             }
-            Completed::TryPop { kind, keys, try_pop, result } => {
+            Completed::TryPop { kind, keys, try_pop, payloads, claim } => {
                 let pops = self.pops_of(&kind);
-                let payloads = result.map(|(payloads, claim)| {
-                    pops.add_claim(&keys, claim);
-                    payloads
-                });
+                pops.add_claim(&keys, claim);
                 pops.dispatcher.on_try_popped(&keys, try_pop, payloads);
                 Some(kind)
             }
@@ -252,8 +250,9 @@ impl Task {
                 Action::TryPop { keys, try_pop } => {
                     let earlier = pops.take_claim(&keys);
                     Box::pin(async move {
-                        let result = calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
-                        Completed::TryPop { kind, keys, try_pop, result }
+                        let (payloads, claim) =
+                            calls::try_pop(&conn, &kind, &keys, try_pop.count, earlier).await;
+                        Completed::TryPop { kind, keys, try_pop, payloads, claim }
                     })
                 }
                 Action::ReturnToList { keys, payloads } => {

@@ -115,6 +115,13 @@ impl Op<'_> {
         Ok(())
     }
 
+    /// A call that changes due times has failed. If it was executed all the same, nobody may know of the new head.
+    pub(crate) fn on_lost(self, error: &Error) {
+        if let (Some(transfer), true) = (&self.queue.engine.transfer, error.is_outcome_unknown()) {
+            transfer.head_unknown(&self.queue.keys);
+        }
+    }
+
     /// Reads a reply that is a length.
     pub(crate) fn len(self, reply: Reply) -> Result<usize> {
         Ok(self.int(reply)?.max(0) as usize)

@@ -71,6 +71,8 @@ struct Queue {
     sweep: Instant,
     /// A sweep was requested since the present run began.
     sweep_requested: bool,
+    /// A head that a reply to another call of this client named. Only a run supersedes it: a message of a peer may be older.
+    seen: Option<Instant>,
     /// The head when the present run began, in case the run fails.
     head_of_run: Option<Instant>,
     /// The end of the pause after a failed run.
@@ -87,7 +89,8 @@ struct Queue {
 
 impl Queue {
     fn due(&self) -> Instant {
-        let earliest = self.head.map_or(self.sweep, |head| self.sweep.min(head + self.stand_down));
+        let head = [self.head, self.seen].into_iter().flatten().min();
+        let earliest = head.map_or(self.sweep, |head| self.sweep.min(head + self.stand_down));
         self.not_before.map_or(earliest, |not_before| earliest.max(not_before))
     }
 }
@@ -111,6 +114,7 @@ impl Schedule {
         if let Entry::Vacant(vacant) = self.queues.entry(queue) {
             let state = vacant.insert(Queue {
                 head: None,
+                seen: None,
                 sweep: now + UNCONFIRMED,
                 sweep_requested: false,
                 head_of_run: None,
@@ -135,6 +139,11 @@ impl Schedule {
     /// An entry is due at this time. A later time than the known one changes nothing.
     pub(crate) fn announced(&mut self, queue: QueueId, at: Instant) {
         self.update(queue, |state| state.head = Some(state.head.map_or(at, |head| head.min(at))));
+    }
+
+    /// A reply to another call of this client says that an entry is due at this time.
+    pub(crate) fn seen(&mut self, queue: QueueId, at: Instant) {
+        self.update(queue, |state| state.seen = Some(state.seen.map_or(at, |seen| seen.min(at))));
     }
 
     /// A peer has transferred something, and this was the head then. `clock` is the server's clock at that time: earlier
@@ -222,7 +231,7 @@ impl Schedule {
             Some(&(at, queue)) if at <= now => {
                 self.update(queue, |state| {
                     state.running = true;
-                    state.head_of_run = state.head.take();
+                    state.head_of_run = [state.head.take(), state.seen.take()].into_iter().flatten().min();
                     state.sweep_requested = false;
                 });
                 Next::Run(queue)

@@ -262,8 +262,6 @@ impl Client {
                 (None, None)
             }
             Task::Return { receipt, .. } => {
-                // The other try may have been executed, and its reply named the head.
-                self.schedule.sweep |= lost && protocol.lost_replies_wake;
                 if let Reply::Pending { head } = reply {
                     self.on_head(protocol, head, now);
                 }

@@ -38,8 +38,8 @@ impl Protocol {
     pub const NOW: Self = Self {
         receipts: true,
         own_offers_wake: true,
-        own_heads_stay: false,
-        lost_replies_wake: false,
+        own_heads_stay: true,
+        lost_replies_wake: true,
         keeps_receipts_of_returns: false,
         kills_old_connections: true,
         life: None,
@@ -547,7 +547,7 @@ impl Server {
         self.ensure_permitted(&[Command::Lpush, Command::Zadd])?;
         self.permits(Command::Set)?;
         if self.receipts.contains_key(&receipt) {
-            return Ok(Reply::Pending { head: None });
+            return Ok(Reply::Pending { head: self.head() });
         }
         let until = self.until(protocol);
         self.receipts.insert(receipt, (Receipt::Returned, until));
