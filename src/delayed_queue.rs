@@ -65,7 +65,8 @@ impl<T: 'static> DelayedQueue<T> {
         let queue = target.delayed();
         let watch = queue.engine.watch(&queue.keys);
         let transfer = queue.engine.transfer.clone();
-        let batcher = Batcher::new(queue.conn.clone(), queue.keys.clone(), transfer);
+        let at_stop = queue.engine.at_stop.clone();
+        let batcher = Batcher::new(queue.conn.clone(), queue.keys.clone(), transfer, at_stop);
         Self { queue, codec, format: EntryFormat::Current, watch: Arc::new(Mutex::new(watch)), batcher }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -32,6 +33,13 @@ pub(crate) struct Settings {
 /// How long tasks may take to close their connections, after what the command timeout bounds.
 const CLOSING: Duration = Duration::from_secs(3);
 
+/// For tasks that have something to do on the server before a clean shutdown closes the connections.
+#[derive(Clone, Debug)]
+pub(crate) struct AtStop {
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
 /// Shared by a client and all handles made from it. Dropping the last of them stops the tasks.
 pub(crate) struct Engine {
     pub(crate) conn: Conn,
@@ -39,6 +47,7 @@ pub(crate) struct Engine {
     pub(crate) early_polls: EarlyPolls,
     /// `None`: this client does not transfer.
     pub(crate) transfer: Option<Transfer>,
+    pub(crate) at_stop: AtStop,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
     /// Whether the user's permissions have been looked at.
@@ -64,14 +73,18 @@ impl Engine {
             move |keys: &Keys, due| transfer.iter().for_each(|transfer: &Transfer| transfer.head(keys, due))
         };
         let early_polls = EarlyPolls::start(conn.clone(), Arc::new(on_head));
+        let at_stop = AtStop { stop: stop.clone(), tasks: TaskTracker::new() };
         let stopped = TaskTracker::new();
         stopped.spawn({
             let (conn, stop, early_polls) = (conn.clone(), stop.clone(), early_polls.clone());
+            let last = at_stop.tasks.clone();
             async move {
                 stop.cancelled().await;
                 let transferring = async { transferring?.await.ok() };
                 // Returning payloads needs the command connection, so that connection closes last.
                 let _ = tokio::join!(transferring, popping, early_polls.finish());
+                last.close();
+                let _ = timeout(conn.command_timeout(), last.wait()).await;
                 conn.close().await;
             }
         });
@@ -81,6 +94,7 @@ impl Engine {
             pops,
             early_polls,
             transfer,
+            at_stop,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             checked: AtomicBool::new(false),

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 
 use super::store::{Store, Stored, When};
 use crate::conn::{Conn, OpError};
+use crate::engine::AtStop;
 use crate::pacing::yield_once;
 use crate::transfer::Transfer;
 use crate::wire::keys::Keys;
@@ -67,8 +68,8 @@ struct Request {
 }
 
 impl Batcher {
-    pub(super) fn new(conn: Conn, keys: Keys, transfer: Option<Transfer>) -> Self {
-        let store = Store::new(conn, keys.clone());
+    pub(super) fn new(conn: Conn, keys: Keys, transfer: Option<Transfer>, at_stop: AtStop) -> Self {
+        let store = Store::new(conn, keys.clone(), at_stop);
         Self { store, keys, transfer, after: Arc::default(), at: Arc::default() }
     }
 

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, timeout};
 
 use crate::conn::{Command, Conn, OpError, Reply};
+use crate::engine::AtStop;
 use crate::pacing::Retries;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::wire::keys::Keys;
@@ -67,6 +68,7 @@ pub(super) struct Store {
     conn: Conn,
     keys: Keys,
     spent: Arc<Mutex<Spent>>,
+    at_stop: AtStop,
 }
 
 /// Receipts of calls whose replies have arrived.
@@ -78,8 +80,8 @@ struct Spent {
 }
 
 impl Store {
-    pub(super) fn new(conn: Conn, keys: Keys) -> Self {
-        Self { conn, keys, spent: Arc::default() }
+    pub(super) fn new(conn: Conn, keys: Keys, at_stop: AtStop) -> Self {
+        Self { conn, keys, spent: Arc::default(), at_stop }
     }
 
     pub(super) fn conn(&self) -> &Conn {
@@ -187,8 +189,8 @@ impl Store {
         spent.receipts.push(receipt);
         if !std::mem::replace(&mut spent.deleting, true) {
             let store = self.clone();
-            self.conn.runtime().spawn(async move {
-                sleep(DELETE_AFTER).await;
+            let delete = async move {
+                let _ = timeout(DELETE_AFTER, store.at_stop.stop.cancelled()).await;
                 let receipts = {
                     let mut spent = store.spent();
                     spent.deleting = false;
@@ -198,7 +200,8 @@ impl Store {
                     // If this command is lost, the server deletes them later by itself.
                     let _ = store.conn.call(Command::new("DEL").args(receipts.iter().cloned())).await;
                 }
-            });
+            };
+            self.at_stop.tasks.spawn_on(delete, self.conn.runtime());
         }
     }
 

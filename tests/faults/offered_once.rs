@@ -177,3 +177,14 @@ async fn receipts_are_deleted() {
     }
     until_async("only the queue is left", || async { server.keys().len() == 2 }).await;
 }
+
+/// A clean shutdown leaves none of them for the server to expire.
+#[tokio::test]
+async fn a_shutdown_deletes_receipts() {
+    let server = Server::start();
+    let Queues { client, delayed, .. } = Queues::of_numbers(still_builder(&server)).await;
+    delayed.offer(&1, HOUR).await.unwrap();
+    client.shutdown().await;
+    let left = server.keys();
+    assert_eq!(left.len(), 2, "only the queue is left: {left:?}");
+}
