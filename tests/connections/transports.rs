@@ -60,29 +60,41 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
     delayed.reschedule(&ticket, HOUR).await?;
     delayed.cancel(&ticket).await?;
     delayed.offer_all([(&one()[0], HOUR), (&one()[0], HOUR)]).await?;
-    (delayed.read_all().await?, delayed.peek().await?, delayed.len().await?);
-    (delayed.contains("one").await?, delayed.remove("one").await?);
-    (delayed.poll().await?, delayed.retain_all(&[]).await?);
+    delayed.read_all().await?;
+    delayed.peek().await?;
+    delayed.len().await?;
+    delayed.contains("one").await?;
+    delayed.remove("one").await?;
+    delayed.poll().await?;
+    delayed.retain_all(&[]).await?;
     delayed.offer("one", HOUR).await?;
     delayed.poll_last_and_offer_first_to("q").await?;
     delayed.offer("one", HOUR).await?;
-    (delayed.expire(HOUR).await?, delayed.clear().await?);
+    delayed.expire(HOUR).await?;
+    delayed.clear().await?;
 
-    (ready.offer_all(&one()).await?, ready.put("one").await?);
-    (ready.read_all().await?, ready.peek_last().await?, ready.len().await?);
-    (ready.contains("one").await?, ready.remove("one").await?);
+    ready.offer_all(&one()).await?;
+    ready.put("one").await?;
+    ready.read_all().await?;
+    ready.peek_last().await?;
+    ready.len().await?;
+    ready.contains("one").await?;
+    ready.remove("one").await?;
     ready.poll_last_and_offer_first_to("q").await?;
-    (ready.poll_last().await?, ready.poll_many(2).await?);
-    (
-        ready.poll_timeout(Duration::from_millis(1)).await?,
-        ready.poll_last_timeout(Duration::from_millis(1)).await?,
-    );
-    (ready.expire(HOUR).await?, ready.delete().await?);
+    ready.poll_last().await?;
+    ready.poll_many(2).await?;
+    ready.poll_timeout(Duration::from_millis(1)).await?;
+    ready.poll_last_timeout(Duration::from_millis(1)).await?;
+    ready.expire(HOUR).await?;
+    ready.delete().await?;
 
-    (delayed.quarantine().len().await?, delayed.quarantine().read(1).await?);
+    delayed.quarantine().len().await?;
+    delayed.quarantine().read(1).await?;
     let unconfirmed = ready.unconfirmed_pops();
-    (unconfirmed.len().await?, unconfirmed.read(HOUR, 1).await?);
-    (unconfirmed.requeue(HOUR).await?, unconfirmed.remove(HOUR).await?);
+    unconfirmed.len().await?;
+    unconfirmed.read(HOUR, 1).await?;
+    unconfirmed.requeue(HOUR).await?;
+    unconfirmed.remove(HOUR).await?;
     until_async("each pop is confirmed", || async {
         ready.stats().await.is_ok_and(|stats| stats.unconfirmed_pops == 0)
     })
@@ -96,7 +108,7 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
             return Ok(());
         }
         if client.stats().failed_transfers > failed {
-            // It is refused to the transfer as well as to this call.
+            // The transfer lacks a permission. An error is returned by a call that may not touch its key.
             return delayed.poll_last_and_offer_first_to("a key of another user").await.map(drop);
         }
     }
