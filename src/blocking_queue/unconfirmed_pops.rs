@@ -103,7 +103,6 @@ impl<T: 'static> BlockingQueue<T> {
     }
 }
 
-#[expect(clippy::len_without_is_empty, reason = "each call asks the server")]
 impl UnconfirmedPops {
     /// The number of pops, those in flight included. O(1).
     ///
