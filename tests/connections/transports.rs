@@ -108,7 +108,7 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
             return Ok(());
         }
         if client.stats().failed_transfers > failed {
-            // It is refused to the transfer as well as to this call.
+            // The transfer lacks a permission. An error is returned by a call that may not touch its key.
             return delayed.poll_last_and_offer_first_to("a key of another user").await.map(drop);
         }
     }
