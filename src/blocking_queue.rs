@@ -89,6 +89,10 @@ impl<T: 'static> BlockingQueue<T> {
         &self.queue
     }
 
+    pub(crate) fn queue_arc(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
     pub(crate) fn codec(&self) -> &Arc<dyn Codec<T>> {
         &self.codec
     }

@@ -108,6 +108,9 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
+    /// The lease of a delivery ended before it was settled, so the message has been given to another receiver, or will be.
+    /// Nothing was changed. Undo what was done, or rely on the id of the message.
+    LeaseLost,
     /// The client was shut down, or its Tokio runtime has ended. Nothing was executed. Connect a new one.
     Closed,
 }
@@ -252,6 +255,11 @@ impl Error {
         let mut error = Self::new(ErrorKind::Decode, attempt, reason).of_codec(source);
         error.0.payload = Some(payload);
         error
+    }
+
+    pub(crate) fn lease_lost(attempt: impl Into<String>) -> Self {
+        let reason = "the lease ended before, so another receiver may have the message; nothing was changed";
+        Self::new(ErrorKind::LeaseLost, attempt, reason)
     }
 
     pub(crate) fn operation(attempt: impl Into<String>, error: OpError) -> Self {

@@ -120,12 +120,16 @@ mod documents {
 mod blocking_queue;
 mod client;
 mod delayed_queue;
+mod delivery;
+mod receiver;
+mod worker;
 // What they share.
 mod engine;
 mod queue;
 // The background tasks of a client.
 mod early_polls;
 mod pops;
+mod receiving;
 mod transfer;
 // The server: scripts, connections, layout.
 mod claims;
@@ -133,6 +137,8 @@ mod conn;
 mod scripts;
 mod wire;
 // Shared by all of the above.
+mod backoff;
+mod leases;
 mod outbox;
 mod pacing;
 mod telemetry;
@@ -141,12 +147,16 @@ mod telemetry;
 pub use redisson_codec as codec;
 mod error;
 
+pub use backoff::Backoff;
 pub use blocking_queue::{BlockingQueue, PayloadStream, UnconfirmedPop, UnconfirmedPops};
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};
 pub use delayed_queue::{DelayedQueue, Offer, ParseTicketError, Quarantine, Quarantined, Ticket};
+pub use delivery::{Delivery, MessageId};
 pub use error::{Error, ErrorKind, Result};
 pub use queue::{AsValue, QueueKeys};
+pub use receiver::{DeliveryStream, OnUndecodable, Receiver};
 pub use telemetry::{ClientStats, LastError, QueueStats};
 pub use wire::entry::EntryFormat;
+pub use worker::{Context, Failure, Handler, IntoOutcome, Outcome, Stopped, Worker};

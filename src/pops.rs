@@ -92,6 +92,11 @@ impl Pops {
         self.stopped.cancelled().await;
     }
 
+    /// Cancelled by [`Pops::stop`], and when the client ends.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stop
+    }
+
     /// An error after [`Pops::stop`].
     pub(crate) fn check_open(&self) -> Result<(), OpError> {
         if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
@@ -189,8 +194,8 @@ pub(crate) struct PendingTake {
 }
 
 impl PendingTake {
-    /// Its time is over.
-    fn expire(&mut self) {
+    /// Its time is over: it will be answered soon.
+    pub(crate) fn expire(&mut self) {
         self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,

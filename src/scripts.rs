@@ -59,6 +59,9 @@ scripts! {
     ];
     PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
     EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
+    RECEIVE: 9, "32e15965f89719f9fc48a911fbc611f7e022c4f6", [
+        "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/claim", "receive"
+    ];
     TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
     STATS: 5, "a0de3450cc190fc3f94be79344da161e6e37a8ef", ["stats"];
@@ -206,9 +209,9 @@ mod tests {
             let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
             let keys = header.split("-- ARGV").next().and_then(|keys| keys.split("-- Reply").next());
             let keys = keys.expect("a piece");
-            let named = (1..=9).take_while(|number| keys.contains(&format!("   {number} "))).count();
+            let named = (1..=12).take_while(|number| keys.contains(&format!("   {number} "))).count();
             assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
-            let used = (1..=9).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
+            let used = (1..=12).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
             assert!(used.unwrap_or(0) <= script.keys, "{name} uses a key it is not given");
             assert!(
                 !parts.contains("KEYS") && !parts.contains("ARGV"),
@@ -246,7 +249,7 @@ mod tests {
     fn every_file_is_used_and_every_part_says_what_it_provides() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
         let mut files = BTreeSet::new();
-        for within in ["", "parts/", "transfer/"] {
+        for within in ["", "parts/", "transfer/", "receive/"] {
             for file in std::fs::read_dir(folder.join(within)).expect("a folder") {
                 let name = file.expect("a file").file_name().into_string().expect("UTF-8");
                 files.extend(name.strip_suffix(".lua").map(|name| format!("{within}{name}")));

@@ -3,4 +3,5 @@
 
 pub(crate) mod entry;
 pub(crate) mod keys;
+pub(crate) mod message;
 pub(crate) mod time;

@@ -289,7 +289,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// The list of this queue alone. From now on this handle keeps its delayed queue moving.
-    pub(super) fn own_list(&self, verb: &'static str) -> Result<Lists> {
+    pub(crate) fn own_list(&self, verb: &'static str) -> Result<Lists> {
         self.check_taking(verb)?;
         Ok(self.keep_moving(vec![self.queue.keys.clone()]))
     }

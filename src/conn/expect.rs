@@ -38,7 +38,7 @@ impl Expect {
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
         match name {
             "BLPOP" | "BRPOP" => Self::StringsOrNil(2),
-            "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" => Self::BytesOrNil,
+            "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" => Self::BytesOrNil,
             "CLIENT" => match args.first().map(|word| &word[..]) {
                 Some(b"SETNAME") => Self::Text("OK"),
                 Some(b"UNBLOCK") => Self::Int(0..=1),

@@ -118,6 +118,9 @@ impl BlockingPop {
             Kind::Move { source, destination } => {
                 Command::new("BRPOPLPUSH").arg(source.target().clone()).arg(destination.clone()).number(slice)
             }
+            Kind::Receive { source, inbox } => {
+                move_to_inbox("BLMOVE", source, inbox).number(slice)
+            }
         }
     }
 
@@ -125,7 +128,7 @@ impl BlockingPop {
         let parse = |reply: Reply| -> Result<PopOutcome, OpError> {
             match (&self.kind, reply) {
                 (_, Reply::Nil) => Ok(PopOutcome::Empty),
-                (Kind::Move { source, .. }, payload) => {
+                (Kind::Move { source, .. } | Kind::Receive { source, .. }, payload) => {
                     Ok(PopOutcome::Payload(source.clone(), payload.into_bytes()?))
                 }
                 (Kind::Take(_), reply) => {
@@ -145,6 +148,10 @@ impl BlockingPop {
             Err(error) => PopOutcome::Failed(error),
         }
     }
+}
+
+fn move_to_inbox(name: &'static str, source: &Keys, inbox: &Bytes) -> Command {
+    Command::new(name).arg(source.target().clone()).arg(inbox.clone()).arg("LEFT").arg("RIGHT")
 }
 
 /// Ends the blocked pop of this connection.
@@ -175,6 +182,11 @@ pub(super) async fn try_pop(
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
             let payload = conn.call(command).await.and_then(|reply| Ok(reply.into_optional_bytes()?));
+            return (payload.map(|payload| payload.into_iter().collect()), earlier);
+        }
+        Kind::Receive { source, inbox } => {
+            let moved = conn.call(move_to_inbox("LMOVE", source, inbox)).await;
+            let payload = moved.and_then(|reply| Ok(reply.into_optional_bytes()?));
             return (payload.map(|payload| payload.into_iter().collect()), earlier);
         }
     };

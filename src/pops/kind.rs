@@ -24,6 +24,11 @@ pub(super) enum Kind {
         source: Keys,
         destination: Bytes,
     },
+    /// From the head of a list to the tail of its inbox, where receivers claim it. What was moved only wakes up its taker.
+    Receive {
+        source: Keys,
+        inbox: Bytes,
+    },
 }
 
 impl Kind {
@@ -32,7 +37,7 @@ impl Kind {
         let why = "the server does not answer".into();
         match self {
             Self::Take(_) => OpError::NotExecuted(why),
-            Self::Move { .. } => OpError::Unknown(why),
+            Self::Move { .. } | Self::Receive { .. } => OpError::Unknown(why),
         }
     }
 }
@@ -61,6 +66,12 @@ impl Wanted {
     /// Up to `count` payloads from one list, for a taker that does not wait.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
         Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
+    }
+
+    /// A payload for the receivers of a queue, moved from the head of its target to its inbox.
+    pub(crate) fn received(source: Keys, inbox: Bytes) -> Self {
+        let kind = Kind::Receive { source: source.clone(), inbox };
+        Self { kind, lists: Lists { keys: vec![source], counters: Vec::new() }, count: 1 }
     }
 
     /// One payload, moved from the tail of a list to the head of another.

@@ -213,7 +213,7 @@ impl Task {
         self.kinds.entry(kind.clone()).or_insert_with(|| {
             PopsOfKind::new(match kind {
                 Kind::Take(end) => Dispatcher::taking(*end, self.outbox.clone()),
-                Kind::Move { .. } => Dispatcher::moving(),
+                Kind::Move { .. } | Kind::Receive { .. } => Dispatcher::moving(),
             })
         })
     }

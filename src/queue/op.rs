@@ -44,6 +44,11 @@ impl Op<'_> {
         Error::operation(self.attempt(), error.into())
     }
 
+    /// The error for a delivery that no longer holds.
+    pub(crate) fn lease_lost(self) -> Error {
+        Error::lease_lost(self.attempt())
+    }
+
     /// Returns an error after a shutdown.
     pub(crate) fn ensure_open(self) -> Result<()> {
         self.queue.engine.check_open().map_err(|error| self.failed(error))

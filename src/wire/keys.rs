@@ -11,6 +11,7 @@
 //! | claims: what each pop took, until its reply has arrived | `redelay:popped:` + tag |
 //! | receipt of an offer | `redelay:offered:` + tag + `:` + id |
 //! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
+//! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
 //! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
@@ -133,9 +134,52 @@ impl Keys {
         &self.0.scratch
     }
 
+    /// The keys of receivers.
+    pub(crate) fn of_messages(&self) -> MessageKeys {
+        // `q` and `{q}` have the same tag, but different targets. A second colon marks names with a brace of their own.
+        let mark = if self.0.tag.len() == self.0.target.len() { ":" } else { "" };
+        let key = |what: &str| Bytes::from([what.as_bytes(), mark.as_bytes(), &self.0.tag].concat());
+        MessageKeys {
+            inbox: key("redelay:inbox:"),
+            messages: key("redelay:messages:"),
+            leases: key("redelay:leases:"),
+            retries: key("redelay:retries:"),
+            receipts: key("redelay:receipts:"),
+            dead: key("redelay:dead:"),
+            dead_messages: key("redelay:dead-messages:"),
+            control: key("redelay:control:"),
+        }
+    }
+
     fn side(&self, what: &str) -> Bytes {
         [b"redelay:", what.as_bytes(), b":", &self.0.tag, b":", &new_id()].concat().into()
     }
+}
+
+/// The keys of the messages that receivers of a queue claimed.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageKeys {
+    /// The list to which parked receivers move payloads. Nobody has claimed them yet.
+    pub(crate) inbox: Bytes,
+    /// The hash of records, by message ids.
+    pub(crate) messages: Bytes,
+    /// The sorted set of deliveries that are not settled, by the ends of their leases, epoch ms.
+    pub(crate) leases: Bytes,
+    /// The sorted set of message ids that wait for their next delivery, by due time, epoch ms.
+    pub(crate) retries: Bytes,
+    /// The hash of the last calls of receivers.
+    pub(crate) receipts: Bytes,
+    /// The sorted set of the ids of dead letters, by time, epoch ms.
+    pub(crate) dead: Bytes,
+    /// The hash of dead letters, by message ids.
+    pub(crate) dead_messages: Bytes,
+    /// The hash of what concerns all receivers: their last sign of life, and the sweep.
+    pub(crate) control: Bytes,
+}
+
+/// A new id of 16 bytes: unique, and in the order of time, with which it begins.
+pub(crate) fn new_binary_id() -> [u8; 16] {
+    Uuid::now_v7().into_bytes()
 }
 
 /// A new id: unique, and in the order of time.

@@ -5,6 +5,8 @@ mod long_lists;
 mod offer_batches;
 mod operations;
 mod quarantine;
+mod receiving;
 mod scale;
 mod stats;
 mod transfer_script;
+mod workers;

@@ -74,6 +74,24 @@ pub(crate) fn connection_back(connection: &str) {
     info!(name: "redelay.connection.recovered", target: "redelay", connection, "connection recovered");
 }
 
+/// A timer was this late, so leases were not extended in time.
+pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
+    warn!(
+        name: "redelay.runtime.blocked", target: "redelay", queue = %name(keys), late_ms = late.as_millis() as u64,
+        "the runtime was blocked, leases may have ended; use spawn_blocking for work that blocks"
+    );
+}
+
+/// Leases ended without being settled or extended. Their messages are delivered again, or are dead letters.
+pub(crate) fn leases_ended(keys: &Keys, messages: u64) {
+    warn!(name: "redelay.leases.ended", target: "redelay", queue = %name(keys), messages, "leases ended, redelivering");
+}
+
+/// Messages became dead letters.
+pub(crate) fn dead_letters(keys: &Keys, messages: u64) {
+    warn!(name: "redelay.dead_letters", target: "redelay", queue = %name(keys), messages, "messages became dead letters");
+}
+
 /// A period of time. It costs almost nothing while no subscriber is interested.
 #[derive(Debug)]
 pub(crate) struct Span(tracing::Span);

@@ -1,0 +1,605 @@
+//! `Delivery`: a message that this process has, until it is settled.
+
+use std::any::Any;
+use std::fmt::{self, Display, Write};
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+use crate::backoff::Backoff;
+use crate::conn::OpError;
+use crate::error::{Error, Result};
+use crate::queue::Queue;
+use crate::receiving::{Claim, Receiving, Settled, Settlement};
+use crate::wire::time;
+
+/// The most bytes of an error that the server keeps.
+const LONGEST_ERROR: usize = 1_000;
+
+/// A message that was received, until it is settled.
+///
+/// The server keeps the message. It gives it to nobody else as long as this process extends its lease, which happens in the
+/// background. A method that settles it takes `self`, so a message cannot be settled twice:
+///
+/// | call | effect |
+/// |---|---|
+/// | [`ack`](Self::ack) | done: the message is deleted |
+/// | [`retry`](Self::retry), [`retry_after`](Self::retry_after) | it failed: it is delivered again later, or becomes a dead letter |
+/// | [`snooze`](Self::snooze) | it is delivered again later; this is not a failure |
+/// | [`release`](Self::release) | it is delivered again at once; this is not a failure |
+/// | [`reject`](Self::reject) | it becomes a dead letter now |
+/// | drop | as [`retry`](Self::retry) |
+///
+/// It dereferences to the value. The server decides by its own clock whether the lease holds, so a message may be delivered
+/// twice if this process stands still for longer than the lease: make handlers idempotent, with [`id`](Self::id) as the key.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// let orders = client.blocking_queue("orders", codec::Long).receiver();
+/// let order = orders.receive().await?;
+/// println!("order {}, attempt {}", *order, order.attempt());
+/// order.ack().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a delivery that is dropped is delivered again"]
+pub struct Delivery<T> {
+    /// `None` only after it was split off.
+    value: Option<T>,
+    open: Option<Open>,
+    id: MessageId,
+    attempt: u32,
+    first: u64,
+    bytes: Bytes,
+}
+
+/// What a delivery needs to be settled.
+struct Open {
+    claim: Claim,
+    receiving: Arc<Receiving>,
+    queue: Arc<Queue>,
+    backoff: Backoff,
+    error: String,
+}
+
+/// The id of a message. It stays the same however often the message is delivered, so it is the key that makes a handler
+/// idempotent. Ids sort by the time of the first delivery.
+///
+/// # Examples
+/// ```
+/// use redelay::MessageId;
+///
+/// let id: MessageId = "0199a0b1c2d37e4f8a9b0c1d2e3f0001".parse()?;
+/// assert_eq!(id.to_string(), "0199a0b1c2d37e4f8a9b0c1d2e3f0001");
+/// # Ok::<(), redelay::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub(crate) [u8; 16]);
+
+impl Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MessageId({self})")
+    }
+}
+
+impl FromStr for MessageId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::invalid("read a message id", "it has 32 hexadecimal digits");
+        let digits = text.as_bytes();
+        let mut id = [0; 16];
+        if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(wrong());
+        }
+        for (byte, pair) in id.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(id))
+    }
+}
+
+impl<T> Delivery<T> {
+    pub(crate) fn new(
+        value: T,
+        claim: Claim,
+        receiving: Arc<Receiving>,
+        queue: Arc<Queue>,
+        backoff: Backoff,
+    ) -> Self {
+        Self {
+            value: Some(value),
+            id: MessageId(claim.member.id()),
+            attempt: 1 + u32::from(claim.failed) + u32::from(claim.lost),
+            first: claim.first,
+            bytes: claim.payload.clone(),
+            open: Some(Open { claim, receiving, queue, backoff, error: String::new() }),
+        }
+    }
+
+    /// The same delivery, of this value.
+    pub(crate) fn with_value<V>(mut self, value: V) -> Delivery<V> {
+        Delivery {
+            value: Some(value),
+            open: self.open.take(),
+            id: self.id,
+            attempt: self.attempt,
+            first: self.first,
+            bytes: self.bytes.clone(),
+        }
+    }
+
+    /// The message becomes a dead letter, for a reason of ours.
+    pub(crate) fn bury(mut self, reason: &'static str, error: &dyn Display) {
+        let error = cut(error);
+        drop(settle(self.open.take(), "receive", |_| Settlement::Reject { reason, error }));
+    }
+
+    /// The id of the message, the same for all its deliveries.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Delivery;
+    /// # async fn example(done: std::collections::HashSet<redelay::MessageId>, order: Delivery<i64>) -> redelay::Result<()> {
+    /// if done.contains(&order.id()) {
+    ///     return order.ack().await; // It was done before, but the acknowledgement was lost.
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> MessageId {
+        self.id
+    }
+
+    /// Which attempt this is: 1 at first, and one more for each failure and for each lease that ended. Snoozed and released
+    /// deliveries do not count.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// if order.attempt() > 1 {
+    ///     println!("again: {}", order.id());
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// When the message was received for the first time, by the server's clock.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// if order.first_received().elapsed().is_ok_and(|age| age.as_secs() > 86_400) {
+    ///     return order.reject("too old").await;
+    /// }
+    /// # order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn first_received(&self) -> SystemTime {
+        time::from_epoch_millis(self.first)
+    }
+
+    /// The payload, as it is on the server.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(order: &redelay::Delivery<i64>) {
+    /// println!("{} bytes", order.payload().len());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn payload(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Takes the value out. The delivery is still to be settled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn ship(order: String) -> redelay::Result<()> { Ok(()) }
+    /// # async fn example(delivery: redelay::Delivery<String>) -> redelay::Result<()> {
+    /// let (order, delivery) = delivery.split();
+    /// match ship(order).await {
+    ///     Ok(()) => delivery.ack().await,
+    ///     Err(error) => delivery.with_error(error).retry().await,
+    /// }
+    /// # }
+    /// ```
+    #[must_use = "a delivery that is dropped is delivered again"]
+    pub fn split(mut self) -> (T, Delivery<()>) {
+        let value = self.value.take().expect("a delivery has its value until it is split");
+        (value, self.with_value(()))
+    }
+
+    /// Notes why it failed. A dead letter shows the error of its last attempt, at most 1,000 bytes of it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.with_error("the shop does not answer").retry().await
+    /// # }
+    /// ```
+    #[must_use = "a delivery that is dropped is delivered again"]
+    pub fn with_error(mut self, error: impl Display) -> Self {
+        if let Some(open) = &mut self.open {
+            open.error = cut(&error);
+        }
+        self
+    }
+
+    /// The message is done, and is deleted.
+    ///
+    /// # Errors
+    /// These are the errors of all methods that settle a delivery:
+    /// * [`LeaseLost`](crate::ErrorKind::LeaseLost): the lease ended before, and the message has been given to another
+    ///   receiver, or will be. Nothing was changed.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the server has not answered within twice the command timeout.
+    ///   The call goes on in the background. If it does not reach the server before the lease ends, the message is delivered
+    ///   again.
+    /// * [`Refused`](crate::ErrorKind::Refused): a permission is missing. The message is delivered again when the lease ends.
+    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::shutdown`](crate::Client::shutdown). The message is delivered
+    ///   again when the lease ends.
+    ///
+    /// # Cancel safety
+    /// The message is settled even if the future is dropped, also before it is polled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) {
+    /// if let Err(error) = order.ack().await {
+    ///     println!("it may be delivered again: {error}");
+    /// }
+    /// # }
+    /// ```
+    #[doc(alias = "acknowledge")]
+    pub fn ack(mut self) -> BoxFuture<'static, Result<()>> {
+        settle(self.open.take(), "ack", |_| Settlement::Acknowledge)
+    }
+
+    /// It failed: the message is delivered again after the [backoff](crate::Receiver::retry) of the receiver. If it has failed
+    /// as often as the receiver [allows](crate::Receiver::attempts), it becomes a dead letter.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`].
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.retry().await
+    /// # }
+    /// ```
+    #[doc(alias = "negativeAcknowledge")]
+    pub fn retry(mut self) -> BoxFuture<'static, Result<()>> {
+        settle(self.open.take(), "retry", Open::retry)
+    }
+
+    /// As [`Delivery::retry`], after this time, which is exact to the millisecond.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for 10^15 ms or more: the message is then delivered
+    /// again after the backoff.
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.retry_after(Duration::from_secs(60)).await
+    /// # }
+    /// ```
+    pub fn retry_after(mut self, pause: Duration) -> BoxFuture<'static, Result<()>> {
+        let open = self.open.take();
+        settle_after(open, "retry_after", pause, |after_ms, open| Settlement::Retry {
+            after_ms,
+            error: std::mem::take(&mut open.error),
+        })
+    }
+
+    /// The message is delivered again after this time. This is not a failure: [`attempt`](Self::attempt) stays as it is.
+    ///
+    /// # Errors
+    /// As [`Delivery::retry_after`].
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.snooze(Duration::from_secs(3600)).await // The shop is closed.
+    /// # }
+    /// ```
+    pub fn snooze(mut self, pause: Duration) -> BoxFuture<'static, Result<()>> {
+        settle_after(self.open.take(), "snooze", pause, |after_ms, _| Settlement::Snooze { after_ms })
+    }
+
+    /// The message is delivered again at once, to this receiver or another one. This is not a failure:
+    /// [`attempt`](Self::attempt) stays as it is.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`].
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.release().await // This process is about to end.
+    /// # }
+    /// ```
+    pub fn release(mut self) -> BoxFuture<'static, Result<()>> {
+        settle(self.open.take(), "release", |_| Settlement::Snooze { after_ms: 0 })
+    }
+
+    /// The message becomes a dead letter now, for this reason.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`].
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.reject("there is no such customer").await
+    /// # }
+    /// ```
+    #[doc(alias = "rejected")]
+    pub fn reject(mut self, reason: impl Display) -> BoxFuture<'static, Result<()>> {
+        let error = cut(&reason);
+        settle(self.open.take(), "reject", |_| Settlement::Reject { reason: "rejected", error })
+    }
+
+    /// Extends the lease to at least this long from now on; never shortens it. Leases are extended by themselves, so only a
+    /// receiver for which that is [switched off](crate::Receiver::extend_for), or ends too early, needs it.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for more than a day.
+    ///
+    /// # Cancel safety
+    /// As [`Delivery::ack`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.extend(Duration::from_secs(600)).await?;
+    /// # order.ack().await
+    /// # }
+    /// ```
+    pub fn extend(&self, by: Duration) -> BoxFuture<'static, Result<()>> {
+        const DAY: Duration = Duration::from_secs(86_400);
+        let started = self.open.as_ref().map(|open| {
+            if by > DAY {
+                return Err(open.queue.op("extend").invalid("a lease of more than a day is not possible"));
+            }
+            let by_ms = time::millis(by).unwrap_or(0);
+            let member = open.claim.member;
+            Ok((open.receiving.settle(member, Settlement::Extend { by_ms }), open.receiving.clone(), open.queue.clone()))
+        });
+        Box::pin(async move {
+            match started {
+                Some(Ok((answer, receiving, queue))) => answered("extend", answer, &receiving, &queue).await,
+                Some(Err(error)) => Err(error),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Waits until the lease is certainly over, by this machine's clock: the message may be another receiver's. Stop then, or
+    /// go on only with what may be done twice. The future does not borrow the delivery.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn ship(order: i64) {}
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// let over = order.cancelled();
+    /// tokio::select! {
+    ///     () = ship(*order) => order.ack().await,
+    ///     () = over => Ok(()), // Another process ships it.
+    /// }
+    /// # }
+    /// ```
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<T> {
+        let lease = self.open.as_ref().map(|open| open.claim.lease.clone());
+        async move {
+            match lease {
+                Some(lease) => lease.over().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Waits until the server says that this delivery no longer holds. The future does not borrow the delivery.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) {
+    /// order.lost().await;
+    /// println!("{} was given to another receiver", order.id());
+    /// # }
+    /// ```
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<T> {
+        let lease = self.open.as_ref().map(|open| open.claim.lease.clone());
+        async move {
+            match lease {
+                Some(lease) => lease.lost().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl Open {
+    fn retry(&mut self) -> Settlement {
+        let failures = u32::from(self.claim.failed) + 1;
+        let after_ms = time::millis(self.backoff.after(failures)).unwrap_or(u64::from(u32::MAX));
+        Settlement::Retry { after_ms, error: std::mem::take(&mut self.error) }
+    }
+}
+
+/// Settles at once; the future only waits for the answer.
+fn settle(
+    open: Option<Open>,
+    verb: &'static str,
+    settlement: impl FnOnce(&mut Open) -> Settlement,
+) -> BoxFuture<'static, Result<()>> {
+    let started = open.map(|mut open| {
+        let settlement = settlement(&mut open);
+        (open.receiving.settle(open.claim.member, settlement), open.receiving, open.queue)
+    });
+    Box::pin(async move {
+        let Some((answer, receiving, queue)) = started else { return Ok(()) };
+        answered(verb, answer, &receiving, &queue).await
+    })
+}
+
+fn settle_after(
+    open: Option<Open>,
+    verb: &'static str,
+    pause: Duration,
+    settlement: impl FnOnce(u64, &mut Open) -> Settlement,
+) -> BoxFuture<'static, Result<()>> {
+    let after_ms = time::millis(pause);
+    let invalid = match (&after_ms, &open) {
+        (Err(why), Some(open)) => Some(open.queue.op(verb).invalid(why)),
+        _ => None,
+    };
+    let settled = settle(open, verb, |open| match after_ms {
+        Ok(after_ms) => settlement(after_ms, open),
+        Err(_) => open.retry(),
+    });
+    Box::pin(async move {
+        let settled = settled.await;
+        invalid.map_or(settled, Err)
+    })
+}
+
+async fn answered(
+    verb: &'static str,
+    answer: tokio::sync::oneshot::Receiver<std::result::Result<Settled, OpError>>,
+    receiving: &Receiving,
+    queue: &Queue,
+) -> Result<()> {
+    let op = queue.op(verb);
+    match timeout(receiving.patience(), answer).await {
+        Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
+        Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
+        Ok(Ok(Err(error))) => Err(op.failed(error)),
+        Ok(Err(_)) => Err(op.failed(OpError::Closed)),
+        Err(_) => Err(op.failed(OpError::Unknown("the server does not answer".into()))),
+    }
+}
+
+/// At most 1,000 bytes of a text; and something even if its `Display` fails or panics.
+fn cut(text: &dyn Display) -> String {
+    struct Cut(String);
+    impl Write for Cut {
+        fn write_str(&mut self, more: &str) -> fmt::Result {
+            let room = LONGEST_ERROR - self.0.len();
+            let end = (0..=room.min(more.len())).rev().find(|end| more.is_char_boundary(*end)).unwrap_or(0);
+            self.0.push_str(&more[..end]);
+            if end < more.len() { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut cut = Cut(String::new());
+    let written: std::result::Result<_, Box<dyn Any + Send>> =
+        catch_unwind(AssertUnwindSafe(|| write!(cut, "{text}")));
+    if written.is_err() {
+        cut.0.push_str(if cut.0.is_empty() { "an error whose text cannot be printed" } else { "…" });
+        cut.0.truncate(LONGEST_ERROR);
+    }
+    cut.0
+}
+
+impl<T> Deref for Delivery<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect("a delivery has its value until it is split")
+    }
+}
+
+impl<T> Drop for Delivery<T> {
+    fn drop(&mut self) {
+        if let Some(mut open) = self.open.take() {
+            if open.error.is_empty() {
+                "dropped without being settled".clone_into(&mut open.error);
+            }
+            let settlement = open.retry();
+            drop(open.receiving.settle(open.claim.member, settlement));
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("id", &self.id)
+            .field("attempt", &self.attempt)
+            .field("value", &self.value)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_printed_and_read() {
+        let id = MessageId([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
+        assert_eq!(id.to_string().parse::<MessageId>().unwrap(), id);
+        for wrong in ["", "00", &"0".repeat(31), &"0".repeat(33), &"+f".repeat(16), &"é".repeat(16)] {
+            assert!(wrong.parse::<MessageId>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn errors_are_cut() {
+        assert_eq!(cut(&"short"), "short");
+        assert_eq!(cut(&"é".repeat(1_000_000)).len(), 1_000);
+        struct Panics;
+        impl Display for Panics {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                panic!("no text")
+            }
+        }
+        assert_eq!(cut(&Panics), "an error whose text cannot be printed");
+    }
+}

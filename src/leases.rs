@@ -1,0 +1,264 @@
+//! Which leases to extend when, and which are certainly over. Pure.
+//!
+//! A lease is safe for its length from the moment when the call that claimed or last extended it was *sent*: the server
+//! counted from a later moment. So it needs no clock but this machine's own, which does not jump.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::wire::message::Member;
+
+/// The lease of one delivery, as its handler sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Lease {
+    state: AtomicU8,
+    changed: Notify,
+}
+
+const OVER: u8 = 1;
+const LOST: u8 = 2;
+
+impl Lease {
+    /// Waits until the lease is certainly over: another receiver may have the message.
+    pub(crate) async fn over(&self) {
+        self.reaches(OVER).await;
+    }
+
+    /// Waits until the server says that this delivery no longer holds.
+    pub(crate) async fn lost(&self) {
+        self.reaches(LOST).await;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= OVER
+    }
+
+    async fn reaches(&self, state: u8) {
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            changed.as_mut().enable();
+            if self.state.load(Ordering::Acquire) >= state {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn set(&self, state: u8) {
+        if self.state.fetch_max(state, Ordering::AcqRel) < state {
+            self.changed.notify_waiters();
+        }
+    }
+}
+
+/// The leases of one receiver.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    length: Duration,
+    /// For how long a lease is extended without the handler's doing.
+    most: Duration,
+    held: HashMap<Member, Held>,
+    /// When to look at them again. Leases that are added later need nothing before that.
+    next: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Held {
+    lease: Arc<Lease>,
+    /// Not over before this.
+    safe_until: Instant,
+    /// Extended until then.
+    extend_until: Instant,
+    /// An extension is on its way.
+    extending: bool,
+}
+
+impl Leases {
+    pub(crate) fn new(length: Duration, most: Duration) -> Self {
+        Self { length, most, held: HashMap::new(), next: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// A claim in the reply to a call that was sent at `sent`.
+    pub(crate) fn add(&mut self, member: Member, sent: Instant) -> Arc<Lease> {
+        let lease = Arc::new(Lease::default());
+        let held = Held {
+            lease: lease.clone(),
+            safe_until: sent + self.length,
+            extend_until: sent + self.most,
+            extending: false,
+        };
+        self.held.insert(member, held);
+        self.next.get_or_insert(sent + self.length / 3);
+        lease
+    }
+
+    /// The delivery is settled.
+    pub(crate) fn remove(&mut self, member: &Member) {
+        self.held.remove(member);
+        if self.held.is_empty() {
+            self.next = None;
+        }
+    }
+
+    /// When to call [`due`](Self::due).
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over before the next look
+    /// but one.
+    pub(crate) fn due(&mut self, now: Instant) -> Vec<Member> {
+        let over = self.end(now);
+        let mut extend = Vec::new();
+        for (member, held) in &mut self.held {
+            if !held.extending && held.safe_until <= now + self.length * 5 / 6 && now < held.extend_until {
+                held.extending = true;
+                extend.push(*member);
+            }
+        }
+        let third = now + self.length / 3;
+        self.next = (!self.held.is_empty()).then(|| over.map_or(third, |over| over.min(third)));
+        extend
+    }
+
+    /// Tells the handlers whose leases are over. Returns when the next one will be.
+    pub(crate) fn end(&self, now: Instant) -> Option<Instant> {
+        let (over, safe): (Vec<_>, Vec<_>) = self.held.values().partition(|held| held.safe_until <= now);
+        over.iter().for_each(|held| held.lease.set(OVER));
+        safe.iter().map(|held| held.safe_until).min()
+    }
+
+    /// The server has extended a lease for the length from `sent` on; or the delivery no longer holds.
+    pub(crate) fn on_extended(&mut self, member: &Member, sent: Instant, holds: bool) {
+        if !holds {
+            if let Some(held) = self.held.remove(member) {
+                held.lease.set(LOST);
+            }
+            if self.held.is_empty() {
+                self.next = None;
+            }
+        } else if let Some(held) = self.held.get_mut(member) {
+            held.extending = false;
+            held.safe_until = held.safe_until.max(sent + self.length);
+        }
+    }
+
+    /// The call that should have extended it was refused.
+    pub(crate) fn on_refused(&mut self, member: &Member) {
+        if let Some(held) = self.held.get_mut(member) {
+            held.extending = false;
+        }
+    }
+
+    /// The handler has asked for a longer lease, and got it.
+    pub(crate) fn on_extended_by_hand(&mut self, member: &Member, safe_until: Instant) {
+        if let Some(held) = self.held.get_mut(member) {
+            held.safe_until = held.safe_until.max(safe_until);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::FutureExt;
+
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_secs(30);
+    const MOST: Duration = Duration::from_secs(1800);
+
+    fn member(number: u8) -> Member {
+        Member::new([number; 16], 1)
+    }
+
+    fn after(begun: Instant, secs: u64) -> Instant {
+        begun + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn a_lease_is_extended_every_third_of_its_length() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        assert_eq!(leases.next(), None);
+        let lease = leases.add(member(1), begun);
+        for third in 1..100 {
+            let now = after(begun, third * 10);
+            assert_eq!(leases.next(), Some(now));
+            assert_eq!(leases.due(now), [member(1)]);
+            assert_eq!(leases.due(now), [], "the extension is on its way");
+            leases.on_extended(&member(1), now, true);
+        }
+        assert!(!lease.is_over());
+        leases.remove(&member(1));
+        assert_eq!((leases.next(), leases.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn a_young_lease_waits_for_the_next_look() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let _old = leases.add(member(1), begun);
+        let _young = leases.add(member(2), after(begun, 9));
+        assert_eq!(leases.due(after(begun, 10)), [member(1)]);
+        leases.on_extended(&member(1), after(begun, 10), true);
+        let mut both = leases.due(after(begun, 20));
+        both.sort_unstable();
+        assert_eq!(both, [member(1), member(2)]);
+    }
+
+    #[test]
+    fn a_lease_that_is_not_extended_is_over_after_its_length() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let lease = leases.add(member(1), begun);
+        for now in [10, 20] {
+            leases.due(after(begun, now));
+            assert!(lease.over().now_or_never().is_none());
+            assert_eq!(leases.next(), Some(after(begun, now + 10)));
+        }
+        leases.due(after(begun, 30));
+        assert!(lease.over().now_or_never().is_some() && lease.lost().now_or_never().is_none());
+        leases.on_extended(&member(1), after(begun, 10), false);
+        assert!(lease.lost().now_or_never().is_some() && leases.is_empty());
+    }
+
+    #[test]
+    fn heartbeats_end_after_the_longest_time() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, 2 * LENGTH);
+        let lease = leases.add(member(1), begun);
+        for now in [10, 20, 30, 40, 50] {
+            assert_eq!(leases.due(after(begun, now)).len(), 1);
+            leases.on_extended(&member(1), after(begun, now), true);
+        }
+        assert_eq!(leases.due(after(begun, 60)), []);
+        leases.due(after(begun, 70));
+        assert!(!lease.is_over());
+        leases.due(after(begun, 80));
+        assert!(lease.is_over());
+    }
+
+    #[test]
+    fn a_longer_lease_is_not_shortened_by_an_extension() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, LENGTH);
+        let lease = leases.add(member(1), begun);
+        leases.on_extended_by_hand(&member(1), after(begun, 100));
+        leases.due(after(begun, 10));
+        leases.on_extended(&member(1), after(begun, 10), true);
+        leases.due(after(begun, 99));
+        assert!(!lease.is_over());
+        leases.due(after(begun, 100));
+        assert!(lease.is_over());
+    }
+}

@@ -1,0 +1,541 @@
+//! `Receiver`: takes messages of a queue, at least once.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::Stream;
+
+use crate::backoff::Backoff;
+use crate::blocking_queue::BlockingQueue;
+use crate::delivery::Delivery;
+use crate::conn::OpError;
+use crate::error::Result;
+use crate::receiving::{Claim, PendingReceive, Receiving, Settings};
+use crate::wire::message::{DeadMode, Policy};
+use crate::wire::time;
+
+/// The shortest and the longest lease.
+const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
+
+/// Receives messages of a queue, at least once: a message stays on the server until it is acknowledged.
+/// [`BlockingQueue::receiver`] makes one. Cloning is cheap; clones share their connection and their settings.
+///
+/// A message that is received has a *lease*. It is extended in the background while this process lives. If the process dies,
+/// the lease ends, and any receiver of the queue gets the message again.
+///
+/// The settings take effect with the first receive: a setter on a receiver that is in use makes another receiver.
+///
+/// | setting | default |
+/// |---|---|
+/// | [`lease`](Self::lease) | 30 s |
+/// | [`extend_for`](Self::extend_for) | 30 min |
+/// | [`attempts`](Self::attempts) | 10 |
+/// | [`losses`](Self::losses) | 5 |
+/// | [`retry`](Self::retry) | 15 s, doubled with each failure, up to 6 h |
+/// | [`on_undecodable`](Self::on_undecodable) | dead letter |
+/// | dead letters | kept without a limit: see [`keep_dead_letters`](Self::keep_dead_letters) |
+///
+/// # Receivers, `take` and Java
+/// Java's takers, `take` and receivers of one queue share its messages. A message that a receiver has, or that waits for a
+/// retry, is in keys of redelay's own: for Java it is taken.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// let orders = client.blocking_queue("orders", codec::Long).receiver();
+/// loop {
+///     let order = orders.receive().await?;
+///     println!("{}", *order);
+///     order.ack().await?;
+/// }
+/// # }
+/// ```
+#[doc(alias = "RReliableQueue")]
+pub struct Receiver<T> {
+    queue: BlockingQueue<T>,
+    options: Options,
+    /// Started with the first receive.
+    receiving: Arc<OnceLock<Arc<Receiving>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Options {
+    lease: Duration,
+    extend_for: Duration,
+    attempts: u32,
+    losses: u32,
+    backoff: Backoff,
+    undecodable: OnUndecodable,
+    dead: DeadMode,
+    dead_letters: (u64, Duration),
+}
+
+/// What becomes of a message whose payload cannot be decoded. [`Receiver::on_undecodable`] sets it.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{BlockingQueue, OnUndecodable};
+/// # fn example(orders: BlockingQueue<i64>) {
+/// // While two versions of a service run, the old one leaves new payloads to the new one.
+/// let orders = orders.receiver().on_undecodable(OnUndecodable::Retry);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnUndecodable {
+    /// It becomes a dead letter, with the reason `undecodable`.
+    #[default]
+    DeadLetter,
+    /// It has failed: it is delivered again after the backoff.
+    Retry,
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone(), options: self.options.clone(), receiving: self.receiving.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> BlockingQueue<T> {
+    /// A receiver of this queue: its messages are delivered at least once.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long);
+    /// let receiver = orders.receiver().lease(Duration::from_secs(10)).attempts(3);
+    /// let order = receiver.receive().await?;
+    /// order.ack().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn receiver(&self) -> Receiver<T> {
+        Receiver {
+            queue: self.clone(),
+            options: Options {
+                lease: Duration::from_secs(30),
+                extend_for: Duration::from_secs(1_800),
+                attempts: 10,
+                losses: 5,
+                backoff: Backoff::default(),
+                undecodable: OnUndecodable::default(),
+                dead: DeadMode::Keep,
+                dead_letters: (0, Duration::ZERO),
+            },
+            receiving: Arc::default(),
+        }
+    }
+}
+
+impl<T: 'static> Receiver<T> {
+    fn with(mut self, set: impl FnOnce(&mut Options)) -> Self {
+        set(&mut self.options);
+        self.receiving = Arc::default();
+        self
+    }
+
+    /// How long a message stays with a process that does not extend its lease, and so how long it takes until the messages of
+    /// a dead process are delivered again: 100 ms to a day, 30 s by default. It should be several round trips long.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().lease(Duration::from_secs(5));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lease(self, lease: Duration) -> Self {
+        self.with(|options| options.lease = lease)
+    }
+
+    /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
+    /// [`Duration::ZERO`] switches that off. After it, [`Delivery::extend`] is left.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().extend_for(Duration::from_secs(7_200));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn extend_for(self, time: Duration) -> Self {
+        self.with(|options| options.extend_for = time)
+    }
+
+    /// How often a message may fail until it becomes a dead letter: 1 to 65,535, 10 by default.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().attempts(3);
+    /// # }
+    /// ```
+    #[must_use]
+    #[doc(alias = "deliveryLimit")]
+    pub fn attempts(self, attempts: u32) -> Self {
+        self.with(|options| options.attempts = attempts)
+    }
+
+    /// How often the lease of a message may end until it becomes a dead letter: 1 to 65,535, 5 by default. A payload that
+    /// kills its process does so at each delivery. Others that were in the same process are innocent, so this should not be
+    /// 1.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().losses(3);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn losses(self, losses: u32) -> Self {
+        self.with(|options| options.losses = losses)
+    }
+
+    /// How long a message that failed waits for its next delivery.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Backoff;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().retry(Backoff::fixed(Duration::from_secs(5)));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn retry(self, backoff: Backoff) -> Self {
+        self.with(|options| options.backoff = backoff)
+    }
+
+    /// What becomes of a message whose payload cannot be decoded.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::OnUndecodable;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().on_undecodable(OnUndecodable::Retry);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_undecodable(self, undecodable: OnUndecodable) -> Self {
+        self.with(|options| options.undecodable = undecodable)
+    }
+
+    /// How many dead letters of the queue are kept, and for how long; zero means no limit. By default, there is none. When
+    /// there are more, this receiver removes the oldest ones.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
+        self.with(|options| {
+            options.dead = DeadMode::Keep;
+            options.dead_letters = (most, age);
+        })
+    }
+
+    /// Messages that would become dead letters are deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
+    /// let receiver = clicks.receiver().discard_dead_letters();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn discard_dead_letters(self) -> Self {
+        self.with(|options| options.dead = DeadMode::Discard)
+    }
+
+    /// Waits for the next message, without a limit, through reconnections and server restarts.
+    ///
+    /// # Errors
+    /// * [`Decode`](crate::ErrorKind::Decode): its bytes are in [`Error::payload`](crate::Error::payload). The message is
+    ///   settled as [`Receiver::on_undecodable`] says.
+    /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The next attempt comes
+    ///   after a pause: 10 ms, doubled with each refusal up to a second.
+    /// * [`Invalid`](crate::ErrorKind::Invalid): a setting is out of its range.
+    /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
+    ///   [`Client::shutdown`](crate::Client::shutdown).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a message on its way to a dropped future is released. If it was never delivered before, it goes back to
+    /// the head of the list, also for Java's takers. It does not count as an attempt.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// let order = orders.receive().await?;
+    /// println!("{}, attempt {}", *order, order.attempt());
+    /// order.ack().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn receive(&self) -> Result<Delivery<T>> {
+        const VERB: &str = "receive";
+        let receiving = self.receiving(VERB)?;
+        let claims = receiving.wait(1).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        self.one(VERB, &receiving, claims).unwrap_or_else(|| {
+            Err(self.queue.queue().op(VERB).failed(OpError::Closed))
+        })
+    }
+
+    /// Receives a message if there is one, without waiting.
+    ///
+    /// # Errors
+    /// As [`Receiver::receive`]; and [`Unavailable`](crate::ErrorKind::Unavailable) if there is no connection or the server
+    /// does not answer.
+    ///
+    /// # Cancel safety
+    /// As [`Receiver::receive`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// while let Some(order) = orders.try_receive().await? {
+    ///     order.ack().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn try_receive(&self) -> Result<Option<Delivery<T>>> {
+        const VERB: &str = "try_receive";
+        let receiving = self.receiving(VERB)?;
+        let claims = receiving.poll(1).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        self.one(VERB, &receiving, claims).transpose()
+    }
+
+    /// Waits for the next message for this time. `None` if there was none.
+    ///
+    /// # Errors
+    /// As [`Receiver::try_receive`].
+    ///
+    /// # Cancel safety
+    /// As [`Receiver::receive`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// if let Some(order) = orders.receive_timeout(Duration::from_secs(5)).await? {
+    ///     order.ack().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn receive_timeout(&self, timeout: Duration) -> Result<Option<Delivery<T>>> {
+        const VERB: &str = "receive_timeout";
+        let receiving = self.receiving(VERB)?;
+        let claims = receiving.wait_for(1, timeout).await;
+        let claims = claims.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        self.one(VERB, &receiving, claims).transpose()
+    }
+
+    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded separately. None
+    /// for a `most` of zero.
+    ///
+    /// # Errors
+    /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.
+    ///
+    /// # Cancel safety
+    /// As [`Receiver::receive`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// for order in orders.receive_many(100).await? {
+    ///     match order {
+    ///         Ok(order) => order.ack().await?,
+    ///         Err(error) => eprintln!("{error}"), // It is a dead letter.
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn receive_many(&self, most: usize) -> Result<Vec<Result<Delivery<T>>>> {
+        const VERB: &str = "receive_many";
+        let receiving = self.receiving(VERB)?;
+        if most == 0 {
+            return Ok(Vec::new());
+        }
+        let claims = receiving.wait(most).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        Ok(claims.into_iter().map(|claim| self.delivery(VERB, &receiving, claim)).collect())
+    }
+
+    /// Receives messages one after the other, as a stream. It ends when the client stops taking.
+    ///
+    /// # Errors
+    /// The errors of [`Receiver::receive`] are items and do not end the stream, except
+    /// [`Closed`](crate::ErrorKind::Closed), which is its end, and [`Invalid`](crate::ErrorKind::Invalid), which comes before
+    /// it.
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::into_stream`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use futures::StreamExt;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.blocking_queue("orders", codec::Long).receiver().into_stream();
+    /// orders
+    ///     .for_each_concurrent(8, |order| async move {
+    ///         match order {
+    ///             Ok(order) => drop(order.ack().await),
+    ///             Err(error) => eprintln!("{error}"),
+    ///         }
+    ///     })
+    ///     .await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "streams do nothing unless polled"]
+    pub fn into_stream(self) -> DeliveryStream<T> {
+        DeliveryStream { receiver: self, pending: None, ended: false }
+    }
+
+    /// The receiver's task, which is started now if it is not running.
+    fn receiving(&self, verb: &'static str) -> Result<Arc<Receiving>> {
+        self.queue.own_list(verb)?;
+        if let Some(receiving) = self.receiving.get() {
+            return Ok(receiving.clone());
+        }
+        let settings = self.settings(verb)?;
+        let queue = self.queue.queue();
+        Ok(self.receiving.get_or_init(|| Receiving::start(&queue.engine, &queue.keys, settings)).clone())
+    }
+
+    fn settings(&self, verb: &'static str) -> Result<Settings> {
+        let op = self.queue.queue().op(verb);
+        let Options { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } = self.options;
+        if !LEASES.contains(&lease) {
+            return Err(op.invalid(format!("a lease of {lease:?} is not between 100 ms and a day")));
+        }
+        let count = |what: &str, count: u32| match u16::try_from(count) {
+            Ok(count @ 1..) => Ok(count),
+            _ => Err(op.invalid(format!("{count} {what} are not between 1 and 65,535"))),
+        };
+        Ok(Settings {
+            policy: Policy {
+                attempts: count("attempts", attempts)?,
+                losses: count("losses", losses)?,
+                lease_ms: time::millis(lease).ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(u32::MAX),
+                dead,
+            },
+            extend_for,
+            dead_letters: (most, time::millis(age).map_err(|why| op.invalid(why))?),
+        })
+    }
+
+    fn one(&self, verb: &'static str, receiving: &Arc<Receiving>, claims: Vec<Claim>) -> Option<Result<Delivery<T>>> {
+        claims.into_iter().next().map(|claim| self.delivery(verb, receiving, claim))
+    }
+
+    fn delivery(&self, verb: &'static str, receiving: &Arc<Receiving>, claim: Claim) -> Result<Delivery<T>> {
+        let queue = self.queue.queue_arc();
+        let backoff = self.options.backoff.clone();
+        let payload = claim.payload.clone();
+        // Until it is decoded, a delivery of nothing: if the codec panics, it has failed.
+        let undecoded = Delivery::new((), claim, receiving.clone(), queue.clone(), backoff);
+        match queue.op(verb).decode(&**self.queue.codec(), payload) {
+            Ok(value) => Ok(undecoded.with_value(value)),
+            Err(error) => {
+                match self.options.undecodable {
+                    OnUndecodable::DeadLetter => undecoded.bury("undecodable", &error),
+                    OnUndecodable::Retry => drop(undecoded.with_error(&error).retry()),
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The messages of a queue as they become ready. Made by [`Receiver::into_stream`].
+///
+/// # Examples
+/// ```no_run
+/// # use futures::StreamExt;
+/// # use redelay::{Client, DeliveryStream, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// let mut orders: DeliveryStream<i64> = client.blocking_queue("orders", codec::Long).receiver().into_stream();
+/// while let Some(order) = orders.next().await {
+///     order?.ack().await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "streams do nothing unless polled"]
+pub struct DeliveryStream<T> {
+    receiver: Receiver<T>,
+    /// The place among those that wait. It stays when a `next()` is dropped.
+    pending: Option<(Arc<Receiving>, PendingReceive)>,
+    ended: bool,
+}
+
+impl<T: 'static> Stream for DeliveryStream<T> {
+    type Item = Result<Delivery<T>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        const VERB: &str = "stream";
+        let this = &mut *self;
+        if this.ended {
+            return Poll::Ready(None);
+        }
+        if this.pending.is_none() {
+            match this.receiver.receiving(VERB) {
+                Ok(receiving) => {
+                    let pending = receiving.wait(1);
+                    this.pending = Some((receiving, pending));
+                }
+                Err(error) => {
+                    this.ended = true;
+                    return Poll::Ready((!error.is_closed()).then_some(Err(error)));
+                }
+            }
+        }
+        let Some((_, pending)) = &mut this.pending else { return Poll::Ready(None) };
+        let answer = ready!(Pin::new(pending).poll(cx));
+        let Some((receiving, _)) = this.pending.take() else { return Poll::Ready(None) };
+        Poll::Ready(match answer {
+            Ok(claims) => this.receiver.one(VERB, &receiving, claims),
+            Err(OpError::Closed) => {
+                this.ended = true;
+                None
+            }
+            Err(error) => Some(Err(this.receiver.queue.queue().op(VERB).failed(error))),
+        })
+    }
+}
+
+impl<T> fmt::Debug for DeliveryStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliveryStream").field("receiver", &self.receiver).finish_non_exhaustive()
+    }
+}

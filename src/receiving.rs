@@ -1,0 +1,188 @@
+//! Receiving: messages are claimed for receivers, and stay on the server until they are settled.
+//!
+//! Each receiver has a task. It makes one call at a time, which settles deliveries, extends leases and claims messages
+//! (`receive.lua`), so what comes up during a call shares the next one. While nothing is ready, a blocked pop (see
+//! [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
+//!
+//! | if … | then … |
+//! |---|---|
+//! | the future of a receive is dropped before it got anything | nothing has happened; a payload in the inbox goes to another receiver or back |
+//! | … after it got a message and has not read it | the message is released: back to the head of the target, or to the retries if it was delivered before |
+//! | a delivery is dropped without being settled | it failed: a retry after the backoff |
+//! | the reply to a call is lost | the call is sent again with its token, and gets the same reply |
+//! | the process dies | the leases end; any receiver of the queue takes the messages back |
+//! | the process dies while a payload is in the inbox | any receiver of the queue finds it with its next call |
+//! | the server restarts | the leases are on the server; receivers are given time to extend them |
+//! | the client stops taking | receives get `Closed`; deliveries are extended and can be settled until the shutdown |
+
+mod call;
+mod task;
+mod waiting;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) use call::{Settled, Settlement};
+
+use crate::conn::OpError;
+use crate::engine::Engine;
+use crate::leases::Lease;
+use crate::outbox::Held;
+use crate::telemetry::{QueueCounters, Taker};
+use crate::wire::keys::Keys;
+use crate::wire::message::{Member, Policy};
+use task::Task;
+use waiting::{Waiter, Waiting};
+
+/// The settings of one receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    /// For how long leases are extended by themselves.
+    pub(crate) extend_for: Duration,
+    /// The most dead letters of the queue, and their greatest age in ms; 0 for no limit.
+    pub(crate) dead_letters: (u64, u64),
+}
+
+/// A message that was claimed.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) member: Member,
+    pub(crate) failed: u16,
+    pub(crate) lost: u16,
+    /// Epoch ms.
+    pub(crate) first: u64,
+    pub(crate) payload: Bytes,
+    pub(crate) lease: Arc<Lease>,
+}
+
+/// What a receive is answered: messages, or `None` if there are none now.
+type Answer = Result<Option<Held<Vec<Claim>>>, OpError>;
+
+/// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what there is.
+pub(crate) struct Receiving {
+    waiting: Arc<Waiting>,
+    counters: Arc<QueueCounters>,
+    command_timeout: Duration,
+    _end: DropGuard,
+}
+
+impl Receiving {
+    pub(crate) fn start(engine: &Engine, keys: &Keys, settings: Settings) -> Arc<Self> {
+        let waiting = Arc::new(Waiting::default());
+        let end = CancellationToken::new();
+        let conn = engine.conn.clone();
+        let task = Task::new(conn.clone(), engine.pops.clone(), keys.clone(), settings, waiting.clone());
+        let task = task.run(end.clone(), engine.at_stop.stop.clone());
+        engine.at_stop.tasks.spawn_on(task, conn.runtime());
+        Arc::new(Self {
+            waiting,
+            counters: conn.counters().queue(keys),
+            command_timeout: conn.command_timeout(),
+            _end: end.drop_guard(),
+        })
+    }
+
+    /// Waits for messages, up to `most` of them, without a limit.
+    pub(crate) fn wait(&self, most: usize) -> PendingReceive {
+        self.join(most, true)
+    }
+
+    /// Claims what is there, without waiting.
+    pub(crate) async fn poll(&self, most: usize) -> Result<Vec<Claim>, OpError> {
+        promptly(self.join(most, false), self.command_timeout).await
+    }
+
+    /// Waits for messages for this time. The server looks at least once.
+    pub(crate) async fn wait_for(&self, most: usize, time: Duration) -> Result<Vec<Claim>, OpError> {
+        let mut pending = self.wait(most);
+        match timeout(time, &mut pending).await {
+            Ok(claims) => claims,
+            Err(_) => {
+                pending.waiting.expire(pending.id);
+                promptly(pending, self.command_timeout).await
+            }
+        }
+    }
+
+    /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a listener, too.
+    pub(crate) fn settle(
+        &self,
+        member: Member,
+        settlement: Settlement,
+    ) -> oneshot::Receiver<Result<Settled, OpError>> {
+        let (answer, receiver) = oneshot::channel();
+        self.waiting.settle(member, settlement, answer);
+        receiver
+    }
+
+    /// How long a caller waits for the result of a settlement.
+    pub(crate) fn patience(&self) -> Duration {
+        2 * self.command_timeout
+    }
+
+    fn join(&self, most: usize, patient: bool) -> PendingReceive {
+        let (answer, receiver) = oneshot::channel();
+        let id = self.waiting.join(Waiter { most, patient, answer });
+        PendingReceive {
+            id,
+            waiting: self.waiting.clone(),
+            answer: receiver,
+            answered: false,
+            _counted: Taker::new(vec![self.counters.clone()]),
+        }
+    }
+}
+
+/// Awaits an answer that should come at once.
+async fn promptly(pending: PendingReceive, command_timeout: Duration) -> Result<Vec<Claim>, OpError> {
+    let silent = || Err(OpError::NotExecuted("the server does not answer".into()));
+    timeout(command_timeout * 2, pending).await.unwrap_or_else(|_| silent())
+}
+
+impl fmt::Debug for Receiving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiving").finish_non_exhaustive()
+    }
+}
+
+/// The place of a receive among those that wait. Dropping it gives up the place; messages on their way to it are released.
+#[derive(Debug)]
+pub(crate) struct PendingReceive {
+    id: u64,
+    waiting: Arc<Waiting>,
+    answer: oneshot::Receiver<Answer>,
+    answered: bool,
+    _counted: Taker,
+}
+
+impl Future for PendingReceive {
+    type Output = Result<Vec<Claim>, OpError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = ready!(Pin::new(&mut self.answer).poll(cx)).unwrap_or(Err(OpError::Closed));
+        self.answered = true;
+        Poll::Ready(match answer {
+            Ok(Some(claims)) => claims.read().ok_or(OpError::Closed),
+            Ok(None) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        })
+    }
+}
+
+impl Drop for PendingReceive {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.waiting.leave(self.id);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One call of `receive.lua`: its arguments, and what its reply says.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Settings;
+use super::waiting::ToSettle;
+use crate::conn::{OpError, Reply};
+use crate::scripts::{self, Call};
+use crate::wire::keys::{Keys, MessageKeys, new_binary_id};
+use crate::wire::message::{Member, Record};
+
+/// How a delivery is settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    Acknowledge,
+    /// It failed: retry after this time. The text says why.
+    Retry { after_ms: u64, error: String },
+    /// Deliver again after this time. It does not count as a failure.
+    Snooze { after_ms: u64 },
+    /// It is a dead letter.
+    Reject { reason: &'static str, error: String },
+    /// A lease of at least this length from now on.
+    Extend { by_ms: u64 },
+    /// No program has read it.
+    Unread,
+}
+
+/// What a settlement has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Done,
+    /// The message is a dead letter now.
+    Dead,
+    /// The delivery no longer holds: the message was settled, or is another receiver's.
+    Gone,
+}
+
+/// What is to be done in one call.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) acknowledge: Vec<ToSettle>,
+    pub(super) extend: Vec<Member>,
+    pub(super) settle: Vec<ToSettle>,
+    /// The most messages to claim.
+    pub(super) most: usize,
+    /// Look for messages without lease and retry, and trim the dead letters.
+    pub(super) sweep: bool,
+    /// Claim retries before new messages, where only one can be claimed.
+    pub(super) retries_first: bool,
+    /// Put what is in the inbox back.
+    pub(super) empty_inbox: bool,
+}
+
+impl Turn {
+    pub(super) fn call(&self, receiver: &Bytes, keys: &Keys, of_messages: &MessageKeys, settings: &Settings) -> Call {
+        let words = [(self.sweep, "sweep "), (self.retries_first, "retries "), (self.empty_inbox, "inbox")];
+        let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
+        let (most_dead, dead_age) = settings.dead_letters;
+        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control } = of_messages;
+        let mut call = scripts::RECEIVE
+            .on(&[keys.target(), inbox, messages, leases, retries, receipts, dead, dead_messages, control])
+            .arg(receiver.clone())
+            .arg(Bytes::copy_from_slice(&new_binary_id()))
+            .number(self.most)
+            .arg(settings.policy.bytes())
+            .number(most_dead)
+            .number(dead_age)
+            .arg(words)
+            .number(fastrand::u32(..))
+            .number(self.acknowledge.len())
+            .number(self.extend.len())
+            .number(self.settle.len())
+            .args(self.acknowledge.iter().map(|to_settle| to_settle.member.bytes()))
+            .args(self.extend.iter().map(Member::bytes));
+        for ToSettle { member, settlement, .. } in &self.settle {
+            let (verb, ms, reason, error) = match settlement {
+                Settlement::Acknowledge => ("a", 0, "", ""),
+                Settlement::Retry { after_ms, error } => ("f", *after_ms, "", &**error),
+                Settlement::Snooze { after_ms } => ("s", *after_ms, "", ""),
+                Settlement::Reject { reason, error } => ("x", 0, *reason, &**error),
+                Settlement::Extend { by_ms } => ("e", *by_ms, "", ""),
+                Settlement::Unread => ("u", 0, "", ""),
+            };
+            call = call.arg(verb).arg(member.bytes()).number(ms).arg(reason);
+            call = call.arg(error.to_owned());
+        }
+        call.idempotent()
+    }
+}
+
+impl Turn {
+    /// Answers all settlements with an error.
+    pub(super) fn answer_all(&mut self, error: &OpError) {
+        for to_settle in self.acknowledge.drain(..).chain(self.settle.drain(..)) {
+            let _ = to_settle.answer.send(Err(error.clone()));
+        }
+    }
+}
+
+/// What a reply says.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Until the first lease of any receiver may be ended.
+    pub(super) lease_ends_in: Option<Duration>,
+    /// Until the first retry is due.
+    pub(super) retry_in: Option<Duration>,
+    /// Payloads that others can claim.
+    pub(super) left: u64,
+    /// Messages taken back from lost receivers.
+    pub(super) recovered: u64,
+    /// Messages that became dead letters.
+    pub(super) died: u64,
+    /// Dead letters that were removed because there were too many, or they were too old.
+    pub(super) trimmed: u64,
+    /// Dead letters that wait to be sent to another queue.
+    pub(super) to_send: u64,
+    /// Why nothing was claimed.
+    pub(super) refused: Option<String>,
+    /// Of each settlement, in the order of the call.
+    pub(super) settled: Vec<Result<Settled, OpError>>,
+    pub(super) claims: Vec<(Member, Record)>,
+}
+
+impl Outcome {
+    /// `None` if this is not the reply to such a call.
+    pub(super) fn read(reply: Reply, settlements: usize) -> Option<Self> {
+        let mut items = reply.into_array().ok()?.into_iter();
+        let mut int = || items.next()?.into_int().ok();
+        let (clock, lease_ends, retry) = (int()?, int()?, int()?);
+        let mut count = || u64::try_from(int()?).ok();
+        let (left, recovered, died, trimmed, to_send) = (count()?, count()?, count()?, count()?, count()?);
+        let after = |at: i64| {
+            let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
+            (at >= 0).then_some(Duration::from_millis(wait))
+        };
+        let mut bytes = || items.next()?.into_bytes().ok();
+        let refused = bytes()?;
+        let results = bytes()?;
+        let settled = results
+            .iter()
+            .map(|result| {
+                Some(match result {
+                    b'1' => Ok(Settled::Done),
+                    b'd' => Ok(Settled::Dead),
+                    b'0' => Ok(Settled::Gone),
+                    b'r' => Err(OpError::Server(String::from_utf8_lossy(&bytes()?).into_owned())),
+                    _ => return None,
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let mut claims = Vec::new();
+        while let Some(id) = bytes() {
+            let record = Record::parse(&bytes()?)?;
+            claims.push((Member::new(id[..].try_into().ok()?, record.delivery), record));
+        }
+        let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
+        let outcome = Self {
+            lease_ends_in: after(lease_ends),
+            retry_in: after(retry),
+            left,
+            recovered,
+            died,
+            trimmed,
+            to_send,
+            refused,
+            settled,
+            claims,
+        };
+        (outcome.settled.len() == settlements).then_some(outcome)
+    }
+}

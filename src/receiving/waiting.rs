@@ -1,0 +1,201 @@
+//! What waits for a receiver's task: receives, and deliveries to settle. Shared by the handles and the task.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::call::{Settled, Settlement};
+use super::{Answer, Claim};
+use crate::conn::OpError;
+use crate::outbox::{Held, Outbox};
+use crate::wire::message::Member;
+
+/// One receive.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) most: usize,
+    /// Whether it waits until there is something.
+    pub(super) patient: bool,
+    pub(super) answer: oneshot::Sender<Answer>,
+}
+
+/// One delivery to settle.
+#[derive(Debug)]
+pub(super) struct ToSettle {
+    pub(super) member: Member,
+    pub(super) settlement: Settlement,
+    pub(super) answer: oneshot::Sender<Result<Settled, OpError>>,
+}
+
+impl ToSettle {
+    /// Nobody waits for the result.
+    pub(super) fn unheard(member: Member, settlement: Settlement) -> Self {
+        Self { member, settlement, answer: oneshot::channel().0 }
+    }
+
+    /// Whether it may have a long text.
+    pub(super) fn has_text(&self) -> bool {
+        matches!(self.settlement, Settlement::Retry { .. } | Settlement::Reject { .. })
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    queue: Mutex<Queue>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// In the order in which they began.
+    receives: BTreeMap<u64, Waiter>,
+    next: u64,
+    to_settle: Vec<ToSettle>,
+    /// No more receives.
+    closed: bool,
+    /// The task has ended.
+    ended: bool,
+}
+
+/// What the receives want.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Demand {
+    /// Messages, in sum.
+    pub(super) messages: usize,
+    /// Whether one of them does not wait.
+    pub(super) at_once: bool,
+    /// Receives that begin later have larger numbers.
+    pub(super) before: u64,
+}
+
+impl Waiting {
+    pub(super) fn join(&self, waiter: Waiter) -> u64 {
+        let mut queue = self.queue();
+        let id = queue.next;
+        queue.next += 1;
+        // Otherwise the waiter is dropped, and its channel with it: that is an answer, too.
+        if !queue.closed {
+            queue.receives.insert(id, waiter);
+            drop(queue);
+            self.changed.notify_one();
+        }
+        id
+    }
+
+    pub(super) fn leave(&self, id: u64) {
+        let left = self.queue().receives.remove(&id);
+        if left.is_some() {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn expire(&self, id: u64) {
+        if let Some(waiter) = self.queue().receives.get_mut(&id) {
+            waiter.patient = false;
+        }
+        self.changed.notify_one();
+    }
+
+    pub(super) fn settle(
+        &self,
+        member: Member,
+        settlement: Settlement,
+        answer: oneshot::Sender<Result<Settled, OpError>>,
+    ) {
+        let mut queue = self.queue();
+        if !queue.ended {
+            queue.to_settle.push(ToSettle { member, settlement, answer });
+            drop(queue);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Lets the task look at what has changed elsewhere.
+    pub(super) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Waits for a change. Cancel safe.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(super) fn demand(&self) -> Demand {
+        let queue = self.queue();
+        let mut demand = Demand { before: queue.next, ..Demand::default() };
+        for waiter in queue.receives.values() {
+            demand.messages = demand.messages.saturating_add(waiter.most);
+            demand.at_once |= !waiter.patient;
+        }
+        demand
+    }
+
+    /// Up to so many deliveries to settle, and up to so many of them with a text.
+    pub(super) fn take_to_settle(&self, most: usize, texts: usize) -> Vec<ToSettle> {
+        let mut queue = self.queue();
+        let mut with_text = 0;
+        let fits = |to_settle: &&ToSettle| {
+            with_text += usize::from(to_settle.has_text());
+            with_text <= texts
+        };
+        let count = queue.to_settle.iter().take(most).take_while(fits).count();
+        let taken = queue.to_settle.drain(..count).collect();
+        if !queue.to_settle.is_empty() {
+            self.changed.notify_one();
+        }
+        taken
+    }
+
+    /// Gives claims to the receives, in the order in which those began. Returns what nobody wants.
+    pub(super) fn hand_out(&self, claims: Vec<Claim>, outbox: &Outbox<Vec<Claim>>) -> Vec<Claim> {
+        let mut claims = claims.into_iter().peekable();
+        while claims.peek().is_some() {
+            let Some((_, waiter)) = self.queue().receives.pop_first() else { break };
+            let batch: Vec<Claim> = claims.by_ref().take(waiter.most).collect();
+            // Dropped in this very moment: its guard releases them.
+            let _ = waiter.answer.send(Ok(Some(outbox.hold(batch))));
+        }
+        claims.collect()
+    }
+
+    /// Answers receives that began before `before`: all of them, or those that do not wait.
+    pub(super) fn answer(&self, before: u64, all: bool, answer: impl Fn() -> Result<(), OpError>) {
+        let answered: Vec<Waiter> = {
+            let mut queue = self.queue();
+            let is_answered = |(id, waiter): &(&u64, &Waiter)| **id < before && (all || !waiter.patient);
+            let ids: Vec<u64> = queue.receives.iter().filter(is_answered).map(|(id, _)| *id).collect();
+            ids.iter().filter_map(|id| queue.receives.remove(id)).collect()
+        };
+        for waiter in answered {
+            let nothing: Result<Option<Held<Vec<Claim>>>, OpError> = answer().map(|()| None);
+            let _ = waiter.answer.send(nothing);
+        }
+    }
+
+    /// Ends the receives, and later ones.
+    pub(super) fn close(&self) {
+        let receives = {
+            let mut queue = self.queue();
+            queue.closed = true;
+            std::mem::take(&mut queue.receives)
+        };
+        // Without the lock: wakers of others run.
+        drop(receives);
+    }
+
+    /// Nothing is settled from here on.
+    pub(super) fn end(&self) {
+        self.close();
+        let to_settle = {
+            let mut queue = self.queue();
+            queue.ended = true;
+            std::mem::take(&mut queue.to_settle)
+        };
+        drop(to_settle);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

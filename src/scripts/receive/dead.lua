@@ -1,0 +1,44 @@
+-- Turns messages into dead letters. A part of the scripts that do so.
+-- Provides  bury, trim
+
+-- A message becomes a dead letter, or is discarded if its policy says so. Returns an error if that is refused. Nothing is
+-- lost then: a message without lease and retry is found by the next sweep.
+local function bury(queue, id, record, now, reason, error)
+    local _, _, _, mode = policy_of(record)
+    if mode ~= 'd' then
+        local _, failed, lost = counts(record)
+        local first = struct.unpack('>I8', record, 21)
+        local letter = cmsgpack.pack({reason, error, failed, lost, first, now, payload_in(record)})
+        local kept = redis.pcall('HSET', queue.dead_messages, id, letter)
+        if type(kept) == 'table' then
+            return kept
+        end
+        -- The negative score says that it is to be sent on.
+        local added = redis.pcall('ZADD', queue.dead, mode == 's' and -now or now, id)
+        if type(added) == 'table' then
+            return added
+        end
+    end
+    local forgotten = redis.pcall('HDEL', queue.messages, id)
+    return type(forgotten) == 'table' and forgotten or nil
+end
+
+-- Removes the oldest dead letters beyond `most`, and those that are older than `age` ms; at most 100. Zero means no limit.
+-- Returns how many.
+local function trim(queue, now, most, age)
+    local ids = {}
+    if most > 0 then
+        local excess = redis.call('ZCOUNT', queue.dead, 0, '+inf') - most
+        if excess > 0 then
+            ids = redis.call('ZRANGEBYSCORE', queue.dead, 0, '+inf', 'LIMIT', 0, math.min(excess, 100))
+        end
+    end
+    if age > 0 and #ids == 0 then
+        ids = redis.call('ZRANGEBYSCORE', queue.dead, 0, string.format('%.0f', now - age), 'LIMIT', 0, 100)
+    end
+    if #ids > 0 then
+        redis.call('ZREM', queue.dead, unpack(ids))
+        redis.call('HDEL', queue.dead_messages, unpack(ids))
+    end
+    return #ids
+end

@@ -1,0 +1,93 @@
+-- Settles deliveries. A part of `receive`.
+-- Provides  acknowledge, extend, settle
+-- A delivery is named by its member of the leases: message id (16 bytes) and delivery number (4). It holds as long as it
+-- is there, so an older delivery of the same message changes nothing.
+
+-- Which of `members[from..to]` hold: a list of '1' and '0', and the members that do.
+local function held(queue, members, from, to)
+    local results, holding = {}, {}
+    for start = from, to, 1000 do
+        local stop = math.min(start + 999, to)
+        local scores = redis.call('ZMSCORE', queue.leases, unpack(members, start, stop))
+        for i = start, stop do
+            local holds = scores[i - start + 1]
+            results[#results + 1] = holds and '1' or '0'
+            holding[#holding + 1] = holds and members[i] or nil
+        end
+    end
+    return results, holding
+end
+
+-- Deletes messages that are done.
+local function acknowledge(queue, members, from, to)
+    local results, holding = held(queue, members, from, to)
+    for start = 1, #holding, 1000 do
+        local stop = math.min(start + 999, #holding)
+        redis.call('ZREM', queue.leases, unpack(holding, start, stop))
+        local ids = {}
+        for i = start, stop do
+            ids[#ids + 1] = string.sub(holding[i], 1, 16)
+        end
+        redis.call('HDEL', queue.messages, unpack(ids))
+    end
+    return results
+end
+
+-- Lets leases end at `till`. Never shortens one.
+local function extend(queue, members, from, to, till)
+    local results, holding = held(queue, members, from, to)
+    for start = 1, #holding, 1000 do
+        local pairs = {}
+        for i = start, math.min(start + 999, #holding) do
+            pairs[#pairs + 1] = till
+            pairs[#pairs + 1] = holding[i]
+        end
+        redis.call('ZADD', queue.leases, 'XX', 'GT', unpack(pairs))
+    end
+    return results
+end
+
+-- Settles one delivery in another way. Returns '1' if that is done, '0' if it no longer holds, 'd' if the message is a dead
+-- letter now; or an error.
+--   'f'ailed: retry after `ms`, and count it   's'nooze: retry after `ms`, do not count it   'x': reject, with a reason
+--   'e'xtend by `ms`   'u'nread by any program: back to the head of the target, if it was never delivered before
+local function settle(queue, now, verb, member, ms, reason, error)
+    if not redis.call('ZSCORE', queue.leases, member) then
+        return '0'
+    end
+    local id = string.sub(member, 1, 16)
+    if verb == 'e' then
+        redis.call('ZADD', queue.leases, 'XX', 'GT', string.format('%.0f', now + ms), member)
+        return '1'
+    end
+    local record = redis.call('HGET', queue.messages, id)
+    -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the message.
+    redis.call('ZREM', queue.leases, member)
+    if not record or not is_readable(record) then
+        return '0'
+    end
+    local delivery, failed, lost = counts(record)
+    if verb == 'x' then
+        local refused = bury(queue, id, record, now, reason, error)
+        return refused or 'd'
+    end
+    if verb == 'u' and delivery == 1 and failed + lost == 0 then
+        if type(redis.pcall('LPUSH', queue.target, payload_in(record))) == 'number' then
+            redis.call('HDEL', queue.messages, id)
+            return '1'
+        end
+        ms = 0
+    end
+    if verb == 'f' then
+        local policy, first = string.sub(record, 10, 20), string.sub(record, 21, 28)
+        local most = policy_of(record)
+        record = header(delivery, failed + 1, lost, policy, first) .. payload_in(record)
+        if failed + 1 >= most then
+            local refused = bury(queue, id, record, now, 'attempts', error)
+            return refused or 'd'
+        end
+        redis.call('HSET', queue.messages, id, record)
+    end
+    redis.call('ZADD', queue.retries, string.format('%.0f', now + ms), id)
+    return '1'
+end

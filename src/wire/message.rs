@@ -1,0 +1,132 @@
+//! Messages that receivers claimed, as they are on the server: records, and the members of the set of leases.
+
+use bytes::Bytes;
+
+/// The id of a message: 16 bytes, in the order of the first claims.
+pub(crate) type MessageId = [u8; 16];
+
+/// The bytes of a record before the payload.
+const HEADER: usize = 28;
+/// The version of the records here.
+const VERSION: u8 = 1;
+
+/// One delivery of a message, as the set of leases names it. A later delivery has another number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Member(pub(crate) [u8; 20]);
+
+impl Member {
+    pub(crate) fn new(id: MessageId, delivery: u32) -> Self {
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&id);
+        bytes[16..].copy_from_slice(&delivery.to_be_bytes());
+        Self(bytes)
+    }
+
+    pub(crate) fn id(&self) -> MessageId {
+        let mut id = [0; 16];
+        id.copy_from_slice(&self.0[..16]);
+        id
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+}
+
+/// What the server keeps of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Counts the deliveries, also those that no program got.
+    pub(crate) delivery: u32,
+    /// Deliveries that failed.
+    pub(crate) failed: u16,
+    /// Deliveries whose lease ended.
+    pub(crate) lost: u16,
+    /// When it was claimed for the first time, epoch ms.
+    pub(crate) first: u64,
+    pub(crate) payload: Bytes,
+}
+
+impl Record {
+    /// `None` if these bytes are no record of this version.
+    pub(crate) fn parse(bytes: &Bytes) -> Option<Self> {
+        let header = bytes.get(..HEADER)?;
+        if header[0] != VERSION {
+            return None;
+        }
+        let number = |from: usize, to: usize| {
+            header[from..to].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+        };
+        Some(Self {
+            delivery: u32::try_from(number(1, 5)).ok()?,
+            failed: u16::try_from(number(5, 7)).ok()?,
+            lost: u16::try_from(number(7, 9)).ok()?,
+            first: number(20, 28),
+            payload: bytes.slice(HEADER..),
+        })
+    }
+}
+
+/// What becomes of messages that failed too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeadMode {
+    Keep,
+    Send,
+    Discard,
+}
+
+/// The settings of a receiver that stay with each message it claims, so that others treat the message alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// A message that has failed this often is a dead letter.
+    pub(crate) attempts: u16,
+    /// A message whose leases have ended this often is a dead letter.
+    pub(crate) losses: u16,
+    pub(crate) lease_ms: u32,
+    pub(crate) dead: DeadMode,
+}
+
+impl Policy {
+    pub(crate) fn bytes(&self) -> Bytes {
+        let mut bytes = Vec::with_capacity(11);
+        bytes.extend(self.attempts.to_be_bytes());
+        bytes.extend(self.losses.to_be_bytes());
+        bytes.extend(self.lease_ms.to_be_bytes());
+        bytes.push(match self.dead {
+            DeadMode::Keep => b'k',
+            DeadMode::Send => b's',
+            DeadMode::Discard => b'd',
+        });
+        bytes.extend([0, 0]);
+        bytes.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_the_scripts_write_it() {
+        let policy = Policy { attempts: 10, losses: 5, lease_ms: 30_000, dead: DeadMode::Keep };
+        let mut bytes = vec![1, 0, 0, 1, 2, 0, 3, 0, 4];
+        bytes.extend(policy.bytes());
+        bytes.extend(1_700_000_000_123_u64.to_be_bytes());
+        bytes.extend(b"payload");
+        let bytes = Bytes::from(bytes);
+        let record = Record::parse(&bytes).unwrap();
+        let payload = Bytes::from_static(b"payload");
+        assert_eq!(record, Record { delivery: 258, failed: 3, lost: 4, first: 1_700_000_000_123, payload });
+        for len in 0..HEADER {
+            assert_eq!(Record::parse(&bytes.slice(..len)), None);
+        }
+        assert_eq!(Record::parse(&Bytes::from(vec![2; 40])), None, "a later version");
+    }
+
+    #[test]
+    fn a_member_is_the_id_and_the_number_of_the_delivery() {
+        let member = Member::new([7; 16], 258);
+        assert_eq!(member.0[16..], [0, 0, 1, 2]);
+        assert_eq!(member.id(), [7; 16]);
+    }
+}

@@ -1,0 +1,462 @@
+//! `Worker`: runs a handler for each message of one or more queues, until it is told to stop. It uses only what a program of
+//! yours could use, too.
+
+mod handler;
+mod outcome;
+mod slot;
+mod source;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::Stream;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+pub use handler::{Context, Handler};
+pub use outcome::{Failure, IntoOutcome, Outcome};
+
+use crate::{Backoff, BlockingQueue, Error, OnUndecodable, Receiver, Result};
+use slot::Slot;
+use source::Source;
+
+/// How long handlers may take to end by themselves when the grace is over.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// Runs a handler for each message of one or more queues, a number of them at a time.
+///
+/// A handler is an async function of the value, or of the value and a [`Context`]. What it returns says what becomes of the
+/// message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are failures: the message is delivered again
+/// after the [backoff](Self::retry), and becomes a dead letter after the last [attempt](Self::attempts).
+///
+/// Delivery is at least once: a process that dies loses nothing, but a message that was handled may be delivered again if its
+/// acknowledgement was lost. So a handler should be idempotent; [`Context::id`] is the same for all deliveries of a message.
+///
+/// | setting | default |
+/// |---|---|
+/// | [`concurrency`](Self::concurrency) | 10 |
+/// | [`attempts`](Self::attempts) | 10 |
+/// | [`lease`](Self::lease) | 30 s |
+/// | [`timeout`](Self::timeout) | 30 min |
+/// | [`grace`](Self::grace) | 20 s |
+/// | [`retry`](Self::retry) | 15 s, doubled with each failure, up to 6 h |
+/// | [`on_undecodable`](Self::on_undecodable) | dead letter |
+/// | dead letters | kept without a limit |
+///
+/// # Examples
+/// ```no_run
+/// use redelay::{Client, Worker, codec};
+///
+/// #[tokio::main]
+/// async fn main() -> redelay::Result<()> {
+///     let client = Client::connect("redis://localhost").await?;
+///     let orders = client.blocking_queue::<i64>("orders", codec::Long);
+///     Worker::new(&orders).concurrency(64).run(cancel_if_unpaid).await?; // until Ctrl-C or SIGTERM
+///     client.shutdown().await;
+///     Ok(())
+/// }
+///
+/// async fn cancel_if_unpaid(order: i64) -> std::io::Result<()> {
+///     println!("is {order} paid?");
+///     Ok(()) // Acknowledged. An `Err` is tried again, and is a dead letter in the end.
+/// }
+/// ```
+#[must_use = "a worker does nothing until it runs"]
+pub struct Worker<T> {
+    queues: Vec<(BlockingQueue<T>, u32)>,
+    is_strict: bool,
+    concurrency: usize,
+    timeout: Duration,
+    grace: Duration,
+    set: Vec<Setting<T>>,
+    on_failure: Option<OnFailure>,
+}
+
+/// A setting of the receivers.
+type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
+type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
+
+/// What a worker has done when it stopped.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{BlockingQueue, Worker};
+/// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
+/// let stopped = Worker::new(&orders).run(|order: i64| async move { println!("{order}") }).await?;
+/// println!("{} were released to others", stopped.released);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Messages that were acknowledged.
+    pub done: u64,
+    /// Messages that failed, dead letters included.
+    pub failed: u64,
+    /// Messages that were snoozed.
+    pub snoozed: u64,
+    /// Messages whose handlers had not ended when the grace was over. Others get them at once.
+    pub released: u64,
+}
+
+/// What slots count.
+#[derive(Debug, Default)]
+struct Counts {
+    done: AtomicU64,
+    failed: AtomicU64,
+    snoozed: AtomicU64,
+    released: AtomicU64,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// A worker for one queue.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
+    /// Worker::new(&orders).run(|order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new(queue: &BlockingQueue<T>) -> Self {
+        Self::of(vec![(queue.clone(), 1)], true)
+    }
+
+    /// A worker for several queues. A message of a later queue is handled only while there is none in the queues before it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(urgent: BlockingQueue<i64>, orders: BlockingQueue<i64>) -> redelay::Result<()> {
+    /// Worker::strict([&urgent, &orders]).run(|order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn strict<'a>(queues: impl IntoIterator<Item = &'a BlockingQueue<T>>) -> Self {
+        Self::of(queues.into_iter().map(|queue| (queue.clone(), 1)).collect(), true)
+    }
+
+    /// A worker for several queues. While all of them have messages, they are handled in these proportions.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(urgent: BlockingQueue<i64>, orders: BlockingQueue<i64>) -> redelay::Result<()> {
+    /// Worker::weighted([(&urgent, 6), (&orders, 1)]).run(|order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn weighted<'a>(queues: impl IntoIterator<Item = (&'a BlockingQueue<T>, u32)>) -> Self {
+        Self::of(queues.into_iter().map(|(queue, weight)| (queue.clone(), weight)).collect(), false)
+    }
+
+    fn of(queues: Vec<(BlockingQueue<T>, u32)>, is_strict: bool) -> Self {
+        Self {
+            queues,
+            is_strict,
+            concurrency: 10,
+            timeout: Duration::from_secs(1_800),
+            grace: Duration::from_secs(20),
+            set: Vec::new(),
+            on_failure: None,
+        }
+    }
+
+    fn with(mut self, setting: impl Fn(Receiver<T>) -> Receiver<T> + Send + 'static) -> Self {
+        self.set.push(Box::new(setting));
+        self
+    }
+
+    /// How many messages are handled at a time, of all queues together: 10 by default.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).concurrency(64);
+    /// # }
+    /// ```
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.concurrency = handlers;
+        self
+    }
+
+    /// How often a message may fail until it becomes a dead letter: see [`Receiver::attempts`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).attempts(3);
+    /// # }
+    /// ```
+    pub fn attempts(self, attempts: u32) -> Self {
+        self.with(move |receiver| receiver.attempts(attempts))
+    }
+
+    /// How long it takes until the messages of a dead process are delivered again: see [`Receiver::lease`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).lease(Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn lease(self, lease: Duration) -> Self {
+        self.with(move |receiver| receiver.lease(lease))
+    }
+
+    /// How long a handler may take: 30 minutes by default. After it, its future is dropped, and the message has failed.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).timeout(Duration::from_secs(60));
+    /// # }
+    /// ```
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long handlers may go on after the signal to stop: 20 s by default. Kubernetes kills a process 30 s after the
+    /// signal.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).grace(Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How long a message that failed waits for its next delivery: see [`Receiver::retry`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).retry(redelay::Backoff::youzan());
+    /// # }
+    /// ```
+    pub fn retry(self, backoff: Backoff) -> Self {
+        self.with(move |receiver| receiver.retry(backoff.clone()))
+    }
+
+    /// What becomes of a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::OnUndecodable::Retry);
+    /// # }
+    /// ```
+    pub fn on_undecodable(self, undecodable: OnUndecodable) -> Self {
+        self.with(move |receiver| receiver.on_undecodable(undecodable))
+    }
+
+    /// How many dead letters are kept, and for how long: see [`Receiver::keep_dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
+    /// # }
+    /// ```
+    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
+        self.with(move |receiver| receiver.keep_dead_letters(most, age))
+    }
+
+    /// Messages that would become dead letters are deleted: see [`Receiver::discard_dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&clicks).discard_dead_letters();
+    /// # }
+    /// ```
+    pub fn discard_dead_letters(self) -> Self {
+        self.with(Receiver::discard_dead_letters)
+    }
+
+    /// Is called for each failed attempt: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
+    /// quick.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).on_failure(|failure| eprintln!("{failure}"));
+    /// # }
+    /// ```
+    pub fn on_failure(mut self, report: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
+        self.on_failure = Some(Arc::new(report));
+        self
+    }
+
+    /// Runs until the process gets Ctrl-C or SIGTERM. Then it receives no more, lets handlers go on for the
+    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace. It also
+    /// ends after [`Client::stop_taking`](crate::Client::stop_taking).
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
+    /// concurrency of zero. Errors of the server do not end it: the worker goes on when the server is back.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the handlers are dropped at once, and their messages are released.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
+    /// let stopped = Worker::new(&orders).run(|order: i64| async move { println!("{order}") }).await?;
+    /// println!("{} done", stopped.done);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run<H, A>(self, handler: H) -> Result<Stopped>
+    where
+        H: Handler<T, A>,
+        A: 'static,
+    {
+        self.run_until(signals(), handler).await
+    }
+
+    /// As [`Worker::run`], until these signals. The first item of the stream begins the stop, the second one ends the grace; the
+    /// end of the stream is no signal.
+    ///
+    /// # Errors
+    /// As [`Worker::run`].
+    ///
+    /// # Cancel safety
+    /// As [`Worker::run`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(orders: BlockingQueue<i64>, over: tokio::sync::oneshot::Receiver<()>) -> redelay::Result<()> {
+    /// let signal = futures::stream::once(async move { drop(over.await) });
+    /// Worker::new(&orders).run_until(signal, |order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run_until<H, A>(self, signals: impl Stream, handler: H) -> Result<Stopped>
+    where
+        H: Handler<T, A>,
+        A: 'static,
+    {
+        let Self { queues, is_strict, concurrency, timeout, grace, set, on_failure } = self;
+        if concurrency == 0 {
+            return Err(invalid("a concurrency of 0 handles nothing"));
+        }
+        let source = Source::new(queues, is_strict, &set, timeout)?;
+        // A setting that is out of range is found now, and not by each slot.
+        source.check().await?;
+        let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
+        let _stop_on_drop = over.clone().drop_guard();
+        let counts = Arc::new(Counts::default());
+        let slot = Slot {
+            source: Arc::new(source),
+            handler: Arc::new(handler),
+            timeout,
+            last_moment: LAST_MOMENT,
+            stopping: stopping.clone(),
+            over: over.clone(),
+            counts: counts.clone(),
+            on_failure,
+            arguments: std::marker::PhantomData,
+        };
+        let mut slots = JoinSet::new();
+        for _ in 0..concurrency {
+            slots.spawn(slot.clone().run());
+        }
+        let mut signals = pin!(signals);
+        let mut signals_ended = false;
+        let mut grace_over: Option<Instant> = None;
+        loop {
+            let deadline = async {
+                match grace_over {
+                    Some(at) if !over.is_cancelled() => sleep_until(at).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = slots.join_next() => match ended {
+                    None => break,
+                    Some(Ok(())) => {}
+                    // The handler's own destructor has panicked. Its message has failed; the worker goes on.
+                    Some(Err(error)) if error.is_panic() && !over.is_cancelled() => {
+                        drop(slots.spawn(slot.clone().run()));
+                    }
+                    Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+                    Some(Err(_)) => {}
+                },
+                signal = poll_fn(|cx| signals.as_mut().poll_next(cx)), if !signals_ended => {
+                    signals_ended = signal.is_none();
+                    if signal.is_some() {
+                        if stopping.is_cancelled() {
+                            over.cancel();
+                        } else {
+                            stopping.cancel();
+                            grace_over = Instant::now().checked_add(grace);
+                        }
+                    }
+                }
+                () = deadline => over.cancel(),
+            }
+        }
+        Ok(Stopped {
+            done: counts.done.load(Ordering::Relaxed),
+            failed: counts.failed.load(Ordering::Relaxed),
+            snoozed: counts.snoozed.load(Ordering::Relaxed),
+            released: counts.released.load(Ordering::Relaxed),
+        })
+    }
+}
+
+impl<T> fmt::Debug for Worker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.queues.iter().map(|(queue, _)| queue).collect();
+        f.debug_struct("Worker")
+            .field("queues", &names)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+fn invalid(reason: impl Into<String>) -> Error {
+    Error::invalid("run a worker", reason)
+}
+
+/// Ctrl-C and SIGTERM.
+fn signals() -> impl Stream<Item = ()> {
+    futures::stream::unfold((), |()| async {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            match signal(SignalKind::terminate()) {
+                Ok(mut terminate) => tokio::select! {
+                    ended = tokio::signal::ctrl_c() => { let _ = ended; }
+                    ended = terminate.recv() => { let _ = ended; }
+                },
+                Err(_) => drop(tokio::signal::ctrl_c().await),
+            }
+        }
+        #[cfg(not(unix))]
+        drop(tokio::signal::ctrl_c().await);
+        // Without a handler for signals, this is no reason to stop at once.
+        sleep(Duration::ZERO).await;
+        Some(((), ()))
+    })
+}

@@ -1,0 +1,174 @@
+//! The functions that a worker runs.
+
+use std::fmt;
+use std::future::Future;
+use std::time::SystemTime;
+
+use tokio_util::sync::CancellationToken;
+
+use super::outcome::{IntoOutcome, Outcome};
+use crate::{Delivery, MessageId};
+
+/// What a handler may know of its message: its second argument.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{BlockingQueue, Context, Worker};
+/// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
+/// Worker::new(&orders)
+///     .run(|order: i64, context: Context| async move {
+///         println!("{order}, {}, attempt {}", context.id(), context.attempt());
+///     })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    id: MessageId,
+    attempt: u32,
+    first_received: SystemTime,
+    pub(super) cancelled: CancellationToken,
+}
+
+impl Context {
+    pub(super) fn new<T>(delivery: &Delivery<T>) -> Self {
+        Self {
+            id: delivery.id(),
+            attempt: delivery.attempt(),
+            first_received: delivery.first_received(),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
+    /// The id of the message: see [`Delivery::id`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::Context) {
+    /// println!("{}", context.id());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> MessageId {
+        self.id
+    }
+
+    /// Which attempt this is: see [`Delivery::attempt`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::Context) {
+    /// println!("attempt {}", context.attempt());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// When the message was received for the first time, by the server's clock.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::Context) {
+    /// println!("first received {:?} ago", context.first_received().elapsed());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn first_received(&self) -> SystemTime {
+        self.first_received
+    }
+
+    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is over. A handler
+    /// that does not end is dropped at its next `await`: after the end of the grace a second later; after a lost lease when
+    /// the server says that another receiver has the message.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn ship(order: i64) {}
+    /// # async fn example(order: i64, context: redelay::Context) {
+    /// tokio::select! {
+    ///     () = ship(order) => {}
+    ///     () = context.cancelled() => println!("leave {order} to others"),
+    /// }
+    /// # }
+    /// ```
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("id", &self.id).field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
+
+/// An async function of a value, or of a value and a [`Context`], that returns what [`IntoOutcome`] allows. State is captured
+/// by a closure. No other type can implement this trait.
+///
+/// # Examples
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use redelay::{BlockingQueue, Worker};
+/// # struct Database;
+/// # impl Database { async fn cancel(&self, order: i64) -> std::io::Result<()> { Ok(()) } }
+/// # async fn example(orders: BlockingQueue<i64>, database: Arc<Database>) -> redelay::Result<()> {
+/// let handler = move |order: i64| {
+///     let database = database.clone();
+///     async move { database.cancel(order).await }
+/// };
+/// Worker::new(&orders).run(handler).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {}
+
+impl<T, F, R> Handler<T, (T,)> for F
+where
+    F: Fn(T) -> R + Send + Sync + 'static,
+    R: Future<Output: IntoOutcome> + Send,
+{
+}
+
+impl<T, F, R> Handler<T, (T, Context)> for F
+where
+    F: Fn(T, Context) -> R + Send + Sync + 'static,
+    R: Future<Output: IntoOutcome> + Send,
+{
+}
+
+mod sealed {
+    use super::{Context, Future, IntoOutcome, Outcome};
+
+    pub trait Sealed<T, A> {
+        #[doc(hidden)]
+        fn call(&self, value: T, context: Context) -> impl Future<Output = Outcome> + Send;
+    }
+
+    impl<T, F, R> Sealed<T, (T,)> for F
+    where
+        F: Fn(T) -> R,
+        R: Future<Output: IntoOutcome> + Send,
+    {
+        fn call(&self, value: T, _: Context) -> impl Future<Output = Outcome> + Send {
+            let handled = self(value);
+            async move { handled.await.into_outcome() }
+        }
+    }
+
+    impl<T, F, R> Sealed<T, (T, Context)> for F
+    where
+        F: Fn(T, Context) -> R,
+        R: Future<Output: IntoOutcome> + Send,
+    {
+        fn call(&self, value: T, context: Context) -> impl Future<Output = Outcome> + Send {
+            let handled = self(value, context);
+            async move { handled.await.into_outcome() }
+        }
+    }
+}

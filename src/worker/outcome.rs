@@ -1,0 +1,109 @@
+//! What becomes of a message.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::MessageId;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a handler says of a message. A handler may also return `()`, or a `Result` whose `Err` is a [`Retry`](Self::Retry).
+///
+/// # Examples
+/// ```
+/// # use std::time::Duration;
+/// use redelay::Outcome;
+///
+/// # enum Ship { Closed, NoSuchAddress }
+/// fn outcome(shipped: Result<(), Ship>) -> Outcome {
+///     match shipped {
+///         Ok(()) => Outcome::Done,
+///         Err(Ship::Closed) => Outcome::Snooze(Duration::from_secs(3600)), // does not count
+///         Err(Ship::NoSuchAddress) => Outcome::Reject("no such address".into()),
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It is done: the message is deleted.
+    Done,
+    /// It failed: the message is delivered again after the backoff, or becomes a dead letter.
+    Retry(BoxError),
+    /// It failed: the message is delivered again after this time, or becomes a dead letter.
+    RetryAfter(Duration, BoxError),
+    /// The message is delivered again after this time. This is not a failure.
+    Snooze(Duration),
+    /// The message becomes a dead letter now.
+    Reject(BoxError),
+}
+
+/// What a handler may return: `()`, an [`Outcome`], or a `Result` of one of them, whose error is anything that converts into
+/// a boxed error, such as an `anyhow::Error` or a `&str`.
+///
+/// # Examples
+/// ```
+/// use redelay::{IntoOutcome, Outcome};
+///
+/// let failed: Result<(), &str> = Err("the shop does not answer");
+/// assert!(matches!(failed.into_outcome(), Outcome::Retry(_)));
+/// ```
+pub trait IntoOutcome {
+    /// The outcome.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for () {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Done
+    }
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> Outcome {
+        self
+    }
+}
+
+impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(outcome) => outcome.into_outcome(),
+            Err(error) => Outcome::Retry(error.into()),
+        }
+    }
+}
+
+/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` says what happened.
+///
+/// # Examples
+/// ```no_run
+/// # fn example(orders: redelay::BlockingQueue<i64>) {
+/// let worker = redelay::Worker::new(&orders).on_failure(|failure| {
+///     eprintln!("{failure}"); // attempt 2 of 0199a0b1… in `orders` failed: the shop does not answer
+/// });
+/// # }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The name of the queue.
+    pub queue: String,
+    /// The id of the message; `None` if its payload cannot be decoded.
+    pub id: Option<MessageId>,
+    /// Which attempt it was.
+    pub attempt: u32,
+    /// The error: of the handler, or what happened to it.
+    pub error: BoxError,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue, id, attempt, error } = self;
+        match id {
+            Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: {error}"),
+            None => write!(f, "a message in `{queue}` failed: {error}"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One of the places of a worker: it receives a message, handles it, settles it, and receives the next one.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, OptionFuture};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::handler::{Context, Handler};
+use super::outcome::{Failure, Outcome};
+use super::source::Source;
+use super::{Counts, OnFailure};
+use crate::{Delivery, MessageId, Result};
+
+pub(super) struct Slot<T, H, A> {
+    pub(super) source: Arc<Source<T>>,
+    pub(super) handler: Arc<H>,
+    pub(super) timeout: Duration,
+    /// How long a handler may take to end when the worker is over.
+    pub(super) last_moment: Duration,
+    /// Receive no more.
+    pub(super) stopping: CancellationToken,
+    /// The grace is over.
+    pub(super) over: CancellationToken,
+    pub(super) counts: Arc<Counts>,
+    pub(super) on_failure: Option<OnFailure>,
+    pub(super) arguments: PhantomData<fn(A)>,
+}
+
+/// A settlement that was begun.
+struct Settling {
+    answer: BoxFuture<'static, Result<()>>,
+    /// What is counted when it succeeds.
+    count: fn(&Counts) -> &AtomicU64,
+    message: Message,
+}
+
+/// What a report says of a message.
+#[derive(Clone)]
+struct Message {
+    queue: String,
+    id: Option<MessageId>,
+    attempt: u32,
+}
+
+impl<T, H, A> Clone for Slot<T, H, A> {
+    fn clone(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            handler: self.handler.clone(),
+            timeout: self.timeout,
+            last_moment: self.last_moment,
+            stopping: self.stopping.clone(),
+            over: self.over.clone(),
+            counts: self.counts.clone(),
+            on_failure: self.on_failure.clone(),
+            arguments: PhantomData,
+        }
+    }
+}
+
+impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
+    pub(super) async fn run(self) {
+        // The answer to the last settlement comes with the next message.
+        let mut settling: Option<Settling> = None;
+        'slot: loop {
+            let (queue, received) = {
+                let mut next = pin!(self.source.next());
+                loop {
+                    let answer = settling.as_mut().map(|settling| &mut settling.answer);
+                    tokio::select! {
+                        biased;
+                        Some(result) = OptionFuture::from(answer) => self.settled(settling.take(), result),
+                        () = self.stopping.cancelled() => break 'slot,
+                        received = &mut next => break received,
+                    }
+                }
+            };
+            match received {
+                Ok(delivery) => {
+                    let message =
+                        Message { queue: queue.to_owned(), id: Some(delivery.id()), attempt: delivery.attempt() };
+                    let settles = self.handle(message, delivery).await;
+                    self.finish(settling.replace(settles)).await;
+                }
+                Err(error) if error.is_closed() => break,
+                Err(error) => self.failed(Message { queue: queue.to_owned(), id: None, attempt: 1 }, error),
+            }
+        }
+        self.finish(settling).await;
+    }
+
+    async fn finish(&self, mut settling: Option<Settling>) {
+        if let Some(begun) = &mut settling {
+            let result = (&mut begun.answer).await;
+            self.settled(settling, result);
+        }
+    }
+
+    fn settled(&self, settling: Option<Settling>, result: Result<()>) {
+        let Some(Settling { count, message, .. }) = settling else { return };
+        match result {
+            Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
+            Err(error) => self.failed(message, error),
+        }
+    }
+
+    /// Runs the handler, and begins to settle the message.
+    async fn handle(&self, message: Message, delivery: Delivery<T>) -> Settling {
+        let context = Context::new(&delivery);
+        let cancelled = context.cancelled.clone();
+        let _cancel_on_drop = cancelled.clone().drop_guard();
+        let (value, delivery) = delivery.split();
+        let handled = async { self.handler.call(value, context).await };
+        let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
+        let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
+        let mut is_told = false;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut handled => break outcome,
+                // Another receiver has it, or will have it.
+                () = &mut lost => break Ok(Ok(Outcome::Retry("the lease was lost".into()))),
+                () = self.over.cancelled() => {
+                    cancelled.cancel();
+                    match timeout(self.last_moment, &mut handled).await {
+                        Ok(outcome) => break outcome,
+                        Err(_) => {
+                            let answer = delivery.release();
+                            return Settling { answer, count: |counts| &counts.released, message };
+                        }
+                    }
+                }
+                () = &mut lease_over, if !is_told => {
+                    is_told = true;
+                    cancelled.cancel();
+                }
+            }
+        };
+        let outcome = match outcome {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => Outcome::Retry(format!("panicked: {}", text_of(&*panic)).into()),
+            Err(_) => Outcome::Retry(format!("timed out after {:?}", self.timeout).into()),
+        };
+        self.settle(message, delivery, outcome)
+    }
+
+    fn settle(&self, message: Message, delivery: Delivery<()>, outcome: Outcome) -> Settling {
+        let answer;
+        let error = match outcome {
+            Outcome::Done => {
+                return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
+            }
+            Outcome::Snooze(pause) => {
+                let answer = delivery.snooze(pause);
+                return Settling { answer, count: |counts| &counts.snoozed, message };
+            }
+            Outcome::Retry(error) => {
+                answer = delivery.with_error(&error).retry();
+                error
+            }
+            Outcome::RetryAfter(pause, error) => {
+                answer = delivery.with_error(&error).retry_after(pause);
+                error
+            }
+            Outcome::Reject(error) => {
+                answer = delivery.reject(&error);
+                error
+            }
+        };
+        self.failed(message.clone(), error);
+        Settling { answer, count: |counts| &counts.failed, message }
+    }
+
+    fn failed(&self, message: Message, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) {
+        if let Some(report) = &self.on_failure {
+            let Message { queue, id, attempt } = message;
+            let failure = Failure { queue, id, attempt, error: error.into() };
+            // A report that panics must not end the worker.
+            let _ = catch_unwind(AssertUnwindSafe(|| report(&failure)));
+        }
+    }
+}
+
+/// The text of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
+}

@@ -1,0 +1,95 @@
+//! Which queue the next message comes from.
+
+use std::time::Duration;
+
+use futures::future::select_all;
+
+use super::{Setting, invalid};
+use crate::{BlockingQueue, Delivery, Receiver, Result};
+
+/// The receivers of a worker.
+#[derive(Debug)]
+pub(super) struct Source<T> {
+    receivers: Vec<(String, Receiver<T>, u32)>,
+    /// In order, rather than by weight.
+    is_strict: bool,
+}
+
+/// A message, or why there is none, and the name of its queue.
+pub(super) type Received<'a, T> = (&'a str, Result<Delivery<T>>);
+
+impl<T: 'static> Source<T> {
+    pub(super) fn new(
+        queues: Vec<(BlockingQueue<T>, u32)>,
+        is_strict: bool,
+        set: &[Setting<T>],
+        timeout: Duration,
+    ) -> Result<Self> {
+        if queues.is_empty() {
+            return Err(invalid("it has no queue"));
+        }
+        let mut receivers: Vec<(String, Receiver<T>, u32)> = Vec::with_capacity(queues.len());
+        for (queue, weight) in queues {
+            let name = queue.name().to_owned();
+            if weight == 0 {
+                return Err(invalid(format!("the queue `{name}` has a weight of 0")));
+            }
+            if receivers.iter().any(|(other, ..)| *other == name) {
+                return Err(invalid(format!("it has the queue `{name}` twice")));
+            }
+            // A handler that runs is extended, however long that takes; after the timeout it no longer runs.
+            let receiver = queue.receiver().extend_for(timeout.saturating_add(timeout));
+            receivers.push((name, set.iter().fold(receiver, |receiver, setting| setting(receiver)), weight));
+        }
+        Ok(Self { receivers, is_strict })
+    }
+
+    /// Finds settings that are out of their range.
+    pub(super) async fn check(&self) -> Result<()> {
+        for (_, receiver, _) in &self.receivers {
+            receiver.receive_many(0).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message. Cancel safe.
+    pub(super) async fn next(&self) -> Received<'_, T> {
+        if let [(name, receiver, _)] = &self.receivers[..] {
+            return (name, receiver.receive().await);
+        }
+        for index in self.order() {
+            let (name, receiver, _) = &self.receivers[index];
+            match receiver.try_receive().await {
+                Ok(Some(delivery)) => return (name, Ok(delivery)),
+                // The wait that follows goes through reconnections.
+                Err(error) if !error.is_unavailable() => return (name, Err(error)),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        // Those that come second are released.
+        let waiting = self.receivers.iter().map(|(_, receiver, _)| Box::pin(receiver.receive()));
+        let (received, index, _) = select_all(waiting).await;
+        (&self.receivers[index].0, received)
+    }
+
+    /// In which order the queues are asked.
+    fn order(&self) -> Vec<usize> {
+        let mut left: Vec<usize> = (0..self.receivers.len()).collect();
+        if self.is_strict {
+            return left;
+        }
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let sum: u64 = left.iter().map(|index| u64::from(self.receivers[*index].2)).sum();
+            let mut at = fastrand::u64(..sum);
+            let chosen = left.iter().position(|index| {
+                let weight = u64::from(self.receivers[*index].2);
+                let is_it = at < weight;
+                at = at.saturating_sub(weight);
+                is_it
+            });
+            order.push(left.remove(chosen.unwrap_or(0)));
+        }
+        order
+    }
+}

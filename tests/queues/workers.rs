@@ -1,0 +1,318 @@
+//! Workers: concurrency, outcomes, panics, timeouts, several queues, and the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::stream;
+use redelay::{Backoff, BlockingQueue, Context, ErrorKind, Outcome, Stopped, Worker, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{HOUR, MINUTE, ms, number_queues, soon};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+const LEASES: &str = "redelay:leases:{q}";
+const DEAD: &str = "redelay:dead:{q}";
+
+/// Signals a worker to stop; twice, to end its grace.
+#[derive(Clone, Default)]
+struct Stop(Arc<Notify>);
+
+impl Stop {
+    fn signal(&self) {
+        self.0.notify_one();
+    }
+
+    fn signals(&self) -> impl futures::Stream<Item = ()> + use<> {
+        stream::unfold(self.0.clone(), |stop| async move {
+            stop.notified().await;
+            Some(((), stop))
+        })
+    }
+}
+
+/// Puts the numbers into a queue, and waits until as many were handled.
+async fn run_all<H, A>(server: &Server, worker: Worker<i64>, handled: Arc<AtomicUsize>, count: usize, handler: H) -> Stopped
+where
+    H: redelay::Handler<i64, A>,
+    A: 'static,
+{
+    let stop = Stop::default();
+    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    until_async("all are handled", || async { handled.load(Ordering::SeqCst) >= count }).await;
+    stop.signal();
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert_eq!(server.get::<usize, _>(["ZCARD", LEASES]), 0, "nothing is in flight");
+    stopped
+}
+
+/// Case 39.
+#[tokio::test]
+async fn no_more_than_the_concurrency_are_handled_at_once() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&(0..10).collect::<Vec<_>>()).await.unwrap();
+    let (now, most, handled) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let handler = {
+        let (now, most, handled) = (now.clone(), most.clone(), handled.clone());
+        move |_: i64| {
+            let (now, most, handled) = (now.clone(), most.clone(), handled.clone());
+            async move {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                sleep(ms(20)).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                handled.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    };
+    let stopped = run_all(&server, Worker::new(&ready).concurrency(3), handled, 10, handler).await;
+    assert_eq!((most.load(Ordering::SeqCst), stopped.done), (3, 10));
+}
+
+/// Case 40, and each outcome.
+#[tokio::test]
+async fn each_outcome_does_what_it_says() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&(0..8).collect::<Vec<_>>()).await.unwrap();
+    let attempts: Arc<Mutex<BTreeMap<i64, Vec<u32>>>> = Arc::default();
+    let finished = Arc::<AtomicUsize>::default();
+    let failures: Arc<Mutex<Vec<String>>> = Arc::default();
+    let handler = {
+        let (attempts, finished) = (attempts.clone(), finished.clone());
+        move |number: i64, context: Context| {
+            let (attempts, finished) = (attempts.clone(), finished.clone());
+            async move {
+                let seen = {
+                    let mut attempts = attempts.lock().unwrap();
+                    let seen = attempts.entry(number).or_default();
+                    seen.push(context.attempt());
+                    seen.len()
+                };
+                if seen == 1 {
+                    match number {
+                        1 => return Outcome::Retry("not now".into()),
+                        2 => return Outcome::RetryAfter(ms(1), "later".into()),
+                        3 => return Outcome::Snooze(ms(1)),
+                        4 => panic!("four"),
+                        5 => sleep(HOUR).await,
+                        _ => {}
+                    }
+                }
+                finished.fetch_add(1, Ordering::SeqCst);
+                match number {
+                    6 => Outcome::Reject("six".into()),
+                    _ => Outcome::Done,
+                }
+            }
+        }
+    };
+    let report = failures.clone();
+    let worker = Worker::new(&ready)
+        .retry(Backoff::fixed(ms(1)))
+        .timeout(ms(300))
+        .on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
+    let stopped = run_all(&server, worker, finished, 8, handler).await;
+    assert_eq!((stopped.done, stopped.failed, stopped.snoozed, stopped.released), (7, 5, 1, 0));
+    let attempts = attempts.lock().unwrap();
+    for (number, seen) in &*attempts {
+        let expected: &[u32] = match number {
+            1 | 2 | 4 | 5 => &[1, 2],
+            3 => &[1, 1],
+            _ => &[1],
+        };
+        assert_eq!(seen, expected, "{number}");
+    }
+    assert_eq!(server.get::<usize, _>(["ZCARD", DEAD]), 1);
+    let failures = failures.lock().unwrap().join("\n");
+    for part in ["not now", "later", "panicked: four", "timed out after 300ms", "six"] {
+        assert!(failures.contains(part), "{part}: {failures}");
+    }
+}
+
+#[tokio::test]
+async fn plain_functions_and_results_are_handlers() {
+    async fn plain(number: i64) -> Result<(), std::io::Error> {
+        if number < 0 { Err(std::io::Error::other("negative")) } else { Ok(()) }
+    }
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&[1, -1, 2]).await.unwrap();
+    let running = tokio::spawn(Worker::new(&ready).attempts(1).run_until(stream::pending::<()>(), plain));
+    until_async("handled", || async {
+        server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", "redelay:messages:{q}"]) == 0
+    })
+    .await;
+    client.stop_taking().await;
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert_eq!((stopped.done, stopped.failed), (2, 1));
+}
+
+/// Case 41.
+#[tokio::test]
+async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
+    for (grace, expected) in [(MINUTE, (1, 0)), (ms(200), (0, 1))] {
+        let server = Server::start();
+        let (_client, ready, _) = number_queues(&server).await;
+        ready.put(&7).await.unwrap();
+        let (stop, begun) = (Stop::default(), Arc::new(AtomicBool::new(false)));
+        let handler = {
+            let begun = begun.clone();
+            move |_: i64| {
+                let begun = begun.clone();
+                async move {
+                    begun.store(true, Ordering::SeqCst);
+                    sleep(ms(2000)).await;
+                }
+            }
+        };
+        let running = tokio::spawn(Worker::new(&ready).grace(grace).run_until(stop.signals(), handler));
+        until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
+        stop.signal();
+        let stopped = soon(running).await.unwrap().unwrap();
+        assert_eq!((stopped.done, stopped.released), expected);
+        if expected.1 == 1 {
+            let again = soon(ready.receiver().receive()).await.unwrap();
+            assert_eq!((*again, again.attempt()), (7, 1), "it does not count");
+            again.ack().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_skips_the_grace_and_handlers_are_told() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.put(&7).await.unwrap();
+    let (stop, begun) = (Stop::default(), Arc::new(AtomicBool::new(false)));
+    let handler = {
+        let begun = begun.clone();
+        move |_: i64, context: Context| {
+            let begun = begun.clone();
+            async move {
+                begun.store(true, Ordering::SeqCst);
+                context.cancelled().await;
+                Outcome::Snooze(HOUR)
+            }
+        }
+    };
+    let running = tokio::spawn(Worker::new(&ready).grace(HOUR).run_until(stop.signals(), handler));
+    until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
+    stop.signal();
+    sleep(ms(100)).await;
+    assert!(!running.is_finished());
+    stop.signal();
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert_eq!(stopped.snoozed, 1);
+}
+
+/// Case 42.
+#[tokio::test]
+async fn the_stop_of_three_queues_takes_one_grace() {
+    let server = Server::start();
+    let (client, _, _) = number_queues(&server).await;
+    let queues: Vec<BlockingQueue<i64>> = ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
+    for queue in &queues {
+        queue.offer_all(&[1, 2]).await.unwrap();
+    }
+    let (stop, begun) = (Stop::default(), Arc::<AtomicUsize>::default());
+    let handler = {
+        let begun = begun.clone();
+        move |_: i64| {
+            let begun = begun.clone();
+            async move {
+                begun.fetch_add(1, Ordering::SeqCst);
+                sleep(HOUR).await;
+            }
+        }
+    };
+    let worker = Worker::strict(&queues).concurrency(3).grace(ms(1500));
+    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    until_async("begun", || async { begun.load(Ordering::SeqCst) == 3 }).await;
+    let signalled = Instant::now();
+    stop.signal();
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert!(signalled.elapsed() < ms(4000), "{:?}", signalled.elapsed());
+    assert_eq!((stopped.released, begun.load(Ordering::SeqCst)), (3, 3), "nothing begins after the signal");
+}
+
+/// Case 44.
+#[tokio::test]
+async fn weights_are_proportions_and_strict_is_an_order() {
+    const EACH: usize = 3000;
+    let server = Server::start();
+    let (client, _, _) = number_queues(&server).await;
+    let queues: Vec<BlockingQueue<i64>> = ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
+    for (is_strict, of) in [(false, 2000), (true, EACH)] {
+        for (index, queue) in queues.iter().enumerate() {
+            queue.delete().await.unwrap();
+            queue.offer_all(&vec![index as i64; EACH]).await.unwrap();
+        }
+        let order: Arc<Mutex<Vec<i64>>> = Arc::default();
+        let handler = {
+            let order = order.clone();
+            move |queue: i64| {
+                order.lock().unwrap().push(queue);
+                async {}
+            }
+        };
+        let worker = if is_strict {
+            Worker::strict(&queues)
+        } else {
+            Worker::weighted(queues.iter().zip([6, 3, 1]))
+        };
+        let stop = Stop::default();
+        let running = tokio::spawn(worker.concurrency(8).run_until(stop.signals(), handler));
+        until_async("enough", || async { order.lock().unwrap().len() >= of }).await;
+        stop.signal();
+        soon(running).await.unwrap().unwrap();
+        let order = order.lock().unwrap();
+        let share = |queue: i64| order[..of].iter().filter(|index| **index == queue).count() as f64 / of as f64;
+        let shares = [0, 1, 2].map(share);
+        if is_strict {
+            assert!(shares[0] > 0.99, "{shares:?}");
+        } else {
+            for (share, expected) in shares.iter().zip([0.6, 0.3, 0.1]) {
+                assert!((share - expected).abs() < 0.05, "{shares:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_that_make_no_sense_are_refused() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let other = client.blocking_queue::<i64>("other", codec::Long);
+    let workers = [
+        Worker::new(&ready).concurrency(0),
+        Worker::new(&ready).attempts(0),
+        Worker::new(&ready).lease(Duration::ZERO),
+        Worker::strict([]),
+        Worker::strict([&ready, &other, &ready]),
+        Worker::weighted([(&ready, 1), (&other, 0)]),
+    ];
+    for worker in workers {
+        let error = soon(worker.run_until(stream::pending::<()>(), |_: i64| async {})).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_worker_leaves_its_messages_to_others() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&(0..20).collect::<Vec<_>>()).await.unwrap();
+    let worker = Worker::new(&ready).retry(Backoff::fixed(Duration::ZERO)).lease(ms(500));
+    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), |_: i64| sleep(HOUR)));
+    until_async("begun", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 10 }).await;
+    running.abort();
+    let receiver = ready.receiver();
+    let mut got = BTreeSet::new();
+    while got.len() < 20 {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        got.insert(*delivery);
+        delivery.ack().await.unwrap();
+    }
+}
