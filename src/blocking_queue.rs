@@ -3,6 +3,7 @@
 //! This file has the methods that put. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
 //! `inspect` reads, `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
 
+mod dead_letters;
 mod inspect;
 mod remove;
 mod stream;
@@ -10,6 +11,7 @@ mod take;
 mod take_and_move;
 mod take_any;
 mod unconfirmed_pops;
+mod unsettled;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,8 +19,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+pub use dead_letters::{DeadLetter, DeadLetters};
 pub use stream::PayloadStream;
 pub use unconfirmed_pops::{UnconfirmedPop, UnconfirmedPops};
+pub use unsettled::{Unsettled, UnsettledMessage};
 
 use crate::codec::Codec;
 use crate::conn::Command;

@@ -34,7 +34,8 @@ impl Lease {
         self.reaches(LOST).await;
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    #[cfg(test)]
+    fn is_over(&self) -> bool {
         self.state.load(Ordering::Acquire) >= OVER
     }
 

@@ -148,7 +148,10 @@ pub use redisson_codec as codec;
 mod error;
 
 pub use backoff::Backoff;
-pub use blocking_queue::{BlockingQueue, PayloadStream, UnconfirmedPop, UnconfirmedPops};
+pub use blocking_queue::{
+    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, UnconfirmedPop, UnconfirmedPops, Unsettled,
+    UnsettledMessage,
+};
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};

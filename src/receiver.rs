@@ -13,7 +13,7 @@ use crate::blocking_queue::BlockingQueue;
 use crate::delivery::Delivery;
 use crate::conn::OpError;
 use crate::error::Result;
-use crate::receiving::{Claim, PendingReceive, Receiving, Settings};
+use crate::receiving::{Claim, Destination, PendingReceive, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
 
@@ -72,6 +72,7 @@ struct Options {
     undecodable: OnUndecodable,
     dead: DeadMode,
     dead_letters: (u64, Duration),
+    send_to: Option<Destination>,
 }
 
 /// What becomes of a message whose payload cannot be decoded. [`Receiver::on_undecodable`] sets it.
@@ -134,6 +135,7 @@ impl<T: 'static> BlockingQueue<T> {
                 undecodable: OnUndecodable::default(),
                 dead: DeadMode::Keep,
                 dead_letters: (0, Duration::ZERO),
+                send_to: None,
             },
             receiving: Arc::default(),
         }
@@ -250,6 +252,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| {
             options.dead = DeadMode::Keep;
             options.dead_letters = (most, age);
+            options.send_to = None;
         })
     }
 
@@ -263,7 +266,31 @@ impl<T: 'static> Receiver<T> {
     /// ```
     #[must_use]
     pub fn discard_dead_letters(self) -> Self {
-        self.with(|options| options.dead = DeadMode::Discard)
+        self.with(|options| {
+            options.dead = DeadMode::Discard;
+            options.send_to = None;
+        })
+    }
+
+    /// Dead letters are sent to this queue, bare: as an element of a Redisson `RBlockingQueue`, which Java can read. This is a
+    /// second step, which a receiver with this setting completes; until then they are in [`BlockingQueue::dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # fn example(client: Client, orders: redelay::BlockingQueue<i64>) {
+    /// let dead = client.blocking_queue("orders:dead", codec::Long);
+    /// let receiver = orders.receiver().dead_letters_to(&dead);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dead_letters_to<U: 'static>(self, queue: &BlockingQueue<U>) -> Self {
+        let to = queue.queue();
+        let destination = Destination { conn: to.conn.clone(), keys: to.keys.clone() };
+        self.with(|options| {
+            options.dead = DeadMode::Send;
+            options.send_to = Some(destination);
+        })
     }
 
     /// Waits for the next message, without a limit, through reconnections and server restarts.
@@ -435,6 +462,11 @@ impl<T: 'static> Receiver<T> {
     fn settings(&self, verb: &'static str) -> Result<Settings> {
         let op = self.queue.queue().op(verb);
         let Options { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } = self.options;
+        let queue = self.queue.queue();
+        let is_own = |to: &&Destination| to.keys == queue.keys && to.conn.server() == queue.conn.server();
+        if self.options.send_to.iter().any(|to| is_own(&to)) {
+            return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
+        }
         if !LEASES.contains(&lease) {
             return Err(op.invalid(format!("a lease of {lease:?} is not between 100 ms and a day")));
         }
@@ -450,6 +482,7 @@ impl<T: 'static> Receiver<T> {
                 dead,
             },
             extend_for,
+            send_to: self.options.send_to.clone(),
             dead_letters: (most, time::millis(age).map_err(|why| op.invalid(why))?),
         })
     }

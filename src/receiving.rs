@@ -16,6 +16,7 @@
 //! | the client stops taking | receives get `Closed`; deliveries are extended and can be settled until the shutdown |
 
 mod call;
+mod forward;
 mod task;
 mod waiting;
 
@@ -32,6 +33,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use call::{Settled, Settlement};
+pub(crate) use forward::Destination;
 
 use crate::conn::OpError;
 use crate::engine::Engine;
@@ -51,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) extend_for: Duration,
     /// The most dead letters of the queue, and their greatest age in ms; 0 for no limit.
     pub(crate) dead_letters: (u64, u64),
+    /// Where dead letters are sent; `None` if they are kept or discarded.
+    pub(crate) send_to: Option<Destination>,
 }
 
 /// A message that was claimed.

@@ -291,6 +291,19 @@ impl<T: Send + 'static> Worker<T> {
         self.with(Receiver::discard_dead_letters)
     }
 
+    /// Dead letters are sent to this queue: see [`Receiver::dead_letters_to`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>, dead: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).dead_letters_to(&dead);
+    /// # }
+    /// ```
+    pub fn dead_letters_to<U: Send + 'static>(self, queue: &BlockingQueue<U>) -> Self {
+        let queue = queue.clone();
+        self.with(move |receiver| receiver.dead_letters_to(&queue))
+    }
+
     /// Is called for each failed attempt: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
     /// quick.
     ///

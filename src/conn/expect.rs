@@ -38,7 +38,7 @@ impl Expect {
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
         match name {
             "BLPOP" | "BRPOP" => Self::StringsOrNil(2),
-            "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" => Self::BytesOrNil,
+            "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" | "ZSCORE" => Self::BytesOrNil,
             "CLIENT" => match args.first().map(|word| &word[..]) {
                 Some(b"SETNAME") => Self::Text("OK"),
                 Some(b"UNBLOCK") => Self::Int(0..=1),
@@ -47,9 +47,9 @@ impl Expect {
                 _ => Self::Anything,
             },
             "DEL" => Self::Int(0..=count(args.len())),
-            "HDEL" => Self::Int(0..=count(args.len() - 1)),
+            "HDEL" | "ZREM" => Self::Int(0..=count(args.len() - 1)),
             "INFO" | "TYPE" => Self::Bytes,
-            "HLEN" | "LLEN" | "LREM" => Self::Int(0..=i64::MAX),
+            "HLEN" | "LLEN" | "LREM" | "ZCARD" => Self::Int(0..=i64::MAX),
             "LPOS" => Self::IntOrNil,
             "PEXPIRE" => Self::Int(0..=1),
             "PING" => Self::Text("PONG"),

@@ -337,7 +337,15 @@ impl Task {
             }
             attempts += 1;
         };
+        let to_send = outcome.to_send;
         self.on_answered(turn, demand, outcome, sent);
+        if let Some(destination) = self.settings.send_to.clone().filter(|_| to_send > 0) {
+            match destination.send(&self.conn, &self.of_messages, to_send).await {
+                // There may be more.
+                Ok(()) => self.next_call = Instant::now(),
+                Err(error) => events::forward_failing(&self.keys, &error),
+            }
+        }
         Ok(())
     }
 
@@ -402,6 +410,9 @@ impl Task {
         }
         if outcome.recovered > 0 {
             events::leases_ended(&self.keys, outcome.recovered);
+        }
+        if outcome.trimmed > 0 {
+            events::dead_letters_removed(&self.keys, outcome.trimmed);
         }
         if outcome.died > 0 {
             events::dead_letters(&self.keys, outcome.died);

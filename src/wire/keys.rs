@@ -129,6 +129,11 @@ impl Keys {
         self.side("returned")
     }
 
+    /// The same, of this name.
+    pub(crate) fn returned_as(&self, name: &str) -> Bytes {
+        [b"redelay:returned:", &self.0.tag[..], b":", name.as_bytes()].concat().into()
+    }
+
     /// The key on which scripts try out their permissions. It is absent before and after.
     pub(crate) fn scratch(&self) -> &Bytes {
         &self.0.scratch

@@ -1,6 +1,7 @@
 //! The effects of each queue operation on a real server, and its cost for the server.
 
 mod announced;
+mod dead_letters;
 mod long_lists;
 mod offer_batches;
 mod operations;

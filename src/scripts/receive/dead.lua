@@ -6,9 +6,9 @@
 local function bury(queue, id, record, now, reason, error)
     local _, _, _, mode = policy_of(record)
     if mode ~= 'd' then
-        local _, failed, lost = counts(record)
+        local delivery, failed, lost = counts(record)
         local first = struct.unpack('>I8', record, 21)
-        local letter = cmsgpack.pack({reason, error, failed, lost, first, now, payload_in(record)})
+        local letter = cmsgpack.pack({reason, error, failed, lost, first, now, delivery, payload_in(record)})
         local kept = redis.pcall('HSET', queue.dead_messages, id, letter)
         if type(kept) == 'table' then
             return kept

@@ -92,6 +92,19 @@ pub(crate) fn dead_letters(keys: &Keys, messages: u64) {
     warn!(name: "redelay.dead_letters", target: "redelay", queue = %name(keys), messages, "messages became dead letters");
 }
 
+/// Dead letters were removed because there were more than the receiver keeps, or they were older.
+pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
+    info!(name: "redelay.dead_letters.removed", target: "redelay", queue = %name(keys), messages, "dead letters removed");
+}
+
+/// Dead letters could not be sent to another queue yet.
+pub(crate) fn forward_failing(keys: &Keys, error: &dyn Display) {
+    warn!(
+        name: "redelay.forward.failing", target: "redelay", queue = %name(keys), %error,
+        "sending dead letters on failed, retrying"
+    );
+}
+
 /// A period of time. It costs almost nothing while no subscriber is interested.
 #[derive(Debug)]
 pub(crate) struct Span(tracing::Span);

@@ -1,0 +1,331 @@
+//! Dead letters: messages that failed too often, or were rejected.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use super::BlockingQueue;
+use crate::conn::{Command, Reply};
+use crate::delivery::MessageId;
+use crate::error::Result;
+use crate::queue::{Op, Queue};
+use crate::scripts;
+use crate::wire::keys::MessageKeys;
+use crate::wire::time;
+
+/// The most letters that one call of a script reads, requeues or removes.
+const CALL: usize = 100;
+
+/// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let orders = client.blocking_queue("orders", codec::Long);
+/// for letter in orders.dead_letters().read(0, 100).await? {
+///     println!("{}: {} after {} failures: {}", letter.id, letter.reason, letter.failed, letter.error);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// The id of the message.
+    pub id: MessageId,
+    /// Why it is dead: `attempts` (it failed too often), `lost` (its lease ended too often), `rejected` or `undecodable`.
+    pub reason: String,
+    /// The error of its last attempt, up to 1,000 bytes.
+    pub error: String,
+    /// Attempts that failed.
+    pub failed: u32,
+    /// Attempts whose lease ended.
+    pub lost: u32,
+    /// When it was received for the first time, by the server's clock.
+    pub first_received: SystemTime,
+    /// When it became a dead letter, by the server's clock.
+    pub died: SystemTime,
+    /// The payload, as it was in the queue.
+    pub payload: Bytes,
+}
+
+impl fmt::Debug for DeadLetter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Payloads must not get into a log.
+        f.debug_struct("DeadLetter")
+            .field("id", &self.id)
+            .field("reason", &self.reason)
+            .field("error", &self.error)
+            .field("failed", &self.failed)
+            .field("lost", &self.lost)
+            .field("died", &self.died)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The dead letters of one queue, from all clients. [`BlockingQueue::dead_letters`] returns this handle.
+///
+/// They are kept until they are requeued or removed, unless receivers
+/// [limit](crate::Receiver::keep_dead_letters) their number or age.
+///
+/// # Examples
+/// ```no_run
+/// # use redelay::{Client, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let orders = client.blocking_queue("orders", codec::Long);
+/// // The bug is fixed: try all of them again.
+/// let requeued = orders.dead_letters().requeue(usize::MAX).await?;
+/// println!("{requeued} messages are delivered again");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct DeadLetters {
+    queue: Arc<Queue>,
+    keys: MessageKeys,
+}
+
+impl fmt::Debug for DeadLetters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetters").field("name", &self.queue.name).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> BlockingQueue<T> {
+    /// The dead letters of this queue. No command is sent.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// println!("{} dead letters", orders.dead_letters().len().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dead_letters(&self) -> DeadLetters {
+        DeadLetters { queue: self.queue.clone(), keys: self.queue.keys.of_messages() }
+    }
+}
+
+impl DeadLetters {
+    /// The number of dead letters. O(1).
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another type
+    /// or a missing permission.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let dead = orders.dead_letters().len().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[expect(clippy::len_without_is_empty, reason = "each call asks the server")]
+    pub async fn len(&self) -> Result<usize> {
+        let op = self.queue.op("dead_letters().len");
+        op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
+    }
+
+    /// Reads up to `most` dead letters, the oldest first, behind the `skip` oldest ones.
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let second_page = orders.dead_letters().read(50, 50).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read(&self, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
+        self.read_for(self.queue.op("dead_letters().read"), skip, most).await
+    }
+
+    async fn read_for(&self, op: Op<'_>, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
+        let mut letters = Vec::new();
+        while letters.len() < most {
+            let from = skip.saturating_add(letters.len());
+            let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
+            let call = call.number(from.min(u32::MAX as usize)).number(CALL.min(most - letters.len()));
+            let reply = op.run(call.idempotent()).await?.into_array().map_err(|shape| op.failed(shape))?;
+            if reply.is_empty() {
+                break;
+            }
+            letters.extend(read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?);
+        }
+        Ok(letters)
+    }
+
+    /// Lets up to `most` dead letters be delivered again at once, the oldest first; `usize::MAX` means all. They keep their
+    /// ids, and begin with the first attempt. Returns how many.
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`]. Some may have been requeued by then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some may have been requeued.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let requeued = orders.dead_letters().requeue(10).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn requeue(&self, most: usize) -> Result<usize> {
+        let op = self.queue.op("dead_letters().requeue");
+        let mut requeued = 0;
+        while requeued < most {
+            let letters = self.read_for(op, 0, CALL.min(most - requeued)).await?;
+            if letters.is_empty() {
+                break;
+            }
+            let ids = letters.iter().map(|letter| letter.id);
+            requeued += self.requeue_these(op, ids).await?;
+        }
+        Ok(requeued)
+    }
+
+    /// Lets one dead letter be delivered again at once. Returns whether it was there.
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, it may or may not be requeued.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, MessageId, codec};
+    /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.dead_letters().requeue_one(id).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn requeue_one(&self, id: MessageId) -> Result<bool> {
+        let op = self.queue.op("dead_letters().requeue_one");
+        if !self.contains(op, id).await? {
+            return Ok(false);
+        }
+        Ok(self.requeue_these(op, [id]).await? > 0)
+    }
+
+    async fn contains(&self, op: Op<'_>, id: MessageId) -> Result<bool> {
+        let score = Command::new("ZSCORE").arg(self.keys.dead.clone()).arg(Bytes::copy_from_slice(&id.0));
+        Ok(op.optional_bytes(op.query(score).await?)?.is_some())
+    }
+
+    async fn requeue_these(&self, op: Op<'_>, ids: impl IntoIterator<Item = MessageId>) -> Result<usize> {
+        let MessageKeys { dead, dead_messages, messages, retries, .. } = &self.keys;
+        let call = scripts::REQUEUE_DEAD
+            .on(&[dead, dead_messages, messages, retries, self.queue.keys.scratch()])
+            .args(ids.into_iter().map(|id| Bytes::copy_from_slice(&id.0)));
+        op.len(op.run(call.idempotent()).await?)
+    }
+
+    /// Deletes up to `most` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`]. Some may have been deleted by then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some may have been deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let removed = orders.dead_letters().remove(usize::MAX).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove(&self, most: usize) -> Result<usize> {
+        let op = self.queue.op("dead_letters().remove");
+        let mut removed = 0;
+        while removed < most {
+            let letters = self.read_for(op, 0, CALL.min(most - removed)).await?;
+            if letters.is_empty() {
+                break;
+            }
+            removed += letters.len();
+            self.remove_these(op, letters.iter().map(|letter| letter.id)).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Deletes one dead letter. Returns whether it was there.
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, it may or may not be deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, MessageId, codec};
+    /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// orders.dead_letters().remove_one(id).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove_one(&self, id: MessageId) -> Result<bool> {
+        let op = self.queue.op("dead_letters().remove_one");
+        let was_there = self.contains(op, id).await?;
+        self.remove_these(op, [id]).await?;
+        Ok(was_there)
+    }
+
+    /// First from the set: content that nothing names is deleted with the next letter of this id, and never read.
+    async fn remove_these(&self, op: Op<'_>, ids: impl IntoIterator<Item = MessageId>) -> Result<()> {
+        let ids: Vec<Bytes> = ids.into_iter().map(|id| Bytes::copy_from_slice(&id.0)).collect();
+        op.query(Command::new("ZREM").arg(self.keys.dead.clone()).args(ids.iter().cloned())).await?;
+        op.query(Command::new("HDEL").arg(self.keys.dead_messages.clone()).args(ids)).await?;
+        Ok(())
+    }
+}
+
+fn read_letters(reply: Vec<Reply>) -> Option<Vec<DeadLetter>> {
+    let mut letters = Vec::with_capacity(reply.len() / 8);
+    let mut reply = reply.into_iter();
+    while let Some(id) = reply.next() {
+        let id = MessageId(id.into_bytes().ok()?[..].try_into().ok()?);
+        let mut text = || Some(String::from_utf8_lossy(&reply.next()?.into_bytes().ok()?).into_owned());
+        let (reason, error) = (text()?, text()?);
+        let mut number = || u64::try_from(reply.next()?.into_int().ok()?).ok();
+        let (failed, lost, first, died) = (number()?, number()?, number()?, number()?);
+        letters.push(DeadLetter {
+            id,
+            reason,
+            error,
+            failed: u32::try_from(failed).ok()?,
+            lost: u32::try_from(lost).ok()?,
+            first_received: time::from_epoch_millis(first),
+            died: time::from_epoch_millis(died),
+            payload: reply.next()?.into_bytes().ok()?,
+        });
+    }
+    Some(letters)
+}

@@ -1,0 +1,196 @@
+//! Dead letters, and messages that are in flight or wait for a retry: read, requeued, removed, sent on, released.
+
+use std::time::Duration;
+
+use redelay::{Backoff, BlockingQueue, DeadLetter, MessageId, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, MINUTE, Queues, builder, ms, number_queues, soon};
+
+const MESSAGES: &str = "redelay:messages:{q}";
+const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
+
+/// Makes dead letters of these numbers.
+async fn bury(queue: &BlockingQueue<i64>, numbers: &[i64]) -> Vec<MessageId> {
+    queue.offer_all(numbers).await.unwrap();
+    let receiver = queue.receiver();
+    let mut ids = Vec::new();
+    for number in numbers {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!(*delivery, *number);
+        ids.push(delivery.id());
+        delivery.reject(format_args!("no {number}")).await.unwrap();
+    }
+    ids
+}
+
+fn payloads(letters: &[DeadLetter]) -> Vec<String> {
+    letters.iter().map(|letter| String::from_utf8(letter.payload.to_vec()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn they_are_listed_with_their_reasons() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let ids = bury(&ready, &(0..250).collect::<Vec<_>>()).await;
+    let dead = ready.dead_letters();
+    assert_eq!(dead.len().await.unwrap(), 250);
+    let mut letters = dead.read(0, usize::MAX).await.unwrap();
+    assert_eq!(letters.len(), 250);
+    assert_eq!(dead.read(10, 5).await.unwrap(), letters[10..15]);
+    assert_eq!(dead.read(250, 5).await.unwrap(), []);
+    letters.sort_by_key(|letter| letter.id);
+    assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids);
+    let letter = &letters[7];
+    assert_eq!((letter.reason.as_str(), letter.error.as_str(), letter.failed, letter.lost), ("rejected", "no 7", 0, 0));
+    assert_eq!(&letter.payload[..], b"7");
+    assert!(letter.died >= letter.first_received);
+    assert!(!format!("{letter:?}").contains("payload"), "bytes have no place in a log");
+}
+
+/// Case 37: the first reply is lost.
+#[tokio::test]
+async fn they_are_requeued_once() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let (_client, ready, _) = number_queues(&server).await;
+    bury(&ready, &(0..20).collect::<Vec<_>>()).await;
+    let other = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
+    let (letters, warm) = (other.ready.dead_letters(), other.ready.dead_letters());
+    assert_eq!(warm.requeue(0).await.unwrap(), 0);
+    proxy.hold_replies(true);
+    let fault = async {
+        // The list is read; then the requeue is executed.
+        until_async("a reply is held", || async { proxy.held() > 0 }).await;
+        proxy.hold_replies(false);
+        proxy.cut();
+    };
+    let (requeued, ()) = tokio::join!(letters.requeue(10), fault);
+    assert_eq!(requeued.unwrap(), 10);
+    assert_eq!(letters.len().await.unwrap(), 10);
+    let receiver = ready.receiver();
+    for number in 0..10 {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!((*delivery, delivery.attempt()), (number, 1), "the counts are reset");
+        delivery.ack().await.unwrap();
+    }
+    assert!(receiver.try_receive().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn one_of_them_is_requeued_or_removed() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let ids = bury(&ready, &[1, 2, 3, 4]).await;
+    let dead = ready.dead_letters();
+    assert!(dead.requeue_one(ids[1]).await.unwrap() && !dead.requeue_one(ids[1]).await.unwrap());
+    assert!(dead.remove_one(ids[2]).await.unwrap() && !dead.remove_one(ids[2]).await.unwrap());
+    let delivery = soon(ready.receiver().receive()).await.unwrap();
+    assert_eq!((*delivery, delivery.id()), (2, ids[1]), "it keeps its id");
+    delivery.ack().await.unwrap();
+    assert_eq!(payloads(&dead.read(0, 9).await.unwrap()), ["1", "4"]);
+    assert_eq!(dead.remove(1).await.unwrap(), 1);
+    assert_eq!(dead.remove(usize::MAX).await.unwrap(), 1);
+    assert_eq!(server.get::<usize, _>(["HLEN", DEAD_MESSAGES]), 0);
+}
+
+/// Case 38.
+#[tokio::test]
+async fn receivers_limit_them() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    bury(&ready, &[1, 2, 3, 4, 5]).await;
+    ready.put(&6).await.unwrap();
+    let receiver = ready.receiver().keep_dead_letters(2, Duration::ZERO);
+    soon(receiver.receive()).await.unwrap().reject("six").await.unwrap();
+    let dead = ready.dead_letters();
+    until_async("the oldest are removed", || async { dead.len().await.unwrap() == 2 }).await;
+    assert_eq!(payloads(&dead.read(0, 9).await.unwrap()).last().unwrap(), "6");
+    let aged = ready.receiver().keep_dead_letters(0, ms(1));
+    assert!(aged.try_receive().await.unwrap().is_none());
+    until_async("they are too old", || async { dead.len().await.unwrap() == 0 }).await;
+
+    ready.put(&7).await.unwrap();
+    soon(ready.receiver().discard_dead_letters().receive()).await.unwrap().reject("seven").await.unwrap();
+    assert_eq!(dead.len().await.unwrap(), 0);
+    assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
+}
+
+/// Case 11.
+#[tokio::test]
+async fn they_are_sent_to_another_queue() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let dead = client.blocking_queue::<i64>("dead", codec::Long);
+    let receiver = ready.receiver().dead_letters_to(&dead).attempts(1);
+    let numbers: Vec<i64> = (0..50).collect();
+    ready.offer_all(&numbers).await.unwrap();
+    for number in &numbers {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        if number % 2 == 0 { delivery.reject("even").await.unwrap() } else { delivery.retry().await.unwrap() }
+    }
+    let mut sent = Vec::new();
+    for _ in &numbers {
+        sent.push(soon(dead.take()).await.unwrap());
+    }
+    sent.sort_unstable();
+    assert_eq!(sent, numbers);
+    assert_eq!(ready.dead_letters().len().await.unwrap(), 0);
+    assert!(ready.receiver().dead_letters_to(&ready).try_receive().await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_unsettled_is_listed_retried_and_removed() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&[1, 2, 3]).await.unwrap();
+    let receiver = ready.receiver();
+    let mut deliveries = Vec::new();
+    for _ in 0..3 {
+        deliveries.push(soon(receiver.receive()).await.unwrap());
+    }
+    let ids: Vec<_> = deliveries.iter().map(redelay::Delivery::id).collect();
+    let third = deliveries.pop().unwrap();
+    third.retry_after(HOUR).await.unwrap();
+    let unsettled = ready.unsettled();
+    assert_eq!(unsettled.len().await.unwrap(), 3);
+    let in_flight = unsettled.in_flight(0, 9).await.unwrap();
+    assert_eq!(in_flight.iter().map(|message| message.id).collect::<Vec<_>>(), ids[..2]);
+    assert!(in_flight[0].remaining <= MINUTE && in_flight[0].remaining > ms(1000));
+    let waiting = unsettled.waiting(0, 9).await.unwrap();
+    assert_eq!((waiting[0].id, waiting[0].attempt, &waiting[0].payload[..]), (ids[2], 2, &b"3"[..]));
+    assert!(waiting[0].remaining > HOUR - MINUTE);
+    assert!(unsettled.waiting(1, 9).await.unwrap().is_empty());
+
+    assert!(unsettled.retry_now(ids[2]).await.unwrap());
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*again, again.attempt()), (3, 2));
+    assert!(unsettled.remove(ids[2]).await.unwrap() && !unsettled.remove(ids[2]).await.unwrap());
+    assert_eq!(again.ack().await.unwrap_err().kind(), redelay::ErrorKind::LeaseLost);
+    assert!(unsettled.retry_now(ids[0]).await.unwrap(), "its handler loses it");
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!(again.id(), ids[0]);
+    again.ack().await.unwrap();
+}
+
+#[tokio::test]
+async fn everything_is_released_to_java() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let numbers: Vec<i64> = (0..1500).collect();
+    ready.offer_all(&numbers).await.unwrap();
+    let receiver = ready.receiver().retry(Backoff::fixed(HOUR));
+    let mut failed = 0;
+    while failed < numbers.len() {
+        for delivery in receiver.receive_many(1000).await.unwrap() {
+            drop(delivery.unwrap());
+            failed += 1;
+        }
+    }
+    server.cmd(["RPUSH", "redelay:inbox:{q}", "-1"]);
+    until_async("they failed", || async { server.get::<usize, _>(["ZCARD", "redelay:retries:{q}"]) == 1500 }).await;
+    assert_eq!(ready.release_all().await.unwrap(), 1501);
+    let mut back = ready.read_all().await.unwrap();
+    back.sort_unstable();
+    assert_eq!(back, (-1..1500).collect::<Vec<_>>());
+    assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
+}
