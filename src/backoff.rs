@@ -155,7 +155,9 @@ mod tests {
     fn exponential_pauses_stay_between_half_and_all() {
         let secs = Duration::from_secs;
         let backoff = Backoff::exponential(secs(15), secs(3_600));
-        for (failures, whole) in [(1, 15), (2, 30), (3, 60), (8, 1_920), (9, 3_600), (40, 3_600), (u32::MAX, 3_600)] {
+        for (failures, whole) in
+            [(1, 15), (2, 30), (3, 60), (8, 1_920), (9, 3_600), (40, 3_600), (u32::MAX, 3_600)]
+        {
             for _ in 0..100 {
                 let pause = backoff.after(failures);
                 assert!(pause >= secs(whole) / 2 && pause <= secs(whole), "{failures}: {pause:?}");

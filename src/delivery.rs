@@ -404,7 +404,11 @@ impl<T> Delivery<T> {
             }
             let by_ms = time::millis(by).unwrap_or(0);
             let member = open.claim.member;
-            Ok((open.receiving.settle(member, Settlement::Extend { by_ms }), open.receiving.clone(), open.queue.clone()))
+            Ok((
+                open.receiving.settle(member, Settlement::Extend { by_ms }),
+                open.receiving.clone(),
+                open.queue.clone(),
+            ))
         });
         Box::pin(async move {
             match started {

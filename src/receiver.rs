@@ -10,8 +10,8 @@ use futures::Stream;
 
 use crate::backoff::Backoff;
 use crate::blocking_queue::BlockingQueue;
-use crate::delivery::Delivery;
 use crate::conn::OpError;
+use crate::delivery::Delivery;
 use crate::error::Result;
 use crate::receiving::{Claim, Destination, PendingReceive, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
@@ -323,9 +323,8 @@ impl<T: 'static> Receiver<T> {
         const VERB: &str = "receive";
         let receiving = self.receiving(VERB)?;
         let claims = receiving.wait(1).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
-        self.one(VERB, &receiving, claims).unwrap_or_else(|| {
-            Err(self.queue.queue().op(VERB).failed(OpError::Closed))
-        })
+        self.one(VERB, &receiving, claims)
+            .unwrap_or_else(|| Err(self.queue.queue().op(VERB).failed(OpError::Closed)))
     }
 
     /// Receives a message if there is one, without waiting.
@@ -461,7 +460,8 @@ impl<T: 'static> Receiver<T> {
 
     fn settings(&self, verb: &'static str) -> Result<Settings> {
         let op = self.queue.queue().op(verb);
-        let Options { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } = self.options;
+        let Options { lease, extend_for, attempts, losses, dead, dead_letters: (most, age), .. } =
+            self.options;
         let queue = self.queue.queue();
         let is_own = |to: &&Destination| to.keys == queue.keys && to.conn.server() == queue.conn.server();
         if self.options.send_to.iter().any(|to| is_own(&to)) {
@@ -487,7 +487,12 @@ impl<T: 'static> Receiver<T> {
         })
     }
 
-    fn one(&self, verb: &'static str, receiving: &Arc<Receiving>, claims: Vec<Claim>) -> Option<Result<Delivery<T>>> {
+    fn one(
+        &self,
+        verb: &'static str,
+        receiving: &Arc<Receiving>,
+        claims: Vec<Claim>,
+    ) -> Option<Result<Delivery<T>>> {
         claims.into_iter().next().map(|claim| self.delivery(verb, receiving, claim))
     }
 

@@ -287,7 +287,9 @@ fn read_messages(reply: Vec<Reply>) -> Option<Vec<UnsettledMessage>> {
         let (id, score) = (id.into_bytes().ok()?, reply.next()?.into_bytes().ok()?);
         let record = reply.next()?.into_bytes().ok()?;
         // What somebody else wrote there is no message.
-        let (Ok(id), Some(record)) = (<[u8; 16]>::try_from(&id[..]), Record::parse(&record)) else { continue };
+        let (Ok(id), Some(record)) = (<[u8; 16]>::try_from(&id[..]), Record::parse(&record)) else {
+            continue;
+        };
         let at: f64 = std::str::from_utf8(&score).ok()?.parse().ok()?;
         messages.push(UnsettledMessage {
             id: MessageId(id),

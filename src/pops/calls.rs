@@ -118,9 +118,7 @@ impl BlockingPop {
             Kind::Move { source, destination } => {
                 Command::new("BRPOPLPUSH").arg(source.target().clone()).arg(destination.clone()).number(slice)
             }
-            Kind::Receive { source, inbox } => {
-                move_to_inbox("BLMOVE", source, inbox).number(slice)
-            }
+            Kind::Receive { source, inbox } => move_to_inbox("BLMOVE", source, inbox).number(slice),
         }
     }
 

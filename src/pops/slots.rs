@@ -148,7 +148,8 @@ impl PopsOfKind {
         };
         failing.times += 1;
         // A payload may have been moved, whatever has failed since.
-        let stays = matches!(kind, Kind::Move { .. } | Kind::Receive { .. }) && matches!(failing.error, OpError::Unknown(_));
+        let stays = matches!(kind, Kind::Move { .. } | Kind::Receive { .. })
+            && matches!(failing.error, OpError::Unknown(_));
         if !stays {
             failing.error = error.clone();
         }

@@ -16,13 +16,23 @@ use crate::wire::message::{Member, Record};
 pub(crate) enum Settlement {
     Acknowledge,
     /// It failed: retry after this time. The text says why.
-    Retry { after_ms: u64, error: String },
+    Retry {
+        after_ms: u64,
+        error: String,
+    },
     /// Deliver again after this time. It does not count as a failure.
-    Snooze { after_ms: u64 },
+    Snooze {
+        after_ms: u64,
+    },
     /// It is a dead letter.
-    Reject { reason: &'static str, error: String },
+    Reject {
+        reason: &'static str,
+        error: String,
+    },
     /// A lease of at least this length from now on.
-    Extend { by_ms: u64 },
+    Extend {
+        by_ms: u64,
+    },
     /// No program has read it.
     Unread,
 }
@@ -54,11 +64,18 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn call(&self, receiver: &Bytes, keys: &Keys, of_messages: &MessageKeys, settings: &Settings) -> Call {
+    pub(super) fn call(
+        &self,
+        receiver: &Bytes,
+        keys: &Keys,
+        of_messages: &MessageKeys,
+        settings: &Settings,
+    ) -> Call {
         let words = [(self.sweep, "sweep "), (self.retries_first, "retries "), (self.empty_inbox, "inbox")];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
         let (most_dead, dead_age) = settings.dead_letters;
-        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control } = of_messages;
+        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control } =
+            of_messages;
         let mut call = scripts::RECEIVE
             .on(&[keys.target(), inbox, messages, leases, retries, receipts, dead, dead_messages, control])
             .arg(receiver.clone())

@@ -34,7 +34,8 @@ impl Destination {
         let letters = read.number(0).number(waiting.min(MOST)).idempotent().run(conn).await?.into_array()?;
         for letter in letters.chunks_exact(8) {
             let [id, _, _, _, _, _, died, payload] = letter else { continue };
-            let (id, died, payload) = (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
+            let (id, died, payload) =
+                (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
             let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
             let receipt = self.keys.returned_as(&name);
             let push = scripts::RETURN_TO_LIST.on(&[self.keys.target(), &receipt, self.keys.scratch()]);

@@ -84,8 +84,11 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
             };
             match received {
                 Ok(delivery) => {
-                    let message =
-                        Message { queue: queue.to_owned(), id: Some(delivery.id()), attempt: delivery.attempt() };
+                    let message = Message {
+                        queue: queue.to_owned(),
+                        id: Some(delivery.id()),
+                        attempt: delivery.attempt(),
+                    };
                     let settles = self.handle(message, delivery).await;
                     self.finish(settling.replace(settles)).await;
                 }

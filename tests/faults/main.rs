@@ -13,6 +13,7 @@ mod many_takers;
 mod never_stuck;
 mod offered_once;
 mod processes;
+mod receivers;
 mod runtimes;
 mod shutdown;
 mod stop_taking;

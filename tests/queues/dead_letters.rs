@@ -41,7 +41,10 @@ async fn they_are_listed_with_their_reasons() {
     letters.sort_by_key(|letter| letter.id);
     assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids);
     let letter = &letters[7];
-    assert_eq!((letter.reason.as_str(), letter.error.as_str(), letter.failed, letter.lost), ("rejected", "no 7", 0, 0));
+    assert_eq!(
+        (letter.reason.as_str(), letter.error.as_str(), letter.failed, letter.lost),
+        ("rejected", "no 7", 0, 0)
+    );
     assert_eq!(&letter.payload[..], b"7");
     assert!(letter.died >= letter.first_received);
     assert!(!format!("{letter:?}").contains("payload"), "bytes have no place in a log");
@@ -187,7 +190,8 @@ async fn everything_is_released_to_java() {
         }
     }
     server.cmd(["RPUSH", "redelay:inbox:{q}", "-1"]);
-    until_async("they failed", || async { server.get::<usize, _>(["ZCARD", "redelay:retries:{q}"]) == 1500 }).await;
+    until_async("they failed", || async { server.get::<usize, _>(["ZCARD", "redelay:retries:{q}"]) == 1500 })
+        .await;
     assert_eq!(ready.release_all().await.unwrap(), 1501);
     let mut back = ready.read_all().await.unwrap();
     back.sort_unstable();

@@ -209,7 +209,10 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
     server.cmd(["RPUSH", "q", "not a number", "7"]);
     let receiver = ready.receiver();
     let error = soon(receiver.receive()).await.unwrap_err();
-    assert_eq!((error.kind(), error.payload().map(|bytes| &bytes[..])), (ErrorKind::Decode, Some(&b"not a number"[..])));
+    assert_eq!(
+        (error.kind(), error.payload().map(|bytes| &bytes[..])),
+        (ErrorKind::Decode, Some(&b"not a number"[..]))
+    );
     let next = soon(receiver.receive()).await.unwrap();
     assert_eq!(*next, 7);
     next.ack().await.unwrap();
@@ -217,7 +220,8 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
 
     server.cmd(["RPUSH", "q", "not a number"]);
-    let retrying = ready.receiver().on_undecodable(OnUndecodable::Retry).retry(Backoff::fixed(ms(1))).attempts(2);
+    let retrying =
+        ready.receiver().on_undecodable(OnUndecodable::Retry).retry(Backoff::fixed(ms(1))).attempts(2);
     for _ in 0..2 {
         assert_eq!(soon(retrying.receive()).await.unwrap_err().kind(), ErrorKind::Decode);
     }

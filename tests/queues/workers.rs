@@ -33,7 +33,13 @@ impl Stop {
 }
 
 /// Puts the numbers into a queue, and waits until as many were handled.
-async fn run_all<H, A>(server: &Server, worker: Worker<i64>, handled: Arc<AtomicUsize>, count: usize, handler: H) -> Stopped
+async fn run_all<H, A>(
+    server: &Server,
+    worker: Worker<i64>,
+    handled: Arc<AtomicUsize>,
+    count: usize,
+    handler: H,
+) -> Stopped
 where
     H: redelay::Handler<i64, A>,
     A: 'static,
@@ -53,7 +59,8 @@ async fn no_more_than_the_concurrency_are_handled_at_once() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.offer_all(&(0..10).collect::<Vec<_>>()).await.unwrap();
-    let (now, most, handled) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (now, most, handled) =
+        (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let handler = {
         let (now, most, handled) = (now.clone(), most.clone(), handled.clone());
         move |_: i64| {
@@ -141,7 +148,8 @@ async fn plain_functions_and_results_are_handlers() {
     ready.offer_all(&[1, -1, 2]).await.unwrap();
     let running = tokio::spawn(Worker::new(&ready).attempts(1).run_until(stream::pending::<()>(), plain));
     until_async("handled", || async {
-        server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", "redelay:messages:{q}"]) == 0
+        server.get::<usize, _>(["ZCARD", DEAD]) == 1
+            && server.get::<usize, _>(["HLEN", "redelay:messages:{q}"]) == 0
     })
     .await;
     client.stop_taking().await;
@@ -212,7 +220,8 @@ async fn a_second_signal_skips_the_grace_and_handlers_are_told() {
 async fn the_stop_of_three_queues_takes_one_grace() {
     let server = Server::start();
     let (client, _, _) = number_queues(&server).await;
-    let queues: Vec<BlockingQueue<i64>> = ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
+    let queues: Vec<BlockingQueue<i64>> =
+        ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
     for queue in &queues {
         queue.offer_all(&[1, 2]).await.unwrap();
     }
@@ -243,7 +252,8 @@ async fn weights_are_proportions_and_strict_is_an_order() {
     const EACH: usize = 3000;
     let server = Server::start();
     let (client, _, _) = number_queues(&server).await;
-    let queues: Vec<BlockingQueue<i64>> = ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
+    let queues: Vec<BlockingQueue<i64>> =
+        ["a", "b", "c"].map(|name| client.blocking_queue(name, codec::Long)).into();
     for (is_strict, of) in [(false, 2000), (true, EACH)] {
         for (index, queue) in queues.iter().enumerate() {
             queue.delete().await.unwrap();
@@ -257,18 +267,16 @@ async fn weights_are_proportions_and_strict_is_an_order() {
                 async {}
             }
         };
-        let worker = if is_strict {
-            Worker::strict(&queues)
-        } else {
-            Worker::weighted(queues.iter().zip([6, 3, 1]))
-        };
+        let worker =
+            if is_strict { Worker::strict(&queues) } else { Worker::weighted(queues.iter().zip([6, 3, 1])) };
         let stop = Stop::default();
         let running = tokio::spawn(worker.concurrency(8).run_until(stop.signals(), handler));
         until_async("enough", || async { order.lock().unwrap().len() >= of }).await;
         stop.signal();
         soon(running).await.unwrap().unwrap();
         let order = order.lock().unwrap();
-        let share = |queue: i64| order[..of].iter().filter(|index| **index == queue).count() as f64 / of as f64;
+        let share =
+            |queue: i64| order[..of].iter().filter(|index| **index == queue).count() as f64 / of as f64;
         let shares = [0, 1, 2].map(share);
         if is_strict {
             assert!(shares[0] > 0.99, "{shares:?}");

@@ -6,6 +6,10 @@
 local function look_at_the_clock(queue, now, lease)
     local seen, grace = unpack(redis.call('HMGET', queue.control, 'seen', 'grace'))
     seen, grace = tonumber(seen), tonumber(grace) or 0
+    if grace > now + lease then
+        -- The clock was set back since.
+        grace = 0
+    end
     if seen and now >= seen and now - seen < lease / 12 then
         return grace
     end
