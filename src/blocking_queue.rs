@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 pub use stream::PayloadStream;
-pub use unconfirmed_pops::{UnconfirmedPop, UnconfirmedPops};
+pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 
 use crate::codec::Codec;
 use crate::conn::Command;

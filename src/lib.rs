@@ -141,7 +141,7 @@ mod telemetry;
 pub use redisson_codec as codec;
 mod error;
 
-pub use blocking_queue::{BlockingQueue, PayloadStream, UnconfirmedPop, UnconfirmedPops};
+pub use blocking_queue::{BlockingQueue, PayloadStream, PopKind, UnconfirmedPop, UnconfirmedPops};
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};

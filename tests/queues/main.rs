@@ -8,3 +8,4 @@ mod quarantine;
 mod scale;
 mod stats;
 mod transfer_script;
+mod unconfirmed_pops;
