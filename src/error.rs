@@ -108,7 +108,9 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The client was shut down, or its Tokio runtime has ended. Nothing was executed. Connect a new one.
+    /// The client was shut down, or its Tokio runtime has ended. For a call that takes from a
+    /// [`BlockingQueue`](crate::BlockingQueue), also: [`Client::stop_taking`](crate::Client::stop_taking) was called.
+    /// Nothing was executed. End, or connect a new client.
     Closed,
 }
 
@@ -134,7 +136,7 @@ impl Error {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// match orders.len().await {
-    ///     Err(error) if error.kind() == ErrorKind::Refused => println!("`orders` is no list: {error}"),
+    ///     Err(error) if error.kind() == ErrorKind::Refused => println!("the server refused: {error}"),
     ///     length => println!("{} are ready", length?),
     /// }
     /// # Ok(())
@@ -190,7 +192,8 @@ impl Error {
     }
 
     /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone
-    /// was dropped, or has ended with its Tokio runtime.
+    /// was dropped, or has ended with its Tokio runtime. A call that takes from a [`BlockingQueue`](crate::BlockingQueue)
+    /// also fails with such an error after [`Client::stop_taking`](crate::Client::stop_taking).
     ///
     /// # Examples
     /// ```no_run
@@ -200,7 +203,7 @@ impl Error {
     /// loop {
     ///     match orders.take().await {
     ///         Ok(order) => println!("{order}"),
-    ///         Err(error) if error.is_closed() => break, // The client was shut down.
+    ///         Err(error) if error.is_closed() => break, // After `stop_taking` or `shutdown`.
     ///         Err(error) => return Err(error),
     ///     }
     /// }

@@ -44,7 +44,7 @@
 //!
 //! Programs to run are in the folder `examples`. The head of each says how it is run.
 //!
-//! # The way of one message
+//! # The path of a message
 //!
 //! | step | who runs it | on the server |
 //! |---|---|---|
