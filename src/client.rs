@@ -93,7 +93,7 @@ impl Client {
     /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
     /// The timeout bounds commands, including the wait for a connection and retries. A shorter timeout than 1 ms counts
-    /// as 1 ms, and a longer one than a year as a year. Some times differ:
+    /// as 1 ms, and a longer one than a year as a year. These waits differ:
     ///
     /// * If the server is silent, a poll of either queue ends after twice the timeout.
     /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is over, if that

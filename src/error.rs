@@ -108,9 +108,9 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The client was shut down, or its Tokio runtime has ended. For a call that takes from a
-    /// [`BlockingQueue`](crate::BlockingQueue), also: [`Client::stop_taking`](crate::Client::stop_taking) was called.
-    /// Nothing was executed. End, or connect a new client.
+    /// The client was shut down, or its Tokio runtime has ended. A call that takes from a
+    /// [`BlockingQueue`](crate::BlockingQueue) also fails with it after
+    /// [`Client::stop_taking`](crate::Client::stop_taking). Nothing was executed. End, or connect a new client.
     Closed,
 }
 
@@ -192,8 +192,9 @@ impl Error {
     }
 
     /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone
-    /// was dropped, or has ended with its Tokio runtime. A call that takes from a [`BlockingQueue`](crate::BlockingQueue)
-    /// also fails with such an error after [`Client::stop_taking`](crate::Client::stop_taking).
+    /// was dropped, or has ended with its Tokio runtime. For a call that takes from a
+    /// [`BlockingQueue`](crate::BlockingQueue), it also returns true after
+    /// [`Client::stop_taking`](crate::Client::stop_taking).
     ///
     /// # Examples
     /// ```no_run

@@ -1,7 +1,7 @@
 //! [`Kryo5`]: Redisson's default codec. The crate's root has it, too.
 //!
-//! [`Value`] is not a type of Kryo's own: it is [`java::Value`](super::java::Value), which the Jackson codecs and `Json`
-//! accept as well.
+//! `kryo::Value` is another name of [`java::Value`](super::java::Value), any Java value. It is not a type of Kryo's own: the
+//! Jackson codecs share it.
 
 // | module | contents |
 // |---|---|
@@ -35,7 +35,6 @@ use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
 use crate::serde_error::without_values;
 
-/// Another name of [`java::Value`](super::java::Value): any Java value, in any of the codecs that write Java objects.
 #[doc(no_inline)]
 pub use super::java::Value;
 
