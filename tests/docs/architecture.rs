@@ -150,8 +150,7 @@ fn dependencies(manifest: &str) -> BTreeSet<&str> {
 fn the_design_gives_a_reason_for_every_dependency() {
     let text = include_str!("../../DESIGN.md").split("\n## Dependencies\n").nth(1).expect("the section");
     let mut trees = text.split("```").nth(1).expect("the trees").split("\n\n");
-    for manifest in
-        [include_str!("../../Cargo.toml"), include_str!("../../crates/redisson-codec/Cargo.toml")]
+    for manifest in [include_str!("../../Cargo.toml"), include_str!("../../crates/redisson-codec/Cargo.toml")]
     {
         let lines = trees.next().expect("a tree").lines().filter(|line| line.contains("── "));
         let listed: BTreeSet<&str> = lines.filter_map(|line| line.split_whitespace().nth(1)).collect();

@@ -6,7 +6,8 @@ use redelay_support::{HOUR, TIMEOUT_SET, soon, still_text_queues};
 
 /// What a process leaves if it dies before it confirms this pop.
 fn leave(server: &Server, id: &str, kind: &str, popped: &[&[u8]]) {
-    let script = "return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ARGV[2], 1, {unpack(ARGV, 3)}}))";
+    let script =
+        "return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ARGV[2], 1, {unpack(ARGV, 3)}}))";
     let words = ["EVAL", script, "1", "redelay:popped:{q}", id, kind].map(str::as_bytes);
     server.cmd(words.iter().chain(popped));
 }
