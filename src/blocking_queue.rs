@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use stream::PayloadStream;
-pub use unconfirmed_pops::{UnconfirmedPop, UnconfirmedPops};
+pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 pub use unsettled::{Unsettled, UnsettledMessage};
 
 use crate::codec::Codec;

@@ -92,11 +92,15 @@ impl Client {
     /// Returns the same client with another command timeout, for a part of the program that must answer sooner or may
     /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
-    /// The timeout bounds commands, including the wait for a connection and retries. It is 1 ms at least and a year at
-    /// most. If the server is silent, the polls of both queues end after twice this time; but a `poll_many` of more than
-    /// 1,000 ready payloads collects them for the timeout of the builder, if that is longer. The timeout does not bound
-    /// `take`, which waits without limit. A connection on which the server is silent is replaced after the
-    /// [`command_timeout`](Builder::command_timeout) of the builder, not after this one.
+    /// The timeout bounds commands, including the wait for a connection and retries. A shorter timeout than 1 ms counts
+    /// as 1 ms, and a longer one than a year as a year. These waits differ:
+    ///
+    /// * If the server is silent, a poll of either queue ends after twice the timeout.
+    /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is over, if that
+    ///   is longer.
+    /// * `take` waits without limit.
+    /// * A connection on which the server is silent is replaced after the [`command_timeout`](Builder::command_timeout)
+    ///   of the builder, whatever this timeout is.
     ///
     /// # Examples
     /// ```no_run
@@ -181,10 +185,10 @@ impl Client {
     /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
     /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
     ///
-    /// It waits until the payloads are back in their lists, for about the command timeout at most. If the server is down
-    /// for longer, the client returns them in the background until [`Client::shutdown`] ends it. There is no way back:
-    /// connect a new client to take again. Calling it again waits for the same end. It applies to all clones of this
-    /// client and all queues made from it.
+    /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has the time. If
+    /// the server is down for longer, the client returns them in the background until [`Client::shutdown`] ends it. There
+    /// is no way back: connect a new client to take again. Calling it again waits for the same end. It applies to all
+    /// clones of this client and all queues made from it.
     ///
     /// # Errors
     /// It cannot fail.
@@ -216,12 +220,12 @@ impl Client {
         self.engine.stop_taking().await;
     }
 
-    /// Shuts the client down, and waits until that is done, for about twice the command timeout at most.
+    /// Shuts the client down, and waits until that is done, but not without limit: `docs/guarantees.md` has the time.
     ///
     /// 1. Waiting takers end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
     ///    returns `Closed`, including a `take` whose future is polled later.
     /// 2. Transfers in flight finish.
-    /// 3. Popped payloads that nobody read return to their lists.
+    /// 3. Popped payloads that nobody read return to their lists. If the server cannot be reached, they are lost.
     /// 4. The connections close.
     ///
     /// Call [`Client::stop_taking`] first if handlers are still running: after `shutdown`, they cannot offer a retry. A

@@ -111,7 +111,9 @@ pub enum ErrorKind {
     /// The lease of a delivery ended before it was settled, so the message has been given to another receiver, or will be.
     /// Nothing was changed. Undo what was done, or rely on the id of the message.
     LeaseLost,
-    /// The client was shut down, or its Tokio runtime has ended. Nothing was executed. Connect a new one.
+    /// The client was shut down, or its Tokio runtime has ended. A call that takes from a
+    /// [`BlockingQueue`](crate::BlockingQueue) also fails with it after
+    /// [`Client::stop_taking`](crate::Client::stop_taking). Nothing was executed. End, or connect a new client.
     Closed,
 }
 
@@ -137,7 +139,7 @@ impl Error {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// match orders.len().await {
-    ///     Err(error) if error.kind() == ErrorKind::Refused => println!("`orders` is no list: {error}"),
+    ///     Err(error) if error.kind() == ErrorKind::Refused => println!("the server refused: {error}"),
     ///     length => println!("{} are ready", length?),
     /// }
     /// # Ok(())
@@ -193,7 +195,9 @@ impl Error {
     }
 
     /// Returns whether the client was shut down, by [`Client::shutdown`](crate::Client::shutdown) or because its last clone
-    /// was dropped, or has ended with its Tokio runtime.
+    /// was dropped, or has ended with its Tokio runtime. For a call that takes from a
+    /// [`BlockingQueue`](crate::BlockingQueue), it also returns true after
+    /// [`Client::stop_taking`](crate::Client::stop_taking).
     ///
     /// # Examples
     /// ```no_run
@@ -203,7 +207,7 @@ impl Error {
     /// loop {
     ///     match orders.take().await {
     ///         Ok(order) => println!("{order}"),
-    ///         Err(error) if error.is_closed() => break, // The client was shut down.
+    ///         Err(error) if error.is_closed() => break, // After `stop_taking` or `shutdown`.
     ///         Err(error) => return Err(error),
     ///     }
     /// }

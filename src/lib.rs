@@ -44,7 +44,7 @@
 //!
 //! Programs to run are in the folder `examples`. The head of each says how it is run.
 //!
-//! # The way of one message
+//! # The path of a message
 //!
 //! | step | who runs it | on the server |
 //! |---|---|---|
@@ -149,8 +149,8 @@ mod error;
 
 pub use backoff::Backoff;
 pub use blocking_queue::{
-    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, UnconfirmedPop, UnconfirmedPops, Unsettled,
-    UnsettledMessage,
+    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, PopKind, UnconfirmedPop, UnconfirmedPops,
+    Unsettled, UnsettledMessage,
 };
 #[cfg(feature = "tls")]
 pub use client::Tls;

@@ -22,7 +22,7 @@ use crate::pops::{End, PendingTake, Wanted};
 ///
 /// # Examples
 /// ```no_run
-/// # use futures::StreamExt;
+/// use futures::StreamExt; // Of the crate `futures`.
 /// # use redelay::{Client, PayloadStream, codec};
 /// # async fn example(client: Client) {
 /// let orders: PayloadStream<i64> = client.blocking_queue("orders", codec::Long).into_stream();

@@ -271,7 +271,7 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Examples
     /// ```no_run
-    /// # use futures::StreamExt;
+    /// use futures::StreamExt; // Of the crate `futures`.
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let mut orders = client.blocking_queue("orders", codec::String).into_stream();

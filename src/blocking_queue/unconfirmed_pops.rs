@@ -16,7 +16,7 @@ use crate::scripts;
 const READ: usize = 100;
 
 /// Payloads that one pop took from a queue and whose arrival no client has confirmed. [`UnconfirmedPops::read`] returns
-/// it.
+/// it. [`requeue_one`](UnconfirmedPops::requeue_one) and [`remove_one`](UnconfirmedPops::remove_one) accept it.
 ///
 /// # Examples
 /// ```no_run
@@ -35,10 +35,51 @@ const READ: usize = 100;
 pub struct UnconfirmedPop {
     /// Time since the pop, by the server's clock.
     pub age: Duration,
+    /// Where the payloads were.
+    pub kind: PopKind,
     /// The payloads as they were in the queue, in the order of the pop. Of a poll of a delayed queue, these are entries:
     /// see `docs/keys.md`.
     pub payloads: Vec<Bytes>,
+    target: Bytes,
     id: Bytes,
+}
+
+/// Where an [`UnconfirmedPop`] took its payloads from. A requeue returns them there.
+///
+/// There is no kind for a blocking pop, because it leaves no copy.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::{Client, PopKind, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// # let jobs = client.blocking_queue("jobs", codec::Long);
+/// let pops = jobs.unconfirmed_pops().read(Duration::from_secs(60), 100).await?;
+/// let polled = pops.iter().filter(|pop| pop.kind == PopKind::Delayed).count();
+/// println!("{polled} of {} pops are polls of the delayed queue", pops.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PopKind {
+    /// The head of the ready list: a `take`, a `poll` or a `poll_many`. `LPOP` on the server.
+    Head,
+    /// The tail of the ready list: a `take_last` or a `poll_last`. `RPOP` on the server.
+    Tail,
+    /// The delayed queue: a [`DelayedQueue::poll`](crate::DelayedQueue::poll) or `poll_many`. `poll` on the server.
+    Delayed,
+}
+
+impl PopKind {
+    /// Reads a kind as the scripts do: whatever they do not know is returned to the head.
+    fn read(kind: &[u8]) -> Self {
+        match kind {
+            b"RPOP" => Self::Tail,
+            b"poll" => Self::Delayed,
+            _ => Self::Head,
+        }
+    }
 }
 
 impl fmt::Debug for UnconfirmedPop {
@@ -46,6 +87,7 @@ impl fmt::Debug for UnconfirmedPop {
         // Payloads must not get into a log.
         f.debug_struct("UnconfirmedPop")
             .field("age", &self.age)
+            .field("kind", &self.kind)
             .field("payloads", &self.payloads.len())
             .finish_non_exhaustive()
     }
@@ -56,10 +98,10 @@ impl fmt::Debug for UnconfirmedPop {
 /// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually for 20 ms
 /// or less. A process that dies in between leaves the copy. Nobody can know whether it had begun to work on these
 /// payloads, so they do not come back by themselves: delivery is at-most-once. The copies stay until a call of this
-/// handle requeues or removes them; seven days after the last pop of the queue, the server deletes them.
+/// handle requeues or removes them. Seven days after the queue's last pop that does not block, the server deletes them.
 ///
-/// Polls of the delayed queue ([`DelayedQueue::poll`](crate::DelayedQueue::poll)) are among them. Blocking pops are not:
-/// while a single taker waits on an empty queue, the server keeps no copy.
+/// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait of a taker on
+/// an empty queue has no copy.
 ///
 /// # Examples
 /// ```no_run
@@ -153,8 +195,9 @@ impl UnconfirmedPops {
     /// Returns what pops of at least this age took to where it was: to its end of the queue, or to the delayed queue with
     /// its due time. Returns the number of payloads; after a lost reply it may be less.
     ///
-    /// A process that is alive may be working on such a payload, or a dead one may have finished it: this can deliver it a
-    /// second time. Choose an age above the time for which your handlers work.
+    /// This can deliver a payload a second time. The server cannot tell a dead process from one that is alive: with an
+    /// age of zero, this also requeues what processes that are alive have just popped. And a process may have finished
+    /// a payload before it died. Choose an age that is longer than a handler works.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all.
@@ -174,27 +217,52 @@ impl UnconfirmedPops {
     /// ```
     pub async fn requeue(&self, min_age: Duration) -> Result<usize> {
         let op = self.queue.op("unconfirmed_pops().requeue");
-        let keys = &self.queue.keys;
         let mut requeued = 0;
         loop {
             let pops = self.read_with(op, min_age, READ).await?;
             for pop in &pops {
-                let call = scripts::REQUEUE_CLAIM.on(&[
-                    keys.claims(),
-                    keys.target(),
-                    keys.timeout_set(),
-                    keys.ordered_list(),
-                    keys.channel(),
-                    keys.scratch(),
-                ]);
-                let [count, head] = op.parts(op.run(call.arg(pop.id.clone()).idempotent()).await?)?;
-                op.on_head(head)?;
-                requeued += op.len(count)?;
+                requeued += self.requeue_claim(op, pop).await?;
             }
             if pops.len() < READ {
                 return Ok(requeued);
             }
         }
+    }
+
+    /// Returns what this pop took to where it was, as [`requeue`](Self::requeue) does for all pops of an age. Returns
+    /// whether the server still had the copy. It does not if the process has confirmed the pop since, or if the pop was
+    /// requeued or removed.
+    ///
+    /// # Errors
+    /// As [`UnconfirmedPops::len`], and [`Invalid`](crate::ErrorKind::Invalid) for a pop of another queue. A lost reply
+    /// is followed by a retry, which changes nothing more, but may return false. If the retries get no reply either, the
+    /// error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the pop is requeued as a whole or not at all.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, UnconfirmedPop, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.blocking_queue("jobs", codec::Long);
+    /// # fn was_handled(pop: &UnconfirmedPop) -> bool { false }
+    /// let unconfirmed = jobs.unconfirmed_pops();
+    /// for pop in unconfirmed.read(Duration::from_secs(600), 100).await? {
+    ///     if was_handled(&pop) {
+    ///         unconfirmed.remove_one(&pop).await?;
+    ///     } else {
+    ///         unconfirmed.requeue_one(&pop).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn requeue_one(&self, pop: &UnconfirmedPop) -> Result<bool> {
+        let op = self.queue.op("unconfirmed_pops().requeue_one");
+        self.check(op, pop)?;
+        Ok(self.requeue_claim(op, pop).await? > 0)
     }
 
     /// Deletes the copies of pops of at least this age. Returns the number of these pops.
@@ -231,6 +299,61 @@ impl UnconfirmedPops {
         }
     }
 
+    /// Deletes the copy of this pop. Returns whether the server still had it: see [`requeue_one`](Self::requeue_one).
+    ///
+    /// # Errors
+    /// As [`UnconfirmedPops::requeue_one`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, PopKind, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.blocking_queue("jobs", codec::Long);
+    /// let unconfirmed = jobs.unconfirmed_pops();
+    /// for pop in unconfirmed.read(Duration::from_secs(600), 100).await? {
+    ///     if pop.kind == PopKind::Delayed {
+    ///         unconfirmed.remove_one(&pop).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove_one(&self, pop: &UnconfirmedPop) -> Result<bool> {
+        let op = self.queue.op("unconfirmed_pops().remove_one");
+        self.check(op, pop)?;
+        let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).arg(pop.id.clone());
+        op.any(op.query(command).await?)
+    }
+
+    fn check(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<()> {
+        if pop.target == self.queue.keys.target() {
+            return Ok(());
+        }
+        let other = String::from_utf8_lossy(&pop.target);
+        Err(op.invalid(format!("the pop is of another queue: `{other}`")))
+    }
+
+    /// Requeues one pop. Returns the number of its payloads, or 0 if the claim is gone. A second try finds no claim, so
+    /// it returns nothing twice.
+    async fn requeue_claim(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<usize> {
+        let keys = &self.queue.keys;
+        let call = scripts::REQUEUE_CLAIM.on(&[
+            keys.claims(),
+            keys.target(),
+            keys.timeout_set(),
+            keys.ordered_list(),
+            keys.channel(),
+            keys.scratch(),
+        ]);
+        let [count, head] = op.parts(op.run(call.arg(pop.id.clone()).idempotent()).await?)?;
+        op.on_head(head)?;
+        op.len(count)
+    }
+
     async fn read_with(&self, op: Op<'_>, min_age: Duration, limit: usize) -> Result<Vec<UnconfirmedPop>> {
         let call = scripts::READ_CLAIMS
             .on(&[self.queue.keys.claims()])
@@ -238,16 +361,18 @@ impl UnconfirmedPops {
             .number(limit)
             .idempotent();
         let pops = op.run(call).await?.into_array().map_err(|shape| op.failed(shape))?;
-        pops.into_iter().map(|pop| unconfirmed(op, pop)).collect()
+        let target = self.queue.keys.target();
+        pops.into_iter().map(|pop| unconfirmed(op, target.clone(), pop)).collect()
     }
 }
 
-fn unconfirmed(op: Op<'_>, claim: Reply) -> Result<UnconfirmedPop> {
+fn unconfirmed(op: Op<'_>, target: Bytes, claim: Reply) -> Result<UnconfirmedPop> {
     let mut parts = claim.into_array().map_err(|shape| op.failed(shape))?.into_iter();
     let age = Duration::from_millis(op.len(parts.next().unwrap_or(Reply::Nil))? as u64);
     let mut strings = op.strings(Reply::Array(parts.collect()))?.into_iter();
     let (id, kind) = (strings.next().unwrap_or_default(), strings.next().unwrap_or_default());
+    let kind = PopKind::read(&kind);
     // A poll has pairs of entry and score.
-    let payloads = strings.step_by(if kind == "poll" { 2 } else { 1 }).collect();
-    Ok(UnconfirmedPop { age, payloads, id })
+    let payloads = strings.step_by(if kind == PopKind::Delayed { 2 } else { 1 }).collect();
+    Ok(UnconfirmedPop { age, kind, payloads, target, id })
 }

@@ -317,9 +317,8 @@ impl Builder {
     /// Sets the time after which a transfer call ends, so that Redis serves other clients (default 40 ms, above zero, at
     /// most 1 s). If more entries are due, the next call follows at once and continues there.
     ///
-    /// With the default and up to 100,000 pending entries of 100 bytes, in any order, a call blocks Redis for 35 to
-    /// 45 ms at most. With more than 250,000 entries it may take three times as long, because there is more to read for
-    /// each due entry.
+    /// A call ends soon after this time. With more than 250,000 pending entries it may take three times as long, because
+    /// there is more to read for each due entry. `docs/deployment.md` has the longest calls that were measured.
     ///
     /// # Examples
     /// ```no_run

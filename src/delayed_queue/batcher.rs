@@ -42,7 +42,6 @@ const PATIENCE: u32 = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Batcher {
     store: Store,
-    keys: Keys,
     /// To start the transfer of what is due at once, or was not announced. `None`: this client does not transfer.
     transfer: Option<Transfer>,
     after: Arc<OpenBatch>,
@@ -69,8 +68,8 @@ struct Request {
 
 impl Batcher {
     pub(super) fn new(conn: Conn, keys: Keys, transfer: Option<Transfer>, at_stop: AtStop) -> Self {
-        let store = Store::new(conn, keys.clone(), at_stop);
-        Self { store, keys, transfer, after: Arc::default(), at: Arc::default() }
+        let store = Store::new(conn, keys, at_stop);
+        Self { store, transfer, after: Arc::default(), at: Arc::default() }
     }
 
     /// The same with another command timeout, and with batches of its own.
@@ -109,8 +108,8 @@ impl Batcher {
         let result = self.store.all(when, entries).await;
         if let Some(transfer) = &self.transfer {
             match &result {
-                Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(&self.keys, head)),
-                Err(OpError::Unknown(_)) => transfer.head_unknown(&self.keys),
+                Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(self.store.keys(), head)),
+                Err(OpError::Unknown(_)) => transfer.head_unknown(self.store.keys()),
                 Err(_) => {}
             }
         }

@@ -203,8 +203,8 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl Offer {
-    /// Uses this timeout, of at least 1 ms, for the offer in place of the client's command timeout. Such an offer is sent
-    /// at once, in a call of its own.
+    /// Uses this timeout for the offer in place of the client's command timeout. A shorter one than 1 ms counts as 1 ms.
+    /// Such an offer is sent at once, in a call of its own.
     ///
     /// # Examples
     /// ```no_run

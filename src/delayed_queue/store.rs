@@ -68,7 +68,7 @@ pub(super) struct Store {
     conn: Conn,
     keys: Keys,
     spent: Arc<Mutex<Spent>>,
-    at_stop: AtStop,
+    at_stop: Arc<AtStop>,
 }
 
 /// Receipts of calls whose replies have arrived.
@@ -81,7 +81,11 @@ struct Spent {
 
 impl Store {
     pub(super) fn new(conn: Conn, keys: Keys, at_stop: AtStop) -> Self {
-        Self { conn, keys, spent: Arc::default(), at_stop }
+        Self { conn, keys, spent: Arc::default(), at_stop: Arc::new(at_stop) }
+    }
+
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     pub(super) fn conn(&self) -> &Conn {

@@ -22,16 +22,16 @@ use crate::wire::time;
 /// The first byte of a ticket's text, decoded.
 const VERSION: u8 = 1;
 
-/// Identifies one pending payload. With it, [`cancel`](DelayedQueue::cancel) and [`reschedule`](DelayedQueue::reschedule)
-/// find the entry without reading through the list. An offer returns it.
+/// Identifies one pending payload, for [`cancel`](DelayedQueue::cancel) and [`reschedule`](DelayedQueue::reschedule).
+/// An offer returns it. Each of the two methods says what it costs.
 ///
 /// A ticket is valid until its payload is due or is removed. Rescheduling keeps it valid. It holds the whole entry,
 /// including the payload, so keep it as carefully as the payload.
 ///
 /// # Text
-/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`, about
-/// 4/3 of the bytes of payload and queue name plus 50. Serde uses that text in formats for people, such as JSON, and the
-/// bytes elsewhere.
+/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`. The text
+/// has about 4/3 × (payload + queue name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and
+/// bytes in the others.
 ///
 /// # Examples
 /// ```no_run
@@ -119,7 +119,7 @@ impl FromStr for Ticket {
     }
 }
 
-/// A text that is no [`Ticket`].
+/// The error of a text that cannot be parsed as a [`Ticket`].
 ///
 /// # Examples
 /// ```
@@ -159,8 +159,8 @@ impl<'de> Deserialize<'de> for Ticket {
 }
 
 impl<T: 'static> DelayedQueue<T> {
-    /// Removes a pending payload. Returns whether it was still pending. O(log n), plus one scan of the ordered list inside
-    /// the server, from the newest entry on.
+    /// Removes a pending payload. Returns whether it was still pending. O(log n) in the timeout set. In the ordered list,
+    /// the server searches from the newest entry on, which is O(n).
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a ticket of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)

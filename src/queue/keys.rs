@@ -16,6 +16,7 @@ use crate::wire::keys::Keys;
 /// let orders = client.blocking_queue("orders", codec::Long);
 /// assert_eq!(orders.keys().target, "orders");
 /// assert_eq!(orders.keys().timeout_set, "redisson_delay_queue_timeout:{orders}");
+/// assert_eq!(orders.keys().popped, "redelay:popped:{orders}");
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +32,8 @@ pub struct QueueKeys {
     pub channel: String,
     /// The list of malformed entries, each behind its score.
     pub quarantine: String,
+    /// The hash of copies of popped payloads, which [`UnconfirmedPops`](crate::UnconfirmedPops) reads.
+    pub popped: String,
 }
 
 impl QueueKeys {
@@ -42,6 +45,7 @@ impl QueueKeys {
             ordered_list: text(keys.ordered_list()),
             channel: text(keys.channel()),
             quarantine: text(keys.quarantine()),
+            popped: text(keys.claims()),
         }
     }
 }

@@ -45,8 +45,10 @@ async fn with_a_name_that_the_server_shows_on_each_connection() {
 /// The command of docs/deployment.md that makes a user for the queue `q`.
 fn documented_user() -> Vec<&'static str> {
     let documentation = include_str!("../../docs/deployment.md");
-    let command = documentation.split("```text\n").find(|block| block.starts_with("ACL SETUSER"));
-    command.and_then(|block| block.split("```").next()).expect("the command").split_whitespace().collect()
+    let command =
+        documentation.split("redis-cli ACL SETUSER").nth(1).and_then(|rest| rest.split("```").next());
+    let words = command.expect("the command").split_whitespace().filter(|word| *word != "\\");
+    ["ACL", "SETUSER"].into_iter().chain(words.map(|word| word.trim_matches('\''))).collect()
 }
 
 /// The calls for which a user needs permissions, each of them once.

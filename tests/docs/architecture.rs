@@ -1,5 +1,5 @@
-//! The orders of modules that CONTRIBUTING.md prints, the dependencies of the codec crate, and the features that the
-//! front page lists, compared with the sources.
+//! The orders of modules that CONTRIBUTING.md prints, the dependencies that DESIGN.md explains, those of the codec crate,
+//! and the features that the front page lists, compared with the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,15 +122,7 @@ fn only_conn_names_the_client_library() {
 /// The codecs serve any program, whichever Redis client and runtime it has.
 #[test]
 fn the_codec_crate_depends_on_serde_and_the_formats_only() {
-    let manifest = include_str!("../../crates/redisson-codec/Cargo.toml");
-    let section = manifest.split("\n[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next());
-    let found: BTreeSet<&str> = section
-        .expect("the dependencies")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once(" = "))
-        .map(|(name, _)| name)
-        .collect();
+    let found = dependencies(include_str!("../../crates/redisson-codec/Cargo.toml"));
     let formats = [
         "base64",
         "bytes",
@@ -145,6 +137,25 @@ fn the_codec_crate_depends_on_serde_and_the_formats_only() {
     ];
     let conversions = ["bigdecimal", "jiff", "num-bigint", "uuid"];
     assert_eq!(found, formats.into_iter().chain(conversions).collect());
+}
+
+/// The names of the dependencies in a manifest.
+fn dependencies(manifest: &str) -> BTreeSet<&str> {
+    let section = manifest.split("\n[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    let lines = section.expect("the dependencies").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn the_design_gives_a_reason_for_every_dependency() {
+    let text = include_str!("../../DESIGN.md").split("\n## Dependencies\n").nth(1).expect("the section");
+    let mut trees = text.split("```").nth(1).expect("the trees").split("\n\n");
+    for manifest in [include_str!("../../Cargo.toml"), include_str!("../../crates/redisson-codec/Cargo.toml")]
+    {
+        let lines = trees.next().expect("a tree").lines().filter(|line| line.contains("── "));
+        let listed: BTreeSet<&str> = lines.filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert_eq!(listed, dependencies(manifest));
+    }
 }
 
 #[test]

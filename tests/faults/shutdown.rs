@@ -1,9 +1,13 @@
 //! The end of a client. Payloads in flight are returned unchanged to where they came from before the connections close.
 //! A future may be dropped outside its runtime.
 
-use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
+use std::time::Instant;
+
+use redelay::{BlockingQueue, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
-use redelay_support::{Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, keys, pending, text_queues, woken};
+use redelay_support::{
+    Boxed, HOUR, ORDERED_LIST, TIMEOUT_SET, builder, keys, ms, pending, text_queues, woken,
+};
 use tokio_test::task::{self, Spawn};
 use tokio_test::{assert_pending, assert_ready};
 
@@ -55,6 +59,36 @@ async fn shutdown_gives_back_what_lies_unread() {
     assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(assert_ready!(drain.poll()).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(server.list("q").concat(), b"abcd");
+}
+
+/// What docs/guarantees.md says of a shutdown that does not reach the server.
+#[tokio::test]
+async fn a_shutdown_without_the_server_ends_in_time_and_loses_what_lies_unread() {
+    let server = Server::start();
+    let timeout = ms(500);
+    let client = builder(&server).command_timeout(timeout).connect().await.unwrap();
+    let ready = client.blocking_queue::<String>("q", codec::String);
+    let mut take = unread_take(&server, &ready).await;
+    let mut poll = pending({
+        let ready = ready.clone();
+        async move { ready.poll_many(2).await }
+    });
+    server.cmd(["RPUSH", "q", "b", "c"]);
+    woken(&mut poll).await;
+    let unconfirmed = || server.get::<usize, _>(["HLEN", "redelay:popped:{q}"]);
+    until_async("the pop is confirmed", || async { unconfirmed() == 0 }).await;
+    server.freeze();
+    let began = Instant::now();
+    client.shutdown().await;
+    let took = began.elapsed();
+    assert!(took >= timeout && took < timeout + ms(3_500), "{took:?}"); // The bound is 3.5 s.
+    server.thaw();
+    until_async("no connection left", || async { server.clients_named("redelay") == 0 }).await;
+    // It does not know the script that returns payloads, or it would run it now: it has received the call.
+    assert_eq!(server.list("q"), Vec::<Vec<u8>>::new());
+    assert_eq!(unconfirmed(), 0, "there is no copy");
+    assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(assert_ready!(poll.poll()).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[tokio::test]

@@ -10,4 +10,5 @@ mod receiving;
 mod scale;
 mod stats;
 mod transfer_script;
+mod unconfirmed_pops;
 mod workers;

@@ -9,8 +9,8 @@
 //! compression: `lz4:kryo5`, `snappy:json-jackson`, `zstd:kryo5`.
 //!
 //! ```text
-//! cargo run --all-features --example dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
-//! redis-cli -D "" lindex orders 0 | cargo run --all-features --example dump kryo5
+//! cargo run -p redisson-codec --all-features --example dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
+//! redis-cli -D "" lindex orders 0 | cargo run -p redisson-codec --all-features --example dump kryo5
 //! ```
 
 use std::error::Error;

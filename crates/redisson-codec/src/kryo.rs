@@ -1,11 +1,14 @@
-//! [`Kryo5`]: Redisson's default codec.
+//! [`Kryo5`]: Redisson's default codec. The crate's root has it, too.
 //!
-//! | module | contents |
-//! |---|---|
-//! | `input`, `output` | numbers, strings and class names as bytes |
-//! | `read`, `write` | serde: between a payload and a Rust type, by the [shape](super::java) of the type |
-//! | `scalar`, `text`, `fields` | the types of [`java`](super::java), and other small classes of Java's library |
-//! | `value` | [`Value`] |
+//! `kryo::Value` is another name of [`java::Value`](super::java::Value), any Java value. It is not a type of Kryo's own: the
+//! Jackson codecs share it.
+
+// | module | contents |
+// |---|---|
+// | `input`, `output` | numbers, strings and class names as bytes |
+// | `read`, `write` | serde: between a payload and a Rust type, by the shape of the type |
+// | `scalar`, `text`, `library_object` | the types of `java`, and other small classes of Java's library |
+// | `value` | `java::Value` |
 
 mod failure;
 mod input;
@@ -32,6 +35,7 @@ use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
 use crate::serde_error::without_values;
 
+#[doc(no_inline)]
 pub use super::java::Value;
 
 /// The limit of `serde_json`, too.
@@ -43,7 +47,8 @@ const MAX_DEPTH: usize = 127;
 ///
 /// A struct stands for a Java class: its serde name is the name of the class, its fields are the fields of the class.
 /// Kryo writes the fields without names, sorted by name, so the struct needs all of them, with the right types. The module
-/// [`java`](super::java) lists the types. A [`Value`] holds any payload whose classes are in Java's standard library.
+/// [`java`](super::java) lists the types. A [`java::Value`](super::java::Value) holds any payload whose classes are in
+/// Java's standard library.
 ///
 /// The classes of structs and enums must have the expected names; see [`with_any_class`](Self::with_any_class).
 ///
@@ -79,7 +84,7 @@ const MAX_DEPTH: usize = 127;
 ///
 /// A payload of any class in the standard library:
 /// ```
-/// use redisson_codec::{Codec, Kryo5, kryo::Value};
+/// use redisson_codec::{Codec, Kryo5, java::Value};
 ///
 /// let payload = b"\x01\x00java.util.LinkedHashMa\xf0\x02\x03\x82a\x02\x02";
 /// let value: Value = Kryo5.decode(payload)?;

@@ -87,6 +87,7 @@ pub use jackson::MsgPackJackson;
 #[cfg(feature = "json")]
 pub use json::Json;
 #[cfg(feature = "kryo")]
+#[doc(inline)]
 pub use kryo::Kryo5;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;

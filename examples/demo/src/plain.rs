@@ -7,6 +7,9 @@ use crate::model::Model;
 
 const EVERY: Duration = Duration::from_secs(1);
 
+/// `make demo` builds quickly, and so without optimizations.
+const BUILD: &str = if cfg!(debug_assertions) { ", in a debug build" } else { "" };
+
 /// A line a second, and each note once.
 #[derive(Debug, Default)]
 pub(crate) struct Plain {
@@ -59,7 +62,7 @@ pub(crate) fn summary(model: &Model, stopped: bool, java: bool) -> Vec<String> {
         lines.push(format!("of these, Java has offered {offered} and taken {taken}"));
     }
     if counts.taken > 0 {
-        lines.push(format!("late by {}", model.lateness.line()));
+        lines.push(format!("late by {}{BUILD}", model.lateness.line()));
     }
     let (consumers, connections) = (model.consumers_killed, model.connections_killed);
     if consumers + connections > 0 {
@@ -110,7 +113,7 @@ mod tests {
             [
                 "2 orders offered, 1 taken, 0 cancelled, 0 rescheduled: lost 0, twice 0",
                 "of these, Java has offered 2 and taken 0",
-                "late by p50 2.0, p99 2.0, max 2.0 ms",
+                &format!("late by p50 2.0, p99 2.0, max 2.0 ms{BUILD}"),
                 "stopped early: 1 open orders are cleared",
             ]
         );

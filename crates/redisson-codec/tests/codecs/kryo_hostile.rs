@@ -157,7 +157,7 @@ fn errors_say_where_and_quote_nothing() {
     );
     says(
         error(Codec::<i32>::decode(&Kryo5, b"\x0b")),
-        "a class at offset 0 with the number 11, which has none",
+        "class id 11 at offset 0, but no class is registered under it",
     );
     says(
         error(Codec::<Status>::decode(&Kryo5, b"\x01\x00com.acme.Zoo$Statu\xf3\x05")),

@@ -73,7 +73,7 @@ impl<'de> Input<'de> {
             number => match Numbered::of(number) {
                 Some(class) => Ok(Some(ClassRef::Numbered(class))),
                 None => Err(Failure::new(format!(
-                    "a class at offset {start} with the number {number}, which has none"
+                    "class id {number} at offset {start}, but no class is registered under it"
                 ))),
             },
         }
