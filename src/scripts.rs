@@ -59,7 +59,7 @@ scripts! {
     ];
     PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
     EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
-    RECEIVE: 9, "646a2c8f8956b444dc54ea1273b6f6f3dc27e24a", [
+    RECEIVE: 9, "c3213598ed766973c86dbf89085d519cd7305bdc", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/claim", "receive"
     ];
     READ_MESSAGES: 2, "356d3795469b35e81325ef5ccb6f98ab3dff355b", ["read_messages"];

@@ -32,17 +32,19 @@ local function message_of(error)
 end
 
 local grace = 0
+
+-- Nothing here ends the script: what is done is done.
 local function reply(numbers, refused, results, refusals, claims)
-    local lease_ends = redis.call('ZRANGE', queue.leases, 0, 0, 'WITHSCORES')[2]
-    local retry = redis.call('ZRANGE', queue.retries, 0, 0, 'WITHSCORES')[2]
-    local left = 0
-    for _, list in ipairs({queue.target, queue.inbox}) do
-        local length = redis.pcall('LLEN', list)
-        left = left + (type(length) == 'number' and length or 0)
+    local lease_ends = redis.pcall('ZRANGE', queue.leases, 0, 0, 'WITHSCORES')[2]
+    local retry = redis.pcall('ZRANGE', queue.retries, 0, 0, 'WITHSCORES')[2]
+    local function number_of(count)
+        return type(count) == 'number' and count or 0
     end
+    local left = number_of(redis.pcall('LLEN', queue.target)) + number_of(redis.pcall('LLEN', queue.inbox))
+    local to_send = number_of(redis.pcall('ZCOUNT', queue.dead, '-inf', '(0'))
     local out = {
         now, lease_ends and math.max(tonumber(lease_ends), grace) or -1, retry and tonumber(retry) or -1, left,
-        numbers[1], numbers[2], numbers[3], redis.call('ZCOUNT', queue.dead, '-inf', '(0'), refused, results,
+        numbers[1], numbers[2], numbers[3], to_send, refused, results,
     }
     for _, refusal in ipairs(refusals) do
         out[#out + 1] = refusal
@@ -64,9 +66,10 @@ if receipt and string.sub(receipt, 1, 16) == token then
     end
     for at = 21 + length, #receipt, 20 do
         local member = string.sub(receipt, at, at + 19)
-        if redis.call('ZSCORE', queue.leases, member) then
-            local id = string.sub(member, 1, 16)
-            Claims.add(claims, id, redis.call('HGET', queue.messages, id))
+        local id = string.sub(member, 1, 16)
+        local record = redis.call('ZSCORE', queue.leases, member) and redis.call('HGET', queue.messages, id)
+        if record then
+            Claims.add(claims, id, record)
         end
     end
     return reply({0, 0, 0}, '', results, refusals, claims)

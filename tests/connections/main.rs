@@ -5,6 +5,7 @@ mod connection_errors;
 mod credentials;
 mod links;
 mod permissions;
+mod receiver_permissions;
 mod slow_links;
 mod timeouts;
 #[cfg(feature = "tls")]

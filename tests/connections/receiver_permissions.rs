@@ -1,0 +1,291 @@
+//! Receivers without every single permission: the answer is true, and every message is settled, waiting or dead, once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redelay::{BlockingQueue, Client, Delivery, ErrorKind, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{TARGET, ms, soon};
+use tokio::time::timeout;
+
+/// Every command that a receiver uses, except those without which nothing works at all. The scripts name them.
+fn commands() -> Vec<String> {
+    let scripts = concat!(
+        include_str!("../../src/scripts/receive.lua"),
+        include_str!("../../src/scripts/receive/record.lua"),
+        include_str!("../../src/scripts/receive/dead.lua"),
+        include_str!("../../src/scripts/receive/settle.lua"),
+        include_str!("../../src/scripts/receive/recover.lua"),
+        include_str!("../../src/scripts/receive/claim.lua"),
+        include_str!("../../src/scripts/read_messages.lua"),
+        include_str!("../../src/scripts/read_dead.lua"),
+        include_str!("../../src/scripts/requeue_dead.lua"),
+        include_str!("../../src/scripts/remove_message.lua"),
+        include_str!("../../src/scripts/release_all.lua"),
+        include_str!("../../src/scripts/parts/permitted.lua"),
+    );
+    let calls = scripts.split("call('").skip(1);
+    let mut commands: Vec<String> =
+        calls.filter_map(|call| Some(call.split_once('\'')?.0.to_lowercase())).collect();
+    commands.extend(["blmove", "lmove", "lpush", "zcard"].map(str::to_owned));
+    commands.sort();
+    commands.dedup();
+    assert!(commands.len() > 20, "{commands:?}");
+    commands
+}
+
+/// The queue `q` of a user whose permissions change.
+struct Rig {
+    server: Server,
+    client: Client,
+    ready: BlockingQueue<String>,
+    /// The same queue for a user with every permission.
+    free: BlockingQueue<String>,
+}
+
+/// What a call has taken out of the queue for good.
+type Outcome = redelay::Result<Option<String>>;
+
+impl Rig {
+    async fn start() -> Self {
+        let server = Server::start();
+        server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all"]);
+        let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+        let client = Client::builder().url(url).transfer(false).connect().await.expect("a connection");
+        let ready = client.blocking_queue(TARGET, codec::String);
+        let free = Client::builder().url(server.url()).transfer(false).connect().await.expect("a connection");
+        let free = free.blocking_queue(TARGET, codec::String);
+        Self { server, client, ready, free }
+    }
+
+    /// A dead letter, a message that has failed and is due again, and two that are ready.
+    async fn fill(&self) {
+        self.server.cmd(["FLUSHALL"]);
+        let receiver = self.free.receiver();
+        for payload in ["dead", "failed"] {
+            self.free.put(payload).await.unwrap();
+            let delivery = soon(receiver.receive()).await.unwrap();
+            if payload == "dead" { delivery.reject("no").await } else { delivery.retry_after(ms(0)).await }.unwrap();
+        }
+        self.free.offer_all(&["a".to_owned(), "b".to_owned()]).await.unwrap();
+    }
+
+    async fn receive(&self) -> redelay::Result<Delivery<String>> {
+        // Nothing extends it, so that what is not settled comes back soon.
+        self.ready.receiver().lease(ms(200)).extend_for(Duration::ZERO).receive().await
+    }
+
+    fn permit(&self) {
+        self.server.cmd(["ACL", "SETUSER", "user", "+@all"]);
+    }
+
+    /// How often each payload is there.
+    async fn drain(&self) -> BTreeMap<String, usize> {
+        let mut payloads = BTreeMap::new();
+        let receiver = self.free.receiver().lease(ms(200));
+        self.free.dead_letters().requeue(usize::MAX).await.unwrap();
+        loop {
+            while let Some(delivery) = receiver.receive_timeout(ms(20)).await.unwrap() {
+                *payloads.entry(delivery.clone()).or_default() += 1;
+                delivery.ack().await.unwrap();
+            }
+            if self.free.unsettled().len().await.unwrap() == 0 && self.free.len().await.unwrap() == 0 {
+                return payloads;
+            }
+        }
+    }
+}
+
+/// Makes a call without each permission.
+async fn each<F: AsyncFn(&Rig, &str) -> Outcome>(call: F) {
+    let rig = Rig::start().await;
+    let mut refused = Vec::new();
+    for command in commands() {
+        rig.fill().await;
+        let outcome = soon(call(&rig, &command)).await;
+        rig.permit();
+        let mut expected: BTreeMap<String, usize> =
+            ["a", "b", "dead", "failed"].map(|payload| (payload.to_owned(), 1)).into();
+        match outcome {
+            Ok(gone) => {
+                for payload in gone {
+                    expected.remove(&payload);
+                }
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Refused, "without {command}: {error}");
+                refused.push(command.clone());
+            }
+        }
+        assert_eq!(rig.drain().await, expected, "without {command}");
+    }
+    assert!(!refused.is_empty(), "no permission was missed");
+    rig.client.shutdown().await;
+}
+
+fn forbid(rig: &Rig, command: &str) {
+    rig.server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
+}
+
+#[tokio::test]
+async fn receive() {
+    each(async |rig, command| {
+        forbid(rig, command);
+        rig.receive().await?.release().await?;
+        Ok(None)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn receive_many() {
+    each(async |rig, command| {
+        forbid(rig, command);
+        let receiver = rig.ready.receiver().lease(ms(200)).extend_for(Duration::ZERO);
+        for delivery in receiver.receive_many(10).await? {
+            delivery?.release().await?;
+        }
+        Ok(None)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_dropped_receive() {
+    each(async |rig, command| {
+        let receiver = rig.ready.receiver().lease(ms(200));
+        forbid(rig, command);
+        for _ in 0..3 {
+            let mut receive = Box::pin(receiver.receive());
+            let _ = futures::poll!(&mut receive);
+            tokio::time::sleep(ms(2)).await;
+        }
+        rig.permit();
+        // So that a permission is missed in this case, too.
+        forbid(rig, "evalsha");
+        rig.receive().await.map(|_| None)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_parked_receive() {
+    each(async |rig, command| {
+        rig.drain().await;
+        forbid(rig, command);
+        let receiver = rig.ready.receiver().lease(ms(200)).extend_for(Duration::ZERO);
+        let received = async {
+            let delivery = receiver.receive().await?;
+            delivery.release().await
+        };
+        let offers = async {
+            tokio::time::sleep(ms(30)).await;
+            rig.fill().await;
+        };
+        let (received, ()) = tokio::join!(received, offers);
+        received.map(|()| None)
+    })
+    .await;
+}
+
+macro_rules! settlements {
+    ($($name:ident: $settle:expr, $gone:literal;)+) => {
+        $(#[tokio::test]
+        async fn $name() {
+            each(async |rig, command| {
+                let delivery = rig.receive().await?;
+                let payload = delivery.clone();
+                forbid(rig, command);
+                let settle: fn(Delivery<String>) -> futures::future::BoxFuture<'static, redelay::Result<()>> = $settle;
+                settle(delivery).await?;
+                Ok($gone.then_some(payload))
+            })
+            .await;
+        })+
+    };
+}
+
+settlements! {
+    ack: |delivery| delivery.ack(), true;
+    retry: |delivery| delivery.retry_after(ms(1)), false;
+    snooze: |delivery| delivery.snooze(ms(1)), false;
+    release: |delivery| delivery.release(), false;
+    reject: |delivery| delivery.reject("no"), false;
+    extend: |delivery| {
+        let extended = delivery.extend(ms(300));
+        drop(delivery.release());
+        extended
+    }, false;
+}
+
+#[tokio::test]
+async fn dead_letters() {
+    each(async |rig, command| {
+        forbid(rig, command);
+        let dead = rig.ready.dead_letters();
+        dead.len().await?;
+        dead.requeue(1).await?;
+        Ok(None)
+    })
+    .await;
+    each(async |rig, command| {
+        forbid(rig, command);
+        let dead = rig.ready.dead_letters();
+        // It is removed step by step, so a refusal may come after the letter is gone.
+        match dead.remove(1).await {
+            Ok(_) => Ok(Some("dead".to_owned())),
+            Err(error) if command == "hdel" => {
+                assert_eq!(error.kind(), ErrorKind::Refused);
+                Ok(Some("dead".to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn unsettled() {
+    each(async |rig, command| {
+        forbid(rig, command);
+        let unsettled = rig.ready.unsettled();
+        let waiting = unsettled.waiting(0, 1).await?;
+        unsettled.retry_now(waiting[0].id).await?;
+        Ok(None)
+    })
+    .await;
+    each(async |rig, command| {
+        forbid(rig, command);
+        let unsettled = rig.ready.unsettled();
+        let waiting = unsettled.waiting(0, 1).await?;
+        unsettled.remove(waiting[0].id).await?;
+        Ok(Some("failed".to_owned()))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn release_all() {
+    each(async |rig, command| {
+        forbid(rig, command);
+        rig.ready.release_all().await?;
+        Ok(None)
+    })
+    .await;
+}
+
+/// Without BLMOVE, a receiver asks.
+#[tokio::test]
+async fn a_receiver_that_may_not_wait_asks() {
+    let rig = Rig::start().await;
+    forbid(&rig, "blmove");
+    let receiver = rig.ready.receiver();
+    let receive = tokio::spawn(async move { receiver.receive().await?.ack().await });
+    tokio::time::sleep(ms(200)).await;
+    rig.free.put("late").await.unwrap();
+    timeout(Duration::from_secs(20), receive).await.expect("within some seconds").unwrap().unwrap();
+    let asked = rig.server.command_calls("evalsha");
+    tokio::time::sleep(ms(1000)).await;
+    until_async("nothing is left", || async { rig.free.unsettled().len().await.unwrap() == 0 }).await;
+    assert!(rig.server.command_calls("evalsha") - asked < 20, "it does not ask all the time");
+}
