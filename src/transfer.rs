@@ -4,6 +4,7 @@
 //! head is due, as the last reply or an announcement said, whichever is earlier. The next sweep finds every entry whose
 //! event was lost: at once after a reconnection, otherwise about once a minute.
 
+mod abandoned;
 mod call;
 mod clock;
 mod listeners;
@@ -42,6 +43,9 @@ const IN_FLIGHT: usize = 64;
 /// later or earlier than they are.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often a queue is searched for what receivers have left, at most.
+const LOOK_INTERVAL: Duration = Duration::from_secs(600);
+
 /// How transfers are run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -51,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) budget: Duration,
     /// How often a queue runs without an event.
     pub(crate) sweep_interval: Duration,
+    /// What receivers have left is released when none of them has given a sign of life for this long; `None`: never.
+    pub(crate) release_after: Option<Duration>,
 }
 
 /// The channels that are subscribed to, and what is heard on them.
@@ -133,6 +139,13 @@ struct Queue {
     follows_peers: bool,
     /// Where the next call continues.
     cursor: i64,
+    /// When to look for what receivers have left.
+    look_at: Instant,
+}
+
+/// The next time to look for what receivers have left, if that happens after so long a silence.
+fn next_look(release_after: Duration) -> Instant {
+    Instant::now() + (release_after / 6).min(LOOK_INTERVAL)
 }
 
 struct Task {
@@ -262,6 +275,14 @@ impl Task {
             match self.schedule.next(Instant::now()) {
                 Next::Run(id) => {
                     let Some(queue) = self.queues.get_mut(&id) else { continue };
+                    if let Some(after) =
+                        self.settings.release_after.filter(|_| queue.look_at <= Instant::now())
+                    {
+                        queue.look_at = next_look(after);
+                        // Nothing waits for it.
+                        let release = abandoned::release(self.conn.clone(), queue.keys.clone(), after);
+                        drop(self.conn.runtime().spawn(release));
+                    }
                     let call = Call {
                         conn: self.conn.clone(),
                         queue: id,
@@ -293,7 +314,15 @@ impl Task {
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.set_transferring(true);
-        self.queues.insert(id, Queue { keys, counters, watches: 1, follows_peers: false, cursor: 0 });
+        let queue = Queue {
+            keys,
+            counters,
+            watches: 1,
+            follows_peers: false,
+            cursor: 0,
+            look_at: next_look(self.settings.release_after.unwrap_or_default()),
+        };
+        self.queues.insert(id, queue);
     }
 
     /// From now on the transfers of peers can postpone the wake-ups of this queue.

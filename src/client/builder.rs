@@ -57,6 +57,7 @@ pub struct Builder {
     transfer_batch: u32,
     transfer_budget: Duration,
     sweep_interval: Duration,
+    release_after: Option<Duration>,
     max_payload: usize,
 }
 
@@ -75,6 +76,7 @@ impl Default for Builder {
             transfer_batch: 5_000,
             transfer_budget: Duration::from_millis(40),
             sweep_interval: Duration::from_secs(60),
+            release_after: Some(Duration::from_secs(3600)),
             max_payload: 512 * 1024 * 1024 - entry::HEADER,
         }
     }
@@ -343,6 +345,27 @@ impl Builder {
         self
     }
 
+    /// Sets when what receivers have left is given back to the target, where every taker finds it, Java's too: when no
+    /// [`Receiver`](crate::Receiver) of the queue has given a sign of life for this long (default an hour, at least 1 s).
+    /// `None` means never. A client that transfers for the queue looks for it, when it checks the idle queue.
+    ///
+    /// What goes back loses its id and its counts. So this should be longer than a deployment takes, and than any outage of
+    /// all receivers in which a payload that kills its process should not come back with fresh counts.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// // Every queue here has receivers for ever.
+    /// let client = Client::builder().release_abandoned_after(None).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn release_abandoned_after(mut self, silence: impl Into<Option<Duration>>) -> Self {
+        self.release_after = silence.into().map(|silence| silence.min(LONGEST));
+        self
+    }
+
     /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The default is the
     /// largest string that a server accepts with its default `proto-max-bulk-len`.
     ///
@@ -429,6 +452,10 @@ impl Builder {
                 "sweep_interval is shorter than 1 s; it is a safety net, and 60 s is usual",
             ),
             (
+                self.release_after.is_some_and(|silence| silence < SHORTEST_SWEEP),
+                "release_abandoned_after is shorter than 1 s; an hour is usual",
+            ),
+            (
                 !is_visible,
                 "client_name has other than visible ASCII characters, which CLIENT SETNAME refuses",
             ),
@@ -444,6 +471,7 @@ impl Builder {
             batch: self.transfer_batch,
             budget: self.transfer_budget,
             sweep_interval: self.sweep_interval,
+            release_after: self.release_after,
         };
         Settings {
             transfer: self.transfer.then_some(transfer),
@@ -468,6 +496,7 @@ impl fmt::Debug for Builder {
             .field("transfer_batch", &self.transfer_batch)
             .field("transfer_budget", &self.transfer_budget)
             .field("sweep_interval", &self.sweep_interval)
+            .field("release_after", &self.release_after)
             .field("max_payload", &self.max_payload)
             .finish_non_exhaustive()
     }

@@ -198,3 +198,22 @@ async fn everything_is_released_to_java() {
     assert_eq!(back, (-1..1500).collect::<Vec<_>>());
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
+
+/// Case 34: all receivers are gone.
+#[tokio::test]
+async fn what_is_abandoned_goes_back_by_itself() {
+    let server = Server::start();
+    let first = Queues::of_numbers(builder(&server)).await;
+    first.ready.offer_all(&[1, 2, 3]).await.unwrap();
+    let receiver = first.ready.receiver().retry(Backoff::fixed(HOUR));
+    soon(receiver.receive()).await.unwrap().retry().await.unwrap();
+    let in_flight = soon(receiver.receive()).await.unwrap();
+    let watching = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(12_000));
+    let watching = Queues::of_numbers(watching).await;
+    tokio::time::sleep(ms(14_000)).await;
+    assert_eq!(watching.ready.read_all().await.unwrap(), [3], "the receiver gives signs of life");
+    in_flight.release().await.unwrap();
+    drop(receiver);
+    until_async("they are Java's again", || async { watching.ready.len().await.unwrap() == 3 }).await;
+    assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
+}

@@ -105,6 +105,14 @@ pub(crate) fn forward_failing(keys: &Keys, error: &dyn Display) {
     );
 }
 
+/// No receiver has given a sign of life for long, so what they left was given back to the target.
+pub(crate) fn abandoned_released(keys: &Keys, messages: u64) {
+    warn!(
+        name: "redelay.abandoned.released", target: "redelay", queue = %name(keys), messages,
+        "a queue has no receivers any more; what they left is ready again"
+    );
+}
+
 /// A period of time. It costs almost nothing while no subscriber is interested.
 #[derive(Debug)]
 pub(crate) struct Span(tracing::Span);
