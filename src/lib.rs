@@ -160,6 +160,6 @@ pub use delivery::{Delivery, MessageId};
 pub use error::{Error, ErrorKind, Result};
 pub use queue::{AsValue, QueueKeys};
 pub use receiver::{DeliveryStream, OnUndecodable, Receiver};
-pub use telemetry::{ClientStats, LastError, QueueStats};
+pub use telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};
 pub use wire::entry::EntryFormat;
 pub use worker::{Context, Failure, Handler, IntoOutcome, Outcome, Stopped, Worker};

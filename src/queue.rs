@@ -72,12 +72,16 @@ impl Queue {
     pub(crate) async fn stats(&self) -> Result<QueueStats> {
         let op = self.op("stats");
         let keys = &self.keys;
+        let of_messages = keys.of_messages();
         let call = scripts::STATS.on(&[
             keys.timeout_set(),
             keys.ordered_list(),
             keys.target(),
             keys.quarantine(),
             keys.claims(),
+            &of_messages.leases,
+            &of_messages.retries,
+            &of_messages.dead,
         ]);
         let reply = op.run(call.idempotent()).await?;
         let server = on_server(reply).map_err(|error| op.failed(error))?;
@@ -92,10 +96,25 @@ impl Queue {
 }
 
 fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
-    let [pending, list_len, ready, quarantined, unconfirmed_pops, overdue, head, clock] =
-        reply.into_parts()?;
+    let [
+        pending,
+        list_len,
+        ready,
+        quarantined,
+        unconfirmed_pops,
+        overdue,
+        head,
+        in_flight,
+        waiting,
+        dead,
+        retry,
+        clock,
+    ] = reply.into_parts()?;
     let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
-    let head = head.into_optional_bytes()?;
+    let score = |reply: Reply| -> std::result::Result<Option<f64>, OpError> {
+        let score = reply.into_optional_bytes()?;
+        Ok(score.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()))
+    };
     Ok(OnServer {
         pending: number(pending)?,
         list_len: number(list_len)?,
@@ -103,7 +122,11 @@ fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
         quarantined: number(quarantined)?,
         unconfirmed_pops: number(unconfirmed_pops)?,
         overdue: number(overdue)?,
-        head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
+        head: score(head)?,
+        in_flight: number(in_flight)?,
+        waiting: number(waiting)?,
+        dead_letters: number(dead)?,
+        retry: score(retry)?,
         clock: clock.into_int()?,
     })
 }

@@ -69,7 +69,7 @@ scripts! {
     RELEASE_ALL: 7, "1f2973e15330c1fa0a6ddced20e7904bd15e99f7", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
-    STATS: 5, "a0de3450cc190fc3f94be79344da161e6e37a8ef", ["stats"];
+    STATS: 8, "caa2a65595ca2e35454c0f61343bb0d0cc49c2b5", ["stats"];
     REQUEUE_QUARANTINED: 5, "3edd8f0b52381e028f2873a939dc29a8f12d7f70", [
         "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
     ];

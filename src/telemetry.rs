@@ -4,5 +4,5 @@ mod counters;
 pub(crate) mod events;
 mod stats;
 
-pub(crate) use counters::{ClientCounters, OnServer, QueueCounters, Taker};
-pub use stats::{ClientStats, LastError, QueueStats};
+pub(crate) use counters::{ClientCounters, Delivered, OnServer, QueueCounters, Taker};
+pub use stats::{ClientStats, LastError, QueueStats, ReceivingStats};

@@ -17,7 +17,7 @@ use crate::leases::Leases;
 use crate::outbox::Outbox;
 use crate::pacing::{backoff, yield_once};
 use crate::pops::{PendingTake, Pops, Wanted};
-use crate::telemetry::events;
+use crate::telemetry::{Delivered, QueueCounters, events};
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id};
 use crate::wire::message::{Member, Record};
 
@@ -53,6 +53,7 @@ pub(super) struct Task {
     keys: Keys,
     of_messages: MessageKeys,
     settings: Settings,
+    counters: Arc<QueueCounters>,
     lease: Duration,
     /// The id of the receiver.
     id: Bytes,
@@ -110,6 +111,7 @@ impl Task {
             of_messages: keys.of_messages(),
             leases: Leases::new(lease, settings.extend_for),
             id: Bytes::copy_from_slice(&new_binary_id()),
+            counters: conn.counters().queue(&keys),
             conn,
             pops,
             keys,
@@ -354,6 +356,7 @@ impl Task {
         let Outcome { settled, claims, refused, .. } = outcome;
         let mut settled = settled.into_iter();
         for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
+            self.count(&to_settle.settlement, &result);
             let _ = to_settle.answer.send(result);
         }
         for (member, result) in turn.extend.into_iter().zip(&mut settled) {
@@ -373,8 +376,12 @@ impl Task {
                 }
                 _ => {}
             }
+            self.count(&to_settle.settlement, &result);
             let _ = to_settle.answer.send(result);
         }
+        self.counters.delivered(Delivered::Received, claims.len() as u64);
+        self.counters.delivered(Delivered::Recovered, outcome.recovered);
+        self.counters.delivered(Delivered::Died, outcome.died);
         let leases = &mut self.leases;
         let claim = |(member, record): (Member, Record)| Claim {
             lease: leases.add(member, sent),
@@ -417,6 +424,18 @@ impl Task {
         if outcome.died > 0 {
             events::dead_letters(&self.keys, outcome.died);
         }
+    }
+
+    fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
+        let what = match (result, settlement) {
+            (Ok(Settled::Gone), _) => Delivered::Lost,
+            (Err(_), _) | (_, Settlement::Extend { .. }) => return,
+            (_, Settlement::Acknowledge) => Delivered::Acknowledged,
+            (_, Settlement::Retry { .. }) => Delivered::Failed,
+            (_, Settlement::Snooze { .. } | Settlement::Unread) => Delivered::Released,
+            (_, Settlement::Reject { .. }) => Delivered::Rejected,
+        };
+        self.counters.delivered(what, 1);
     }
 
     /// The server refuses to claim.

@@ -1,7 +1,7 @@
 -- Counts what is in the keys of a queue.
--- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims
--- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, the server's clock in
---        microseconds}
+-- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims   6 leases   7 retries   8 dead letters
+-- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, in flight, waiting for a retry,
+--        dead letters, first retry or false, the server's clock in microseconds}
 -- Clock  the server's (TIME)
 -- Cost   O(log n)
 local time = redis.call('TIME')
@@ -14,5 +14,9 @@ return {
     redis.call('HLEN', KEYS[5]),
     redis.call('ZCOUNT', KEYS[1], '-inf', now),
     redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false,
+    redis.call('ZCARD', KEYS[6]),
+    redis.call('ZCARD', KEYS[7]),
+    redis.call('ZCARD', KEYS[8]),
+    redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')[2] or false,
     time[1] * 1000000 + time[2],
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::stats::{ClientStats, LastError, QueueStats};
+use super::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
 use crate::wire::keys::Keys;
 
 /// The state of a queue on the server.
@@ -19,6 +19,12 @@ pub(crate) struct OnServer {
     pub(crate) quarantined: u64,
     pub(crate) unconfirmed_pops: u64,
     pub(crate) overdue: u64,
+    /// Messages of receivers.
+    pub(crate) in_flight: u64,
+    pub(crate) waiting: u64,
+    pub(crate) dead_letters: u64,
+    /// The score of the first retry, epoch ms.
+    pub(crate) retry: Option<f64>,
     /// The score of the head, epoch ms.
     pub(crate) head: Option<f64>,
     /// The server's clock, epoch µs.
@@ -52,6 +58,24 @@ pub(crate) struct QueueCounters {
     counts: Counts,
     transferring: AtomicBool,
     warned: AtomicBool,
+    delivered: [AtomicU64; Delivered::COUNT],
+}
+
+/// What receivers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    Received,
+    Acknowledged,
+    Failed,
+    Released,
+    Rejected,
+    Lost,
+    Recovered,
+    Died,
+}
+
+impl Delivered {
+    const COUNT: usize = Self::Died as usize + 1;
 }
 
 #[derive(Debug)]
@@ -131,6 +155,7 @@ impl ClientCounters {
             counts: Counts::new(),
             transferring: AtomicBool::new(false),
             warned: AtomicBool::new(false),
+            delivered: Default::default(),
         });
         queues.known.insert(keys.clone(), Arc::downgrade(&new));
         new
@@ -187,6 +212,29 @@ impl QueueCounters {
         !self.warned.swap(true, Relaxed)
     }
 
+    pub(crate) fn delivered(&self, what: Delivered, messages: u64) {
+        self.delivered[what as usize].fetch_add(messages, Relaxed);
+    }
+
+    fn receiving(&self, server: &OnServer) -> ReceivingStats {
+        let count = |what: Delivered| self.delivered[what as usize].load(Relaxed);
+        let behind = server.retry.map(|retry| server.clock as f64 / 1e6 - retry / 1e3);
+        ReceivingStats {
+            in_flight: server.in_flight,
+            waiting: server.waiting,
+            dead_letters: server.dead_letters,
+            overdue_for: behind.filter(|behind| *behind > 0.0).map(span),
+            received: count(Delivered::Received),
+            acknowledged: count(Delivered::Acknowledged),
+            failed: count(Delivered::Failed),
+            released: count(Delivered::Released),
+            rejected: count(Delivered::Rejected),
+            lost: count(Delivered::Lost),
+            recovered: count(Delivered::Recovered),
+            died: count(Delivered::Died),
+        }
+    }
+
     pub(crate) fn set_transferring(&self, transferring: bool) {
         let total = &self.client.0.transferring;
         match (self.transferring.swap(transferring, Relaxed), transferring) {
@@ -199,7 +247,6 @@ impl QueueCounters {
     pub(crate) fn stats(&self, server: &OnServer) -> QueueStats {
         let counts = &self.counts;
         let ahead = server.head.map(|head| head / 1e3 - server.clock as f64 / 1e6);
-        let span = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         QueueStats {
             pending: server.pending,
             list_len: server.list_len,
@@ -209,6 +256,7 @@ impl QueueCounters {
             next_due_in: ahead.map(span),
             quarantined: server.quarantined,
             unconfirmed_pops: server.unconfirmed_pops,
+            receiving: self.receiving(server),
             transferring: self.transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
@@ -220,6 +268,10 @@ impl QueueCounters {
             last_error: counts.last_error(),
         }
     }
+}
+
+fn span(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
 /// A waiting taker. While this value exists, the taker counts once for the client and once for each of its queues.

@@ -84,6 +84,8 @@ pub struct QueueStats {
     /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
     /// that died before they had confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
     pub unconfirmed_pops: u64,
+    /// What receivers of the queue have done, and what they have to do.
+    pub receiving: ReceivingStats,
     /// Whether this client transfers for this queue now.
     pub transferring: bool,
     /// Futures and streams of this client that wait for a payload of this queue now.
@@ -103,6 +105,47 @@ pub struct QueueStats {
     pub quarantined_by_this_client: u64,
     /// The last transfer that failed. If `last_transfer` is more recent, the problem is over.
     pub last_error: Option<LastError>,
+}
+
+/// Gauges of the messages that receivers of all clients have claimed, and counters of what this client's receivers have done.
+/// A part of [`QueueStats`].
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+/// let receiving = orders.stats().await?.receiving;
+/// println!("{} in flight, {} wait for a retry, {} dead", receiving.in_flight, receiving.waiting, receiving.dead_letters);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReceivingStats {
+    /// Messages that receivers of any client have now.
+    pub in_flight: u64,
+    /// Messages that wait for their next delivery, including overdue ones.
+    pub waiting: u64,
+    /// Dead letters, from all clients.
+    pub dead_letters: u64,
+    /// How long the earliest overdue retry has been due; `None` if none is.
+    #[serde(rename = "overdue_for_ms", serialize_with = "optional_millis")]
+    pub overdue_for: Option<Duration>,
+    /// Messages that receivers of this client have claimed, each delivery once.
+    pub received: u64,
+    /// Deliveries that this client has acknowledged.
+    pub acknowledged: u64,
+    /// Deliveries that failed, dead letters included.
+    pub failed: u64,
+    /// Deliveries that were snoozed or released.
+    pub released: u64,
+    /// Deliveries that were rejected, the undecodable included.
+    pub rejected: u64,
+    /// Deliveries of this client whose lease had ended before they were settled.
+    pub lost: u64,
+    /// Messages that this client took back from receivers whose leases had ended.
+    pub recovered: u64,
+    /// Messages that became dead letters in calls of this client.
+    pub died: u64,
 }
 
 /// An error that the client handled in the background.

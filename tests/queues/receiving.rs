@@ -495,3 +495,22 @@ async fn texts_survive_binary() {
         again.ack().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn stats_count_what_became_of_messages() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&[1, 2, 3, 4, 5]).await.unwrap();
+    let receiver = ready.receiver();
+    let next = async || soon(receiver.receive()).await.unwrap();
+    next().await.ack().await.unwrap();
+    next().await.retry_after(HOUR).await.unwrap();
+    next().await.snooze(HOUR).await.unwrap();
+    next().await.reject("no").await.unwrap();
+    let held = next().await;
+    let stats = ready.stats().await.unwrap().receiving;
+    assert_eq!((stats.in_flight, stats.waiting, stats.dead_letters, stats.overdue_for), (1, 2, 1, None));
+    assert_eq!((stats.received, stats.acknowledged, stats.failed), (5, 1, 1));
+    assert_eq!((stats.released, stats.rejected, stats.lost, stats.died), (1, 1, 0, 1));
+    held.ack().await.unwrap();
+}
