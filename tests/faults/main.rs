@@ -14,6 +14,7 @@ mod never_stuck;
 mod offered_once;
 mod processes;
 mod runtimes;
+mod server_clock;
 mod shutdown;
 mod stop_taking;
 mod under_load;
