@@ -35,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak fuzz-replies model bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -78,6 +78,9 @@ fuzz-replies: ## a million mutated replies on each kind of connection, half an h
 
 model: ## the model of the protocol with wider bounds than in the tests: ten minutes, 2 GB
 	cargo test --workspace --all-features --test checked -- --ignored --nocapture --test-threads=1
+
+mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (builds cargo-mutants once, minutes); ONLY=src/outbox.rs
+	scripts/mutants.sh $(ONLY)
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
