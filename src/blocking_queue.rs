@@ -201,6 +201,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "addAll")]
+    #[doc(alias = "addLast")]
     pub async fn offer_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<()>
     where
         T: 'a,

@@ -87,6 +87,7 @@ const MAX_DEPTH: usize = 127;
 /// assert_eq!(Kryo5.encode(&value)?, payload);
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "Kryo5Codec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kryo5;
 
