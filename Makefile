@@ -148,7 +148,7 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
-examples: ## runs every example and the demo, each with its own server
+examples: ## runs every example, the demo, each with its own server, and `redisson-dump`
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
@@ -156,6 +156,7 @@ examples: ## runs every example and the demo, each with its own server
 	done
 	cargo build --package redelay-demo
 	REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package redelay-demo </dev/null
+	cargo run --quiet --package redisson-dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer
