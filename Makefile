@@ -35,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak fuzz-replies model bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -78,6 +78,9 @@ fuzz-replies: ## a million mutated replies on each kind of connection, half an h
 
 model: ## the model of the protocol with wider bounds than in the tests: ten minutes, 2 GB
 	cargo test --workspace --all-features --test checked -- --ignored --nocapture --test-threads=1
+
+mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (builds cargo-mutants once, minutes); ONLY=src/outbox.rs
+	scripts/mutants.sh $(ONLY)
 
 bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
@@ -145,7 +148,7 @@ deny: ## licences, sources, duplicates and advisories of the dependencies: deny.
 semver: ## incompatible API changes since the last tag, or BASELINE_REV=<commit> (builds cargo-semver-checks once, half an hour)
 	scripts/semver.sh $(BASELINE_REV)
 
-examples: ## runs every example and the demo, each with its own server
+examples: ## runs every example, the demo, each with its own server, and `redisson-dump`
 	cargo build --examples
 	@set -e; for example in $(EXAMPLES); do \
 		echo "== $$example"; \
@@ -153,6 +156,7 @@ examples: ## runs every example and the demo, each with its own server
 	done
 	cargo build --package redelay-demo
 	REDIS_URL= $(TIMEOUT) scripts/with-server.sh cargo run --quiet --package redelay-demo </dev/null
+	cargo run --quiet --package redisson-dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
 
 peer: ## builds the program that other checks drive redelay with; the last line is its path
 	cargo build --release --package redelay-peer

@@ -59,6 +59,7 @@ async fn main() -> redelay::Result<()> {
     delayed.clear().await?;
     ready.clear().await?;
     next.shutdown().await;
+    assert_eq!(done + is_ready + is_pending, JOBS as usize, "a job was lost, or is there twice");
     Ok(())
 }
 

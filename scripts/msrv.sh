@@ -2,8 +2,8 @@
 # Builds the two published crates, with every feature, by the oldest Rust that Cargo.toml promises (`rust-version`) and
 # with the dependencies of the committed Cargo.lock. Cargo itself refuses a dependency that needs a newer Rust.
 #
-# The toolchain is installed through rustup if it is missing. Where it cannot be had, the script says so and checks only
-# what the dependencies declare.
+# The toolchain is installed through rustup if it is missing. Where it cannot be fetched, the script checks only what the
+# dependencies declare. It says so, also in the file $SKIPPED, which .ci/run prints at the end.
 set -eu
 cd "$(dirname -- "$0")/.."
 
@@ -24,7 +24,8 @@ if rustup run "$toolchain" rustc --version 2>/dev/null ||
         --target-dir "$build"
 fi
 
-echo "msrv.sh: there is no Rust $toolchain here, so nothing is built; only declared versions are compared" >&2
+echo "SKIPPED: msrv.sh cannot fetch Rust $toolchain, so nothing is built with it; only declared versions are compared" |
+    tee -a "${SKIPPED:-/dev/null}" >&2
 cargo metadata --locked --format-version 1 | python3 -c '
 import json, sys
 

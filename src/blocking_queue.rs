@@ -62,11 +62,11 @@ pub struct BlockingQueue<T> {
     queue: Arc<Queue>,
     codec: Arc<dyn Codec<T>>,
     /// The lists that this handle and its clones take from.
-    watches: Arc<Mutex<HashMap<Keys, Taken>>>,
+    watches: Arc<Mutex<HashMap<Keys, Transferring>>>,
 }
 
-/// A list that a handle takes from.
-struct Taken {
+/// A list that a handle takes from, and therefore transfers to.
+struct Transferring {
     /// `None` if this client does not transfer.
     _watch: Option<Watch>,
     counters: Arc<QueueCounters>,
@@ -209,6 +209,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "addAll")]
+    #[doc(alias = "addLast")]
     pub async fn offer_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<()>
     where
         T: 'a,
@@ -236,7 +237,8 @@ impl<T: 'static> BlockingQueue<T> {
         for keys in &keys {
             if !watches.contains_key(keys) {
                 let counters = engine.conn.counters().queue(keys);
-                watches.insert(keys.clone(), Taken { _watch: engine.watch(keys), counters });
+                let transferring = Transferring { _watch: engine.watch(keys), counters };
+                watches.insert(keys.clone(), transferring);
             }
             counters.push(watches[keys].counters.clone());
         }

@@ -4,6 +4,7 @@
 //! | if … | then … |
 //! |---|---|
 //! | the reply is lost | the pop is sent again with its id, and gets what the first try took |
+//! | … and the server refuses the second try | the caller gets the refusal, and what the first try took stays a claim |
 //! | the confirmation is lost | it is sent again |
 //! | the process dies before it has confirmed | the claim stays for a week: see [`UnconfirmedPops`](crate::UnconfirmedPops) |
 

@@ -135,4 +135,11 @@ mod tests {
         assert_eq!([first, second, late].map(Held::read), [None; 3]);
         assert_eq!(back.try_iter().count(), 0);
     }
+
+    #[test]
+    fn debug_output_has_no_values() {
+        let (outbox, _back) = outbox();
+        let held = outbox.hold("secret");
+        assert_eq!(format!("{outbox:?} {held:?}"), "Outbox { unread: 1, .. } Held { .. }");
+    }
 }

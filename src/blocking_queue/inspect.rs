@@ -54,6 +54,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "isEmpty")]
+    #[doc(alias = "isExists")]
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.len().await? == 0)
     }
@@ -81,6 +82,11 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "readAll")]
     #[doc(alias = "toArray")]
     #[doc(alias = "iterator")]
+    #[doc(alias = "forEach")]
+    #[doc(alias = "spliterator")]
+    #[doc(alias = "stream")]
+    #[doc(alias = "parallelStream")]
+    #[doc(alias = "descendingIterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).idempotent();
         let op = self.queue.op("read_all");

@@ -40,6 +40,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "removeFirstOccurrence")]
+    #[doc(alias = "removeIf")]
     pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.op("remove");
         let payload = op.encode(&*self.codec, value)?;

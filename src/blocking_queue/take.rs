@@ -107,6 +107,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "pollFirst")]
     #[doc(alias = "removeFirst")]
+    #[doc(alias = "remove")]
+    #[doc(alias = "pop")]
     pub async fn poll(&self) -> Result<Option<T>> {
         self.poll_end("poll", End::Head).await
     }
@@ -283,6 +285,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "subscribeOnElements")]
     #[doc(alias = "subscribeOnFirstElements")]
+    #[doc(alias = "unsubscribe")]
     #[must_use = "streams do nothing unless polled"]
     pub fn into_stream(self) -> PayloadStream<T> {
         PayloadStream::new(self)

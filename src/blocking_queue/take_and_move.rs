@@ -37,6 +37,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "pollLastAndOfferFirstTo")]
+    #[doc(alias = "move")]
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         const VERB: &str = "poll_last_and_offer_first_to";
         let wanted = self.moving(VERB, destination)?;

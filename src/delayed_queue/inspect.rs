@@ -58,6 +58,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     #[doc(alias = "isEmpty")]
+    #[doc(alias = "isExists")]
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(self.len().await? == 0)
     }
@@ -87,6 +88,10 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "readAll")]
     #[doc(alias = "toArray")]
     #[doc(alias = "iterator")]
+    #[doc(alias = "forEach")]
+    #[doc(alias = "spliterator")]
+    #[doc(alias = "stream")]
+    #[doc(alias = "parallelStream")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let op = self.queue.op("read_all");
         let entries = self.range(op, 0, -1).await?;

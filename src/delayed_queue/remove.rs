@@ -44,6 +44,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "remove")]
     pub async fn poll(&self) -> Result<Option<T>> {
         let mut polled = self.poll_entries(self.queue.op("poll"), 1).await?;
         polled.pop().transpose()
@@ -120,6 +121,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "removeIf")]
     pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.op("remove");
         self.remove_by(op, "first", vec![op.encode(&*self.codec, value)?]).await

@@ -6,6 +6,10 @@
 //! hot pop is interrupted and sent again with this list among its keys. The dispatcher never requests more payloads than
 //! the takers wait for.
 //!
+//! A cold pop brings one payload. When many cold lists get payloads at the same time, it would be sent again with all the
+//! others for each. So when it brings payload after payload, it leaves more and more of its lists to try pops, as long as
+//! these find something.
+//!
 //! ```text
 //! A list          (its `content`; the events are methods, the actions are what `next_actions` returns)
 //!
@@ -69,6 +73,13 @@ const TRY_POP_LIMIT: usize = 1000;
 /// The most lists in the hot pop. Above this number, the least recently served half of them become cold. A blocking pop
 /// on ten lists costs the server 45 µs, on 100 lists 85 µs, on 10,000 lists over 750 µs.
 const HOT_LIMIT: usize = 64;
+/// The number of payloads in a row after which the cold pop leaves a list to a try pop.
+const IN_A_ROW: usize = 8;
+/// The number of lists that the cold pop leaves to try pops because such a try pop has found something. A cold pop on
+/// 10,000 lists costs the client and the server about as much as this number of try pops.
+const PER_FIND: usize = 16;
+/// The most lists that the cold pop leaves to try pops when it ends, because the replies share a connection.
+const LEFT_LIMIT: usize = 1024;
 
 /// What to do next. Every action except an interrupt has an end that the dispatcher is notified of.
 #[derive(Debug, PartialEq)]
@@ -121,6 +132,11 @@ pub(crate) struct Dispatcher {
     leaving_cold: HashSet<Keys>,
     /// Lists that join the cold pop when it is sent again.
     joining_cold: Vec<Keys>,
+    /// How many cold lists seem to have payloads, in units of one list for each `in_a_row`: the cold pop and the try pops of
+    /// its lists have found some.
+    filled_cold: usize,
+    /// The number of payloads in a row after which the cold pop leaves a list to a try pop.
+    in_a_row: usize,
     /// Counts the pops that brought something, to know which list was served least recently.
     served: u64,
     /// Counts the popped payloads, so that returned payloads keep their order.
@@ -154,6 +170,8 @@ impl Dispatcher {
             cold_lists: Vec::new(),
             leaving_cold: HashSet::new(),
             joining_cold: Vec::new(),
+            filled_cold: 0,
+            in_a_row: IN_A_ROW,
             served: 0,
             popped: 0,
             actions: Vec::new(),
@@ -240,8 +258,10 @@ impl Dispatcher {
             }
             _ => {}
         }
-        if let (Tier::Cold, PopOutcome::Payload(keys, _)) = (tier, &outcome) {
-            self.leaving_cold.insert(keys.clone());
+        match (tier, &outcome) {
+            (Tier::Hot, _) => {}
+            (Tier::Cold, PopOutcome::Payload(keys, _)) => self.leave_with(keys),
+            (Tier::Cold, _) => self.filled_cold = 0,
         }
         let Some(pop) = self.take_blocked(tier) else { return };
         match outcome {

@@ -120,6 +120,15 @@ mod tests {
     }
 
     #[test]
+    fn a_microsecond_is_no_jump() {
+        let start = Instant::now();
+        let mut clock = ServerClock::new(start);
+        for micros in [EPOCH, EPOCH, EPOCH + 1, EPOCH] {
+            assert!(!clock.observe(at(start, start, micros)), "{micros}");
+        }
+    }
+
+    #[test]
     fn strange_times() {
         let start = Instant::now();
         let mut clock = ServerClock::new(start);

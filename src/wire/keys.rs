@@ -194,6 +194,8 @@ pub(crate) fn new_id() -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::DefaultHasher;
+
     use super::*;
 
     /// Measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
@@ -227,8 +229,24 @@ mod tests {
             assert_eq!(keys.channel(), format!("redisson_delay_queue_channel:{tag}").as_bytes());
             assert_eq!(keys.moved(), format!("redelay:moved:{tag}").as_bytes());
             assert_eq!(keys.claims(), format!("redelay:popped:{tag}").as_bytes());
+            assert_eq!(keys.scratch(), format!("redelay:scratch:{tag}").as_bytes());
             assert!(keys.offered().starts_with(format!("redelay:offered:{tag}:").as_bytes()));
+            assert!(keys.returned().starts_with(format!("redelay:returned:{tag}:").as_bytes()));
             assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
         }
+    }
+
+    #[test]
+    fn keys_of_one_queue_are_equal_and_receipts_are_unique() {
+        let (keys, other) = (Keys::new("q"), Keys::new("{q}"));
+        assert!(keys == Keys::new("q") && keys != other);
+        assert_ne!(keys.offered(), keys.offered());
+        let hash = |keys: &Keys| {
+            let mut hasher = DefaultHasher::new();
+            keys.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_eq!(hash(&keys), hash(&Keys::new("q")));
+        assert_ne!(hash(&keys), hash(&other));
     }
 }

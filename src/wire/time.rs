@@ -51,6 +51,7 @@ mod tests {
         assert_eq!(millis(Duration::from_millis(LIMIT - 1)), Ok(LIMIT - 1));
         assert!(millis(Duration::from_millis(LIMIT)).is_err());
         assert!(millis(Duration::MAX).is_err());
+        assert_eq!(epoch_millis(UNIX_EPOCH + Duration::from_micros(1500)), Ok(2));
         assert_eq!(epoch_millis(UNIX_EPOCH - Duration::from_secs(9)), Ok(0));
     }
 
@@ -59,6 +60,7 @@ mod tests {
         for millis in [0, 1, LIMIT, 1 << 53, i64::MAX as u64, u64::MAX] {
             assert!(from_epoch_millis(millis) >= UNIX_EPOCH);
         }
+        assert_eq!(from_epoch_millis(LIMIT), UNIX_EPOCH + Duration::from_millis(LIMIT));
     }
 
     #[test]
@@ -80,5 +82,12 @@ mod tests {
         ] {
             assert_eq!(clock(seconds, micros), None, "{seconds} {micros}");
         }
+    }
+
+    #[test]
+    fn a_clock_shows_a_time_before_the_limit() {
+        let limit = LIMIT as i64 * 1_000;
+        assert!([0, 1_795_249_257_299_000, limit - 1].into_iter().all(is_clock));
+        assert!(![i64::MIN, -1, limit, i64::MAX].into_iter().any(is_clock));
     }
 }

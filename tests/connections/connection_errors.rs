@@ -2,14 +2,10 @@
 
 use std::error::Error as _;
 use std::io;
-use std::time::Duration;
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
+use redelay_support::ms;
 
 #[track_caller]
 fn io_kind(error: &Error) -> io::ErrorKind {

@@ -10,14 +10,8 @@ use std::time::{Duration, Instant};
 
 use redelay::{Builder, Client, ErrorKind, codec};
 use redelay_fixture::{Server, until_async_within};
+use redelay_support::{HOUR, MINUTE, ms};
 use tokio_util::sync::CancellationToken;
-
-const MINUTE: Duration = Duration::from_secs(60);
-const LONG: Duration = Duration::from_secs(3600);
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
 
 /// A server whose only user is `clerk`, with this password.
 fn server_with(password: &str) -> Server {
@@ -57,7 +51,7 @@ async fn from_the_builder() {
     works(builder(format!("redis://{at}")).credentials("", "of the default user")).await;
     works(builder(format!("redis://joe@{at}")).credentials("default", "of the default user")).await;
 
-    let wrong = builder(format!("redis://{at}")).credentials("clerk", "hunter2").connect_timeout(LONG);
+    let wrong = builder(format!("redis://{at}")).credentials("clerk", "hunter2").connect_timeout(HOUR);
     let error = wrong.connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Credentials);
     assert!(

@@ -71,21 +71,88 @@ fn a_module_uses_only_modules_of_lower_rows() {
     is_in_order(&CODEC);
 }
 
-/// The modules that a path behind `crate::` names: `a` in `a::b`, and `a` and `c` in `{a::b, c, D}`. Types are in no
-/// module here: the root of a crate re-exports them, and any module may name them.
-fn first_names(path: &str) -> Vec<String> {
-    let name = |path: &str| -> String {
-        path.trim().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
-    };
-    let all = match path.strip_prefix('{').and_then(|group| group.split('}').next()) {
-        Some(group) => group.split(',').map(name).collect(),
-        None => vec![name(path)],
-    };
-    all.into_iter().filter(|name| name.starts_with(char::is_lowercase)).collect()
+/// The paths that begin here: `a::b` and `a::c` for `a::{b, c}`. A path ends with its last name, or with the name that
+/// `as` gives it. Returns what follows them, too.
+fn paths(text: &str) -> (Vec<Vec<&str>>, &str) {
+    let text = text.trim_start();
+    if let Some(mut rest) = text.strip_prefix('{') {
+        let mut all = Vec::new();
+        loop {
+            let (paths, after) = paths(rest);
+            all.extend(paths);
+            match after.trim_start().strip_prefix(',') {
+                Some(next) => rest = next,
+                None => return (all, after.trim_start().trim_start_matches('}')),
+            }
+        }
+    }
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    if name.is_empty() {
+        return (if rest.starts_with('}') { vec![] } else { vec![vec![]] }, rest.trim_start_matches('*'));
+    }
+    if let Some(inside) = rest.strip_prefix("::") {
+        let (mut paths, rest) = paths(inside);
+        paths.iter_mut().for_each(|path| path.insert(0, name));
+        return (paths, rest);
+    }
+    match rest.strip_prefix(" as ") {
+        Some(alias) => paths(alias),
+        None => (vec![vec![name]], rest),
+    }
+}
+
+/// What the root of a crate re-exports, and from which module.
+fn reexported(root: &str) -> BTreeMap<&str, &str> {
+    let uses = ["\npub use ", "\npub(crate) use "].into_iter().flat_map(|word| root.split(word).skip(1));
+    let paths = uses.flat_map(|tree| paths(tree).0);
+    paths.filter_map(|path| Some((*path.last()?, *path.first()?))).collect()
+}
+
+/// The names in the root of the crate that a file uses, by `crate::` or by enough of `super::`. `depth` is that of its
+/// module: 1 for `a`, 2 for `a::b`.
+fn names_in_root(code: &str, depth: usize) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = code;
+    while let Some(at) = ["crate::", "super::"].iter().filter_map(|word| rest.find(word)).min() {
+        let is_word = !rest[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        rest = &rest[at..];
+        let mut supers = 0;
+        while let Some(above) = rest.strip_prefix("super::") {
+            (rest, supers) = (above, supers + 1);
+        }
+        let from_root = rest.strip_prefix("crate::");
+        rest = from_root.unwrap_or(rest);
+        if is_word && (from_root.is_some() || supers >= depth) {
+            names.extend(paths(rest).0.iter().filter_map(|path| path.first()));
+        }
+    }
+    names
+}
+
+#[test]
+fn every_form_of_a_path_into_another_module_is_seen() {
+    let seen = |code, depth| names_in_root(code, depth).join(" ");
+    assert_eq!(seen("use crate::a;", 1), "a");
+    assert_eq!(seen("use crate::{a::{b, c}, d, e::{f::{g}, self}};", 1), "a a d e e");
+    assert_eq!(seen("use crate::{\n    a::b as c,\n    d::*,\n};\nuse x::y;", 1), "a d");
+    assert_eq!(seen("let a = crate::b::C::<crate::d::E>::new();", 1), "b d");
+    assert_eq!(seen("use super::a; use super::super::b;", 1), "a b");
+    assert_eq!(seen("use super::a; use super::super::{b::{c}, d}; use super::super::super::e;", 2), "b d e");
+    assert_eq!(seen("use my_crate::a;", 1), "");
+    let root = "\npub use a::{B, c::{D as E}};\npub(crate) use f::G;\npub use h::I;";
+    let expected = [("B", "a"), ("E", "a"), ("G", "f"), ("I", "h")];
+    assert_eq!(reexported(root), BTreeMap::from(expected));
 }
 
 fn is_in_order(package: &Package) {
     let ranks = ranks(package);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(package.folder).join("src/lib.rs");
+    let root = fs::read_to_string(root).expect("the root of the crate");
+    let reexported = reexported(&root);
+    let defines = |name: &str| {
+        ["struct", "enum", "trait", "type"].iter().any(|what| root.contains(&format!("\npub {what} {name}")))
+    };
     let mut wrong = Vec::new();
     let mut uses = 0;
     for (module, file, code) in production_code(package) {
@@ -93,17 +160,14 @@ fn is_in_order(package: &Package) {
             wrong.push(format!("{}: CONTRIBUTING.md does not list `{module}`", file.display()));
             continue;
         };
-        for path in code.split("crate::").skip(1) {
-            for used in first_names(path) {
-                uses += 1;
-                match ranks.get(&used) {
-                    _ if used == module || used == "codec" => {}
-                    Some(rank) if rank < own => {}
-                    Some(_) => wrong.push(format!("{} uses `{used}`, which is not below it", file.display())),
-                    None => {
-                        wrong.push(format!("{} uses `crate::{used}`, which is no module", file.display()))
-                    }
-                }
+        for name in names_in_root(&code, file.components().count()) {
+            let used = *reexported.get(name).unwrap_or(&name);
+            uses += 1;
+            match ranks.get(used) {
+                _ if used == module || used == "codec" || defines(used) => {}
+                Some(rank) if rank < own => {}
+                Some(_) => wrong.push(format!("{} uses `{used}`, which is not below it", file.display())),
+                None => wrong.push(format!("{} uses `crate::{used}`, which is no module", file.display())),
             }
         }
     }

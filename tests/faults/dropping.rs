@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::ledger::{Ledger, Offered, Price, left};
+use crate::ledger::{Ledger, Offered, Price};
 
 pub(crate) type Queues = redelay_support::Queues<i64>;
 
@@ -119,7 +119,7 @@ impl Traffic {
     pub(crate) fn judge(&self, server: &Server) {
         let (listed, timed) = (server.list(ORDERED_LIST).len(), server.zset(TIMEOUT_SET).len());
         assert_eq!(listed, timed, "the ordered list and the timeout set differ");
-        self.ledger.took(left(server, &["q", "other", "moved"]));
+        self.ledger.took_what_is_left(server, &["q", "other", "moved"]);
         let verdict = self.ledger.record().judge(Price::default());
         assert!(verdict.is_good(), "{verdict}");
     }

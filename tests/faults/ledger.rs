@@ -4,11 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use redelay::{Error, ErrorKind, Ticket};
 use redelay_fixture::Server;
-use redelay_support::{ORDERED_LIST, Queues};
+use redelay_support::{CLAIMS, ORDERED_LIST, Queues};
+
+use crate::server_clock::ServerClock;
+
+/// Returns the payloads in all claims, and the entries in those of polls. `src/scripts/parts/claims.lua` has the format.
+const UNCONFIRMED: &str = "local payloads, entries = {}, {}
+    for _, copy in ipairs(redis.call('HVALS', KEYS[1])) do
+        local kind, _, popped = unpack(cmsgpack.unpack(copy))
+        for i = 1, #popped, kind == 'poll' and 2 or 1 do
+            table.insert(kind == 'poll' and entries or payloads, popped[i])
+        end
+    end
+    return {payloads, entries}";
+/// By how much two readings of the same clock may differ.
+const TOLERANCE: Duration = Duration::from_millis(2);
 
 /// The result of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +46,24 @@ pub(crate) struct Record {
     pub(crate) perhaps_cancelled: BTreeSet<i64>,
     /// In the order of arrival, followed by what is left on the server when all clients have ended.
     pub(crate) taken: Vec<i64>,
+    /// When each became ready, at the latest. What was taken before it was due has no time.
+    pub(crate) ready_by: BTreeMap<i64, SystemTime>,
+    /// The times of the offers whose delays are known.
+    pub(crate) times: BTreeMap<i64, Times>,
+    /// What the server's clock showed.
+    pub(crate) clock: ServerClock,
     /// The number of taker calls that ended with an error.
     pub(crate) failed_takes: usize,
+}
+
+/// The times of one offer, by the clock of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) begun: SystemTime,
+    pub(crate) delay: Duration,
+    pub(crate) ended: Option<SystemTime>,
+    /// The due time of its ticket, by the server's clock.
+    pub(crate) due: Option<SystemTime>,
 }
 
 /// The losses that the faults of a run may cause.
@@ -52,6 +82,8 @@ pub(crate) struct Verdict {
     pub(crate) doubled: Vec<i64>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
+    /// Delivered before the server's clock had reached the due time, or with a ticket whose due time is too early.
+    pub(crate) early: Vec<i64>,
     pub(crate) is_too_dear: bool,
 }
 
@@ -77,6 +109,7 @@ impl Record {
             lost,
             doubled: numbers(&|_, times| times > 1),
             uncalled: numbers(&|number, _| !may_come(number)),
+            early: self.early().collect(),
         }
     }
 
@@ -88,6 +121,22 @@ impl Record {
             .filter(|number| !self.cancelled.contains(number) && !self.perhaps_cancelled.contains(number))
     }
 
+    fn early(&self) -> impl Iterator<Item = i64> {
+        self.times.iter().filter(|(number, times)| self.is_early(**number, times)).map(|(number, _)| *number)
+    }
+
+    fn is_early(&self, number: i64, times: &Times) -> bool {
+        // A delay counts from the first try at the earliest, by a clock that may have been set until the reply came.
+        let ready_by = self.ready_by.get(&number);
+        let Some(ended) = times.ended.or(ready_by.copied()) else { return false };
+        let least = self.clock.lowest_of(times.begun, ended) + times.delay - TOLERANCE;
+        let due = times.due.unwrap_or(least);
+        // The clock has shown the due time, and may have been set back since.
+        let is_early =
+            |ready: &SystemTime| self.clock.highest(times.begun, *ready) + TOLERANCE < due.max(least);
+        due < least || ready_by.is_some_and(is_early)
+    }
+
     pub(crate) fn count(&self, wanted: Offered) -> usize {
         self.offered.values().filter(|offered| **offered == wanted).count()
     }
@@ -95,15 +144,15 @@ impl Record {
 
 impl Verdict {
     pub(crate) fn is_good(&self) -> bool {
-        !self.is_too_dear && self.doubled.is_empty() && self.uncalled.is_empty()
+        !self.is_too_dear && self.doubled.is_empty() && self.uncalled.is_empty() && self.early.is_empty()
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lost, doubled, uncalled, is_too_dear } = self;
+        let Self { lost, doubled, uncalled, early, is_too_dear } = self;
         let dear = if *is_too_dear { " (more than faults can explain)" } else { "" };
-        write!(f, "lost{dear}: {lost:?}, doubled: {doubled:?}, uncalled: {uncalled:?}")
+        write!(f, "lost{dear}: {lost:?}, doubled: {doubled:?}, uncalled: {uncalled:?}, early: {early:?}")
     }
 }
 
@@ -132,20 +181,89 @@ impl Ledger {
         numbers
     }
 
-    pub(crate) fn end(&self, numbers: &[i64], offered: Offered) {
-        self.record().offered.extend(numbers.iter().map(|number| (*number, offered)));
+    /// The same for offers with these delays.
+    pub(crate) fn begin_delayed(&self, delays: &[Duration]) -> Vec<i64> {
+        let numbers = self.begin(delays.len() as i64);
+        let begun = SystemTime::now();
+        let times = delays.iter().map(|delay| Times { begun, delay: *delay, ended: None, due: None });
+        self.record().times.extend(numbers.iter().copied().zip(times));
+        numbers
     }
 
+    pub(crate) fn end(&self, numbers: &[i64], offered: Offered) {
+        let mut record = self.record();
+        for number in numbers {
+            record.offered.insert(*number, offered);
+            // A call of unknown outcome may be executed later.
+            if offered == Offered::Acknowledged
+                && let Some(times) = record.times.get_mut(number)
+            {
+                times.ended = Some(SystemTime::now());
+            }
+        }
+    }
+
+    /// The due times of tickets.
+    fn promised(&self, numbers: &[i64], tickets: &[Ticket]) {
+        let mut record = self.record();
+        for (number, ticket) in numbers.iter().zip(tickets) {
+            if let Some(times) = record.times.get_mut(number) {
+                times.due = Some(ticket.due());
+            }
+        }
+    }
+
+    /// Records what was ready and was taken.
     pub(crate) fn took(&self, numbers: impl IntoIterator<Item = i64>) {
+        let now = SystemTime::now();
+        let mut record = self.record();
+        for number in numbers {
+            record.taken.push(number);
+            record.ready_by.entry(number).or_insert(now);
+        }
+    }
+
+    /// Records what was pending and was taken.
+    pub(crate) fn took_pending(&self, numbers: impl IntoIterator<Item = i64>) {
         self.record().taken.extend(numbers);
+    }
+
+    /// Records what is ready in these lists or pending for `q` when all clients have ended.
+    pub(crate) fn took_what_is_left(&self, server: &Server, lists: &[&str]) {
+        self.took(lists.iter().flat_map(|list| server.list(list)).map(|payload| number(&payload)));
+        self.took_pending(server.list(ORDERED_LIST).iter().filter_map(|entry| payload_of(entry)));
+    }
+
+    /// What pops have taken and no taker has received: their replies are lost or on their way, and the server has copies.
+    pub(crate) fn unconfirmed(&self, server: &Server) -> Vec<i64> {
+        let (payloads, entries): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
+            server.get(["EVAL", UNCONFIRMED, "1", CLAIMS]);
+        let mut numbers: BTreeSet<_> = payloads.iter().map(|payload| number(payload)).collect();
+        numbers.extend(entries.iter().filter_map(|entry| payload_of(entry)));
+        for number in &self.record().taken {
+            numbers.remove(number);
+        }
+        numbers.into_iter().collect()
     }
 
     /// Makes one offer, and records its result.
     pub(crate) async fn offer(&self, queues: &Queues<i64>, delay: Duration) -> Option<(i64, Ticket)> {
-        let number = self.begin(1)[0];
+        let number = self.begin_delayed(&[delay])[0];
         let offered = queues.delayed.offer(&number, delay).await;
         self.end(&[number], outcome(&offered));
-        Some((number, offered.ok()?))
+        let ticket = offered.ok()?;
+        self.promised(&[number], std::slice::from_ref(&ticket));
+        Some((number, ticket))
+    }
+
+    /// Makes offers in one call, and records their result.
+    pub(crate) async fn offer_all(&self, queues: &Queues<i64>, delays: &[Duration]) {
+        let numbers = self.begin_delayed(delays);
+        let offered = queues.delayed.offer_all(numbers.iter().zip(delays.iter().copied())).await;
+        self.end(&numbers, outcome(&offered));
+        if let Ok(tickets) = offered {
+            self.promised(&numbers, &tickets);
+        }
     }
 }
 
@@ -161,14 +279,17 @@ pub(crate) fn outcome<T>(result: &redelay::Result<T>) -> Offered {
     }
 }
 
-/// The payloads that are ready in these lists or pending for `q` when all clients have ended.
-pub(crate) fn left(server: &Server, lists: &[&str]) -> Vec<i64> {
-    let mut payloads: Vec<_> = lists.iter().flat_map(|list| server.list(list)).collect();
-    payloads.extend(server.list(ORDERED_LIST).iter().map(|entry| {
-        let is_legacy = entry[8..16] == (entry.len() as u64 - 16).to_le_bytes();
-        if is_legacy { entry[16..].to_vec() } else { entry[25..].to_vec() }
-    }));
-    payloads.iter().map(|payload| String::from_utf8_lossy(payload).parse().expect("a number")).collect()
+/// The payload of an entry; `None` if it is one of the unreadable entries of a plan.
+fn payload_of(entry: &[u8]) -> Option<i64> {
+    if entry.iter().all(|byte| *byte == 0xff) {
+        return None;
+    }
+    let is_legacy = entry[8..16] == (entry.len() as u64 - 16).to_le_bytes();
+    Some(number(if is_legacy { &entry[16..] } else { &entry[25..] }))
+}
+
+fn number(payload: &[u8]) -> i64 {
+    String::from_utf8_lossy(payload).parse().expect("a number")
 }
 
 #[test]
@@ -187,7 +308,7 @@ fn judgements() {
         cancelled: [4].into(),
         perhaps_cancelled: [5].into(),
         taken: taken.to_vec(),
-        failed_takes: 0,
+        ..Record::default()
     };
     let (nothing, one) = (Price::default(), Price { dead_pops: 1, forgot: false });
     let forgot = Price { dead_pops: 0, forgot: true };
@@ -214,4 +335,33 @@ fn judgements() {
         );
         assert_eq!(verdict.is_good(), good, "{taken:?} {price:?}");
     }
+}
+
+#[test]
+fn judgements_of_times() {
+    let at = |ms: u64| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
+    let ms = Duration::from_millis;
+    // Offered at 100 with a delay of 50; the reply came at 110.
+    let record = |jumps: &[(u64, i64)], ready: u64, due: Option<u64>| {
+        let mut record = Record::default();
+        let times = Times { begun: at(100), delay: ms(50), ended: Some(at(110)), due: due.map(at) };
+        record.offered.insert(1, Offered::Acknowledged);
+        record.times.insert(1, times);
+        record.taken.push(1);
+        record.ready_by.insert(1, at(ready));
+        for (when, offset) in jumps {
+            record.clock.begin(at(*when), *offset);
+            record.clock.end_previous(at(*when + 2));
+        }
+        record.judge(Price::default()).early == [1]
+    };
+    assert!(record(&[], 140, None) && !record(&[], 149, None), "by a clock that is never set");
+    assert!(record(&[], 155, Some(165)) && !record(&[], 170, Some(165)), "by the ticket");
+    assert!(record(&[], 170, Some(140)), "the ticket itself");
+    assert!(!record(&[(120, 10)], 125, Some(150)), "a jump forward makes it due");
+    assert!(record(&[(170, 10)], 125, Some(150)), "but only after the jump");
+    assert!(record(&[(120, -1)], 155, Some(150)) && !record(&[(120, -1)], 1155, Some(150)), "a jump back");
+    assert!(!record(&[(153, -1)], 160, Some(150)), "a jump back after it was due");
+    assert!(!record(&[(105, 3600)], 160, Some(3_600_150)), "a jump during the offer");
+    assert!(record(&[(90, 3600)], 140, Some(3_600_150)), "a jump before the offer");
 }

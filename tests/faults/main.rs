@@ -15,6 +15,7 @@ mod offered_once;
 mod processes;
 mod receivers;
 mod runtimes;
+mod server_clock;
 mod shutdown;
 mod stop_taking;
 mod under_load;

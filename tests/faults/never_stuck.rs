@@ -23,14 +23,17 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use faults::{Hit, Hits};
 use plan::Plan;
 use redelay_support::part;
 use rig::{BOUND, Report};
 
 /// The plans of a run without these variables.
-pub(crate) const SEEDS: std::ops::Range<u64> = 0..200;
+pub(crate) const SEEDS: std::ops::Range<u64> = 0..600;
 /// The number of plans that run at a time. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
+/// From this number of plans on, a quarter at least of the faults of each kind must do something.
+const MANY: usize = 60;
 /// The time limit of a plan. It ends a plan that hangs where nothing else does.
 const LONGEST: Duration = Duration::from_secs(90);
 
@@ -86,16 +89,22 @@ fn seeded_plans() {
     });
     let reports = reports.into_inner().unwrap();
     let good: Vec<_> = reports.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
-    summarize(&good, begun.elapsed());
+    let hits = summarize(&good, begun.elapsed());
     let bad: Vec<_> = reports.iter().filter(|(_, result)| result.is_err()).map(|(seed, _)| seed).collect();
+    assert!(
+        reports.len() < MANY || hits.iter().all(|hit| 4 * hit.hitting >= hit.faults),
+        "a kind of fault did too little"
+    );
     assert!(bad.is_empty(), "{} of {} plans failed, with the seeds {bad:?}", bad.len(), reports.len());
 }
 
-fn summarize(good: &[&Report], took: Duration) {
+/// Returns what [`Hits::ALL`] counts.
+fn summarize(good: &[&Report], took: Duration) -> [Hit; Hits::ALL.len()] {
     let sum = |of: fn(&Report) -> usize| good.iter().map(|report| of(report)).sum::<usize>();
     println!(
-        "{} plans in {took:.0?}: {} offers acknowledged, {} of unknown outcome, {} refused; {} taken",
+        "{} plans with {} faults in {took:.0?}: {} offers acknowledged, {} of unknown outcome, {} refused; {} taken",
         good.len(),
+        sum(|report| report.faults),
         sum(|report| report.acknowledged),
         sum(|report| report.unknown),
         sum(|report| report.refused),
@@ -115,4 +124,14 @@ fn summarize(good: &[&Report], took: Duration) {
             recoveries[recoveries.len() / 2]
         );
     }
+    Hits::ALL.map(|what| {
+        let sum = |of: fn(&Hit) -> usize| good.iter().map(|report| of(&report.hits.of(what))).sum();
+        let hit = Hit {
+            count: sum(|hit| hit.count),
+            hitting: sum(|hit| hit.hitting),
+            faults: sum(|hit| hit.faults),
+        };
+        println!("{} {what}, by {} of {} faults", hit.count, hit.hitting, hit.faults);
+        hit
+    })
 }

@@ -1,48 +1,18 @@
 //! The first phase of a shutdown: taking ends, undelivered payloads go back, and everything else of the client goes on.
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use futures::stream::StreamExt;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, codec};
 use redelay_fixture::{Server, until_async};
-use tokio_test::task::{self, Spawn};
-use tokio_test::{assert_pending, assert_ready};
-
-const HOUR: Duration = Duration::from_secs(3600);
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-async fn queues(server: &Server) -> (Client, BlockingQueue<String>, DelayedQueue<String>) {
-    let client = Client::connect(&server.url()).await.expect("a connection");
-    let ready = client.blocking_queue("q", codec::String);
-    let delayed = client.delayed_queue(&ready);
-    (client, ready, delayed)
-}
-
-/// A call that must not wait for long.
-async fn soon<F: Future>(call: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(10), call).await.expect("an answer within 10 s")
-}
-
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A future that waits.
-fn pending<T: Debug>(future: impl Future<Output = T> + Send + 'static) -> Spawn<Boxed<T>> {
-    let future: Boxed<T> = Box::pin(future);
-    let mut spawned = task::spawn(future);
-    assert_pending!(spawned.poll());
-    spawned
-}
-
-/// Returns when the future has been woken and not polled since.
-async fn woken<T>(spawned: &mut Spawn<Boxed<T>>) {
-    until_async("woken", || std::future::ready(spawned.is_woken())).await;
-}
+use redelay_support::{
+    Boxed, HOUR, ms, number_queues, pending, soon, still_number_queues, text_queues, woken,
+};
+use tokio_test::{assert_pending, assert_ready, task};
+use tokio_util::sync::CancellationToken;
 
 /// Every call that takes, on an empty list.
 fn takers(q: &BlockingQueue<String>) -> Vec<(&'static str, Boxed<Result<()>>)> {
@@ -71,7 +41,7 @@ fn takers(q: &BlockingQueue<String>) -> Vec<(&'static str, Boxed<Result<()>>)> {
 #[tokio::test]
 async fn waiting_takers_and_later_ones_end_and_everything_else_goes_on() {
     let server = Server::start();
-    let (client, ready, delayed) = queues(&server).await;
+    let (client, ready, delayed) = text_queues(&server).await;
     let waiting: Vec<_> = takers(&ready).into_iter().map(|(name, call)| (name, tokio::spawn(call))).collect();
     let mut stream = ready.clone().into_stream();
     let streaming = tokio::spawn(async move { stream.next().await.is_none() });
@@ -114,7 +84,7 @@ async fn waiting_takers_and_later_ones_end_and_everything_else_goes_on() {
 #[tokio::test]
 async fn unread_payloads_go_back_and_read_ones_stay() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let queue = ready.clone();
     let mut read = pending(async move { queue.take().await });
     server.cmd(["RPUSH", "q", "read"]);
@@ -165,7 +135,7 @@ async fn a_server_that_does_not_answer_delays_it_for_a_while_only() {
 #[tokio::test]
 async fn a_dropped_call_stops_taking_all_the_same() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     let taker = tokio::spawn(async move { ready.take().await });
     until_async("it waits", || async { server.blocked_clients() == 1 }).await;
     let mut stop = task::spawn(client.stop_taking());
@@ -177,7 +147,7 @@ async fn a_dropped_call_stops_taking_all_the_same() {
 #[tokio::test]
 async fn a_taker_in_the_pause_after_a_refusal_ends_at_once() {
     let server = Server::start();
-    let (client, ready, _delayed) = queues(&server).await;
+    let (client, ready, _delayed) = text_queues(&server).await;
     server.cmd(["SET", "q", "text"]);
     // The pauses grow.
     for _ in 0..6 {
@@ -187,4 +157,65 @@ async fn a_taker_in_the_pause_after_a_refusal_ends_at_once() {
     soon(client.stop_taking()).await;
     woken(&mut take).await;
     assert_eq!(assert_ready!(take.poll()).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+const PAYLOADS: i64 = 2000;
+const WORKERS: usize = 64;
+
+/// A worker of a service: half of the payloads fail at the first attempt, and are offered again as `PAYLOADS` more.
+async fn work(
+    ready: BlockingQueue<i64>,
+    delayed: DelayedQueue<i64>,
+    handled: Arc<AtomicUsize>,
+    stopping: CancellationToken,
+) -> (Vec<i64>, usize) {
+    let (mut done, mut late_retries) = (Vec::new(), 0);
+    loop {
+        let payload = match ready.take().await {
+            Ok(payload) => payload,
+            Err(error) if error.is_closed() => return (done, late_retries),
+            Err(error) => panic!("{error}"),
+        };
+        // The work.
+        tokio::time::sleep(ms(50)).await;
+        if payload % 2 == 0 {
+            done.push(payload);
+        } else {
+            late_retries += usize::from(stopping.is_cancelled());
+            delayed.offer(&(payload + PAYLOADS), HOUR).await.expect("a retry is stored");
+        }
+        handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_no_retry_is_lost_and_none_is_doubled() {
+    let server = Server::start();
+    let (client, ready, delayed) = number_queues(&server).await;
+    let (handled, stopping) = (Arc::new(AtomicUsize::new(0)), CancellationToken::new());
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|_| tokio::spawn(work(ready.clone(), delayed.clone(), handled.clone(), stopping.clone())))
+        .collect();
+    let payloads: Vec<i64> = (0..PAYLOADS).collect();
+    ready.offer_all(&payloads).await.unwrap();
+    until_async("some are handled", || async { handled.load(Ordering::Relaxed) >= 300 }).await;
+    stopping.cancel();
+    soon(client.stop_taking()).await;
+    let (mut found, mut late_retries) = (Vec::new(), 0);
+    for worker in workers {
+        let (done, late) = soon(worker).await.unwrap();
+        found.extend(done);
+        late_retries += late;
+    }
+    assert!(late_retries > 0, "every retry was stored before the workers were to stop");
+    soon(client.shutdown()).await;
+
+    let (_client, ready, delayed) = still_number_queues(&server).await;
+    let (is_ready, is_pending) = (ready.read_all().await.unwrap(), delayed.read_all().await.unwrap());
+    assert!(!is_ready.is_empty(), "every payload was taken before the workers were to stop");
+    found.extend(is_ready.into_iter().chain(is_pending));
+    let mut times: BTreeMap<i64, usize> = payloads.into_iter().map(|payload| (payload, 0)).collect();
+    found.iter().for_each(|payload| *times.get_mut(&(payload % PAYLOADS)).unwrap() += 1);
+    times.retain(|_, times| *times != 1);
+    assert!(times.is_empty(), "payloads that are not there exactly once, and how often they are: {times:?}");
 }

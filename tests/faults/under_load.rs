@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{ms, part};
 
-use crate::ledger::{Offered, Price, left};
+use crate::ledger::{Offered, Price};
 use crate::workload::{Crew, Load, Member, Producer, Taker, until_empty};
 
 /// Like `println!`, but shown for passing tests, too.
@@ -34,7 +34,7 @@ async fn start(server: &Server, producers: usize) -> Load {
         client("offers", &vec![Producer::Presses; producers], &[]),
         client("takes", &[], &[Taker::Takes; TAKERS]),
     ];
-    Load::start(&Crew { seed: 0, backlog: 0, clients }, &server.url()).await
+    Load::start(&Crew { seed: 0, backlog: 0, distant: Vec::new(), clients }, &server.url()).await
 }
 
 /// Stops offering, waits until the queue is empty, and checks that no more than `may_be_lost` payloads are lost.
@@ -43,7 +43,7 @@ async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize)
     until_empty(server).await;
     // A payload in flight reaches its taker, or is returned before the shutdown ends.
     load.shut_down().await;
-    load.ledger.took(left(server, &["q"]));
+    load.ledger.took_what_is_left(server, &["q"]);
     let record = load.ledger.record();
     let verdict = record.judge(Price { dead_pops: may_be_lost, forgot: false });
     assert!(verdict.is_good(), "{what}: {verdict}");

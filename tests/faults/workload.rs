@@ -27,7 +27,9 @@ pub(crate) struct Crew {
     /// The seed of their random choices.
     pub(crate) seed: u64,
     /// The number of entries that become due at about the same time, in another order than they were offered.
-    pub(crate) backlog: i64,
+    pub(crate) backlog: usize,
+    /// The delays of entries that become due long after the run, unless the server's clock is set.
+    pub(crate) distant: Vec<Duration>,
     pub(crate) clients: Vec<Member>,
 }
 
@@ -41,7 +43,7 @@ impl Crew {
         };
         let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
         let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
-        Self { seed: 0, backlog: 0, clients: vec![first, second] }
+        Self { seed: 0, backlog: 0, distant: Vec::new(), clients: vec![first, second] }
     }
 }
 
@@ -57,6 +59,8 @@ pub(crate) struct Member {
     pub(crate) budget: Duration,
     /// Whether it transfers.
     pub(crate) moves: bool,
+    /// How often it looks for what nobody announced.
+    pub(crate) sweep_interval: Duration,
     /// Whether it writes the older entry format.
     pub(crate) is_legacy: bool,
     pub(crate) producers: Vec<Producer>,
@@ -99,6 +103,7 @@ impl Member {
             batch: 1000,
             budget: Duration::from_millis(10),
             moves: true,
+            sweep_interval: MINUTE,
             is_legacy: false,
             producers: producers.to_vec(),
             takers: takers.to_vec(),
@@ -124,7 +129,7 @@ impl Load {
     pub(crate) async fn start_at(first: i64, crew: &Crew, url: &str) -> Self {
         let ledger = Ledger::starting_at(first);
         let stop = CancellationToken::new();
-        if crew.backlog > 0 {
+        if crew.backlog > 0 || !crew.distant.is_empty() {
             pile_up(crew, url, &ledger).await;
         }
         let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
@@ -181,13 +186,12 @@ pub(crate) async fn until_empty(server: &Server) {
 
 /// Offers entries that become due together while the load runs, more than one transfer call moves.
 async fn pile_up(crew: &Crew, url: &str, ledger: &Ledger) {
-    let Queues { client, delayed, .. } = connect(&crew.clients[0], url).await;
-    let numbers = ledger.begin(crew.backlog);
+    let queues = connect(&crew.clients[0], url).await;
     let mut random = Rng::with_seed(crew.seed);
-    let delays = numbers.iter().map(|number| (number, Duration::from_millis(random.u64(200..260))));
-    let offered = delayed.offer_all(delays).await;
-    ledger.end(&numbers, outcome(&offered));
-    client.shutdown().await;
+    let mut delays = crew.distant.clone();
+    delays.extend((0..crew.backlog).map(|_| Duration::from_millis(random.u64(200..260))));
+    ledger.offer_all(&queues, &delays).await;
+    queues.client.shutdown().await;
 }
 
 async fn connect(member: &Member, url: &str) -> Queues {
@@ -197,6 +201,7 @@ async fn connect(member: &Member, url: &str) -> Queues {
         .connect_timeout(MINUTE)
         .command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
+    let builder = builder.sweep_interval(member.sweep_interval);
     Queues::of_numbers(builder).await
 }
 
@@ -218,11 +223,9 @@ async fn produce(
                 continue;
             }
             Producer::OffersMany => {
-                let numbers = ledger.begin(random.i64(1..20));
-                count = numbers.len() as u32;
-                let delays = numbers.iter().map(|number| (number, delay + ms(*number as u64 % 7)));
-                let offered = queues.delayed.offer_all(delays).await;
-                ledger.end(&numbers, outcome(&offered));
+                count = random.u32(1..20);
+                let delays: Vec<_> = (0..count).map(|_| delay + ms(random.u64(0..7))).collect();
+                ledger.offer_all(&queues, &delays).await;
             }
             Producer::Cancels => {
                 let Some((number, ticket)) = ledger.offer(&queues, delay).await else { continue };
@@ -257,6 +260,7 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
     let mut stream = ready.clone().into_stream();
     loop {
         let pause = random_pause(&mut random);
+        let mut were_pending = matches!(taker, Taker::PollsPending);
         let taken = match taker {
             Taker::Takes => ready.take().await.map(|number| vec![number]),
             Taker::Polls => with_pause(pause, ready.poll()).await.map(Vec::from_iter),
@@ -270,8 +274,10 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
                 None => return,
             },
             Taker::Drops => {
+                let which = pause.as_micros() % 4;
+                were_pending = which == 1;
                 let call = async {
-                    match pause.as_micros() % 4 {
+                    match which {
                         0 => ready.poll_many(3).await.map(numbers),
                         1 => delayed.poll().await.map(Vec::from_iter),
                         _ => ready.take().await.map(|number| vec![number]),
@@ -285,6 +291,7 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             Taker::PollsPending => with_pause(pause, delayed.poll()).await.map(Vec::from_iter),
         };
         match taken {
+            Ok(numbers) if were_pending => ledger.took_pending(numbers),
             Ok(numbers) => ledger.took(numbers),
             Err(error) if error.is_closed() => return,
             Err(error) => {

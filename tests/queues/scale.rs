@@ -1,12 +1,14 @@
 //! Ten thousand queues in one client: few connections, almost no cost when idle, and a busy queue beside quiet ones.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use redelay::{BlockingQueue, Client, codec};
-use redelay_fixture::{Server, until_async};
-use redelay_support::{alone, part};
+use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_support::{MINUTE, alone, part};
 
 const QUEUES: usize = 10_000;
 
@@ -132,4 +134,48 @@ async fn ten_thousand_takers_wait_at_once_and_a_busy_queue_starves_none() {
     );
     drop(takers);
     client.shutdown().await;
+}
+
+/// Thousands of payloads that are due at the same time, each in a queue of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payload_in_each_of_ten_thousand_queues_costs_few_commands() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let takers: Vec<_> = queues(&client)
+        .into_iter()
+        .map(|queue| {
+            let taken = taken.clone();
+            tokio::spawn(async move {
+                let value = queue.take().await.unwrap();
+                taken.fetch_add(1, Ordering::Relaxed);
+                (value, queue.take().await)
+            })
+        })
+        .collect();
+    let all_wait = || async { server.blocked_clients() == 2 && client.stats().takers == QUEUES as u64 };
+    until_async("all wait", all_wait).await;
+    let calls = || (server.command_calls("blpop"), server.command_calls("evalsha"));
+    let before = calls();
+    let begun = Instant::now();
+    let push_all =
+        "for n = 0, ARGV[1] - 1 do redis.call('RPUSH', string.format('orders:customer:%05d', n), n) end";
+    server.cmd(["EVAL", push_all, "0", &QUEUES.to_string()]);
+    until_async_within(MINUTE * 5, "all have got theirs", || async {
+        taken.load(Ordering::Relaxed) == QUEUES
+    })
+    .await;
+    let took = begun.elapsed();
+    until_async("all wait again", all_wait).await;
+    let after = calls();
+    let (blocking, others) = (after.0 - before.0, after.1 - before.1);
+    println!("{QUEUES} payloads after {took:?}, with {blocking} blocking pops and {others} scripts");
+    // A blocking pop names up to all of the queues.
+    assert!(blocking <= QUEUES as u64 / 20);
+    assert!(others <= 6 * QUEUES as u64);
+    client.stop_taking().await;
+    for (n, taker) in takers.into_iter().enumerate() {
+        let (value, closed) = taker.await.unwrap();
+        assert_eq!((value, closed.unwrap_err().is_closed()), (n as i64, true));
+    }
 }

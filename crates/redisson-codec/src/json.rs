@@ -47,6 +47,7 @@ use crate::serde_error::without_values;
 /// assert_eq!(order, Json.decode(br#"{"orderId":7}"#)?);
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "TypedJsonJacksonCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 

@@ -1,7 +1,4 @@
-//! [`Kryo5`]: Redisson's default codec. The crate's root has it, too.
-//!
-//! `kryo::Value` is another name of [`java::Value`](super::java::Value), any Java value. It is not a type of Kryo's own: the
-//! Jackson codecs share it.
+//! [`Kryo5`]: Redisson's default codec.
 
 // | module | contents |
 // |---|---|
@@ -31,12 +28,10 @@ use input::Input;
 use output::Output;
 use write::Plan;
 
+use super::java::Value;
 use super::java::shape::Shape;
 use super::{AnyClass, Codec, CodecError};
 use crate::serde_error::without_values;
-
-#[doc(no_inline)]
-pub use super::java::Value;
 
 /// The limit of `serde_json`, too.
 const MAX_DEPTH: usize = 127;
@@ -92,6 +87,7 @@ const MAX_DEPTH: usize = 127;
 /// assert_eq!(Kryo5.encode(&value)?, payload);
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "Kryo5Codec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kryo5;
 

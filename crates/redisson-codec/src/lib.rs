@@ -56,7 +56,7 @@ pub mod java;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "kryo")]
-pub mod kryo;
+mod kryo;
 #[cfg(any(feature = "_java", feature = "_compressed"))]
 mod memory;
 #[cfg(feature = "msgpack")]
@@ -87,7 +87,6 @@ pub use jackson::MsgPackJackson;
 #[cfg(feature = "json")]
 pub use json::Json;
 #[cfg(feature = "kryo")]
-#[doc(inline)]
 pub use kryo::Kryo5;
 #[cfg(feature = "msgpack")]
 pub use msgpack::MsgPack;

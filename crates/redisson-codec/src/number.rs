@@ -21,6 +21,7 @@ use super::{Codec, CodecError};
 /// assert!(error.to_string().ends_with("found the byte 0x78 at offset 2"));
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "LongCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Long;
 
@@ -49,6 +50,7 @@ impl Codec<i64> for Long {
 /// assert!(Int.decode(b"5000000000").is_err());
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "IntegerCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Int;
 
@@ -98,6 +100,7 @@ fn integer<T: FromStr + Display>(payload: &[u8], min: T, max: T) -> Result<T, Co
 /// assert!(Double.decode(b"1,5").is_err());
 /// # Ok::<(), redisson_codec::CodecError>(())
 /// ```
+#[doc(alias = "DoubleCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Double;
 

@@ -17,6 +17,7 @@ use super::{Codec, CodecError};
 /// assert!(codec::String.decode(b"Zo\xeb").is_err());
 /// # Ok::<(), codec::CodecError>(())
 /// ```
+#[doc(alias = "StringCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct String;
 
@@ -47,6 +48,7 @@ impl Codec<std::string::String> for String {
 /// assert_eq!(value, [1, 2, 3][..]);
 /// # Ok::<(), codec::CodecError>(())
 /// ```
+#[doc(alias = "ByteArrayCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bytes;
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::list::{List, Tier};
-use super::{Action, Dispatcher};
+use super::list::{Content, List, Tier};
+use super::{Action, Dispatcher, LEFT_LIMIT, PER_FIND};
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 use crate::wire::keys::Keys;
 
@@ -161,6 +161,31 @@ impl Dispatcher {
             }
         }
         Some(pop)
+    }
+
+    /// The cold pop brought a payload of this list, which leaves it. If many cold lists seem to have payloads, those after it
+    /// leave, too, and get try pops. Those before it were empty.
+    pub(super) fn leave_with(&mut self, keys: &Keys) {
+        self.leaving_cold.insert(keys.clone());
+        self.filled_cold += 1;
+        let left = (self.filled_cold / self.in_a_row).min(LEFT_LIMIT);
+        let Some(pop) = self.cold.as_ref().filter(|_| left > 0) else { return };
+        for keys in pop.keys.iter().skip_while(|other| *other != keys).skip(1).take(left) {
+            if let Some(list) = self.lists.get_mut(keys).filter(|list| !list.is_busy()) {
+                list.content = Content::Unknown;
+                list.left = true;
+                self.leaving_cold.insert(keys.clone());
+            }
+        }
+    }
+
+    /// A try pop of a list that the cold pop has left was answered.
+    pub(super) fn on_left_popped(&mut self, found: bool) {
+        self.filled_cold = if found {
+            (self.filled_cold + PER_FIND * self.in_a_row).min(LEFT_LIMIT * self.in_a_row)
+        } else {
+            self.filled_cold.saturating_sub(self.in_a_row)
+        };
     }
 
     /// Removes lists from the cold pop while it is not sent.

@@ -23,6 +23,8 @@ pub(super) struct List {
     pub(super) tier: Tier,
     /// The blocked pop that it is in.
     pub(super) blocked_in: Option<Tier>,
+    /// The cold pop has left it to a try pop.
+    pub(super) left: bool,
     /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or back to the
     /// list as soon as no pop is in flight that would overtake them.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,

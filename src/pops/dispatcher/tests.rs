@@ -7,6 +7,7 @@ use super::*;
 mod answers;
 mod order;
 mod simulation;
+mod tiers;
 mod try_pops;
 
 /// A dispatcher, step by step.

@@ -28,9 +28,13 @@ impl Dispatcher {
         }
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.content = if full { Content::MaybeMore } else { Content::Empty };
+        let was_left = std::mem::take(&mut list.left);
         self.changed.insert(keys.clone());
         match result {
             Ok(payloads) => {
+                if was_left {
+                    self.on_left_popped(!payloads.is_empty());
+                }
                 // If there is no more, takers that wanted more at once get what there is.
                 self.on_payloads(keys, payloads, if full { 0 } else { before });
                 if !full {

@@ -73,6 +73,20 @@ fn a_connection_that_is_back_ends_the_pause() {
     assert_eq!(schedule.next(now + ms(1)), Next::Run(7));
 }
 
+/// A message of a peer may be older than the reply that named the time.
+#[test]
+fn a_time_from_a_reply_outlives_a_message_of_a_peer() {
+    let now = Instant::now();
+    let mut schedule = running(now);
+    schedule.finished(7, now, head(None));
+    for millis in [20, 10, 30] {
+        schedule.seen(7, now + ms(millis));
+    }
+    schedule.on_peer_transfer(7, now, None, 2);
+    assert_eq!(schedule.next(now), Next::Sleep(now + ms(10)));
+    assert_eq!(schedule.next(now + ms(10)), Next::Run(7));
+}
+
 #[test]
 fn opened_twice_in_one_instant() {
     let now = Instant::now();
@@ -142,7 +156,9 @@ fn one_goes_first_and_the_others_step_in() {
     // The message of the peer arrives in time.
     let fourth = third + ms(100);
     schedule.on_peer_transfer(7, third + ms(2), Some(fourth), 5);
+    let waited = at - third;
     let Next::Sleep(at) = schedule.next(third + ms(50)) else { panic!("does not wait") };
+    assert_ne!(at - fourth, waited, "each wait is random");
     assert!(at >= fourth + STAND_DOWN.start && at <= fourth + STAND_DOWN.end, "{:?}", at - fourth);
     // Old messages postpone nothing.
     schedule.on_peer_transfer(7, third + ms(3), None, 4);

@@ -1,12 +1,16 @@
 //! Causes each fault, and ends it.
 
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant, SystemTime};
 
+use redelay_fixture::redis::{FromRedisValue, Value};
 use redelay_fixture::{Proxy, Server};
-use redelay_support::{CHANNEL, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
+use redelay_support::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
 use tokio::time::sleep;
 
-use super::plan::{Fault, Injected, Key, Kind, poison_lengths};
+use super::clock::Dial;
+use super::plan::{Fault, Injected, Key, Kind, Plan, Silence, poison_lengths};
+use crate::ledger::Ledger;
 
 const REPEATED: Duration = Duration::from_millis(15);
 
@@ -14,13 +18,125 @@ const REPEATED: Duration = Duration::from_millis(15);
 pub(crate) struct Way {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
+    /// Sets the server's clock, if the plan does.
+    dial: Option<Dial>,
+}
+
+/// What the faults did, of the kinds that may do nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hits(BTreeMap<&'static str, Hit>);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hit {
+    pub(crate) count: usize,
+    /// The number of faults that did it ...
+    pub(crate) hitting: usize,
+    /// ... and of those that could have.
+    pub(crate) faults: usize,
+}
+
+impl Hits {
+    /// Each of them must have happened in a run of many plans.
+    pub(crate) const ALL: [&str; 5] = [
+        "commands refused",
+        "announcements refused",
+        "entries that a clock made due",
+        "entries that a clock put off",
+        "connections replaced after injected replies",
+    ];
+
+    /// Records what one fault did.
+    fn add(&mut self, what: &'static str, count: usize) {
+        assert!(Self::ALL.contains(&what), "{what} is not in the list");
+        let hit = self.0.entry(what).or_default();
+        *hit = Hit {
+            count: hit.count + count,
+            hitting: hit.hitting + usize::from(count > 0),
+            faults: hit.faults + 1,
+        };
+    }
+
+    pub(crate) fn of(&self, what: &str) -> Hit {
+        self.0.get(what).copied().unwrap_or_default()
+    }
 }
 
 impl Way {
+    pub(crate) fn of_plan(plan: &Plan) -> Self {
+        // In the file, so that it is there after a restart.
+        let user = format!("user {USER} on >{PASSWORD} ~* &* +@all");
+        let builder = Server::builder().appendonly(plan.is_durable).config(user);
+        let (server, dial) = if plan.sets_clock() {
+            let (server, dial) = Dial::start(builder);
+            (server, Some(dial))
+        } else {
+            (builder.start(), None)
+        };
+        let proxy = Proxy::start(server.port());
+        Self { server, proxy, dial }
+    }
+
+    /// The address for the clients.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{USER}:{PASSWORD}@127.0.0.1:{}", self.proxy.port())
+    }
+
+    /// Sets the server's clock.
+    pub(crate) fn set_clock(&self, ahead: i64, ledger: &Ledger) {
+        let dial = self.dial.as_ref().expect("a clock that can be set");
+        ledger.record().clock.begin(SystemTime::now(), ahead);
+        dial.set(&self.server, ahead);
+        ledger.record().clock.end_previous(SystemTime::now());
+    }
+
     /// Causes a fault for its duration.
-    pub(crate) async fn suffer(&self, fault: Fault, lasts: Duration) {
-        let Self { server, proxy } = self;
+    pub(crate) async fn suffer(&self, fault: Fault, lasts: Duration, ledger: &Ledger, hits: &mut Hits) {
+        let Self { server, proxy, .. } = self;
         match fault {
+            Fault::Forbid(commands) => {
+                let change = |sign| commands.iter().map(move |command| format!("{sign}{command}"));
+                server.cmd(["ACL", "LOG", "RESET"]);
+                set_user(server, change('-'));
+                for permission in change('+') {
+                    sleep(lasts / commands.iter().count() as u32).await;
+                    set_user(server, [permission]);
+                }
+                set_user(server, ["+@all".to_owned()]);
+                hits.add("commands refused", refused(server, |reason, _| reason == "command"));
+            }
+            Fault::Silence(silence) => {
+                let (without, with) = match silence {
+                    Silence::Publish => ("-publish", "+publish"),
+                    Silence::Channels => ("resetchannels", "allchannels"),
+                    Silence::Heads => ("resetchannels &redelay:moved:*", "allchannels"),
+                    Silence::Transfers => ("resetchannels &redisson_delay_queue_channel:*", "allchannels"),
+                };
+                server.cmd(["ACL", "LOG", "RESET"]);
+                set_user(server, without.split(' ').map(str::to_owned));
+                sleep(lasts).await;
+                set_user(server, [with.to_owned()]);
+                // A connection that may not subscribe is refused at the top level.
+                let announcements = |reason: &str, context: &str| {
+                    ["command", "channel"].contains(&reason) && context != "toplevel"
+                };
+                hits.add("announcements refused", refused(server, announcements));
+            }
+            Fault::SetClock(ahead) => {
+                let now = ledger.record().clock.ahead();
+                let until =
+                    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_millis();
+                let in_between = |from: i64, to: i64| -> usize {
+                    let [from, to] = [from, to].map(|ahead| (until as i64 + ahead * 1000).to_string());
+                    server.get(["ZCOUNT", TIMEOUT_SET, &format!("({from}"), &to])
+                };
+                if ahead > now {
+                    hits.add("entries that a clock made due", in_between(now, ahead));
+                } else if ahead < now {
+                    hits.add("entries that a clock put off", server.get(["ZCARD", TIMEOUT_SET]));
+                }
+                self.set_clock(ahead, ledger);
+                sleep(lasts).await;
+            }
             Fault::Kill(kind) => again_and_again(lasts, || kill(server, kind)).await,
             Fault::ScriptFlush => again_and_again(lasts, || server.flush_scripts()).await,
             Fault::Cut => proxy.cut(),
@@ -70,6 +186,8 @@ impl Way {
             Fault::Pause => {
                 server.pause(lasts);
                 sleep(lasts).await;
+                // By a clock that is set back next, it would not be over.
+                server.cmd(["CLIENT", "UNPAUSE"]);
             }
             Fault::OutOfMemory => {
                 server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
@@ -88,10 +206,34 @@ impl Way {
                 sleep(lasts).await;
                 eval(server, PUT_BACK, &[key, aside], &[]);
             }
-            Fault::Inject(injected) => again_and_again(lasts, || proxy.inject(bytes(injected))).await,
+            Fault::Inject(injected) => {
+                let before = proxy.accepted();
+                again_and_again(lasts, || proxy.inject(bytes(injected))).await;
+                hits.add("connections replaced after injected replies", proxy.accepted() - before);
+            }
             Fault::Poison(rest) => poison(server, rest),
         }
     }
+}
+
+/// The user of the clients.
+const USER: &str = "worker";
+const PASSWORD: &str = "secret";
+
+fn set_user(server: &Server, changes: impl IntoIterator<Item = String>) {
+    let words = ["ACL", "SETUSER", USER].map(str::to_owned);
+    server.cmd(words.into_iter().chain(changes));
+}
+
+/// How often the server refused the clients' user something with such a reason and context since the log was cleared.
+fn refused(server: &Server, is_wanted: impl Fn(&str, &str) -> bool) -> usize {
+    let log: Vec<HashMap<String, Value>> = server.get(["ACL", "LOG", "1000"]);
+    let text =
+        |entry: &HashMap<String, Value>, name| String::from_redis_value(entry[name].clone()).expect("a text");
+    let wanted = log.iter().filter(|entry| {
+        text(entry, "username") == USER && is_wanted(&text(entry, "reason"), &text(entry, "context"))
+    });
+    wanted.map(|entry| usize::from_redis_value(entry["count"].clone()).expect("a count")).sum()
 }
 
 const SET_ASIDE: &str =
@@ -117,11 +259,15 @@ pub(crate) fn name(key: Key) -> &'static str {
     }
 }
 
-fn bytes(injected: Injected) -> &'static [u8] {
+fn bytes(injected: Injected) -> String {
+    let message = |channel, text: &str| {
+        let words = ["message", channel, text].map(|word| format!("${}\r\n{word}\r\n", word.len()));
+        format!("*3\r\n{}", words.concat())
+    };
     match injected {
-        Injected::Garbage => b"HTTP/1.1 400 Bad Request\r\n\r\n",
-        Injected::Foreign => b"#t\r\n",
-        Injected::Extra => b":1\r\n",
+        Injected::Reply(reply) => reply.to_owned(),
+        Injected::Head(head) => message(CHANNEL, head),
+        Injected::Transfer(transfer) => message(MOVED, transfer),
     }
 }
 

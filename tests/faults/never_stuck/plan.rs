@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use fastrand::Rng;
-use redelay_support::Part;
+use redelay_support::{MINUTE, Part};
 
 use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
 
@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) is_durable: bool,
     pub(crate) crew: Crew,
     pub(crate) steps: Vec<Step>,
+    /// Whether the server's clock is set after the last fault, so that everything is due.
+    pub(crate) catches_up: bool,
 }
 
 /// One fault, and the pause between the end of the previous one and its start.
@@ -65,18 +67,118 @@ pub(crate) enum Fault {
     Inject(Injected),
     /// Unreadable entries, of each length with this remainder modulo four.
     Poison(usize),
+    /// The clients' user lacks permissions. It gets them back one after the other.
+    Forbid(Commands),
+    /// The clients' user may not announce.
+    Silence(Silence),
+    /// The server's clock is set so that it is this number of seconds ahead.
+    SetClock(i64),
 }
+
+/// One to four commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Commands([Option<&'static str>; 4]);
+
+impl Commands {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().copied().flatten()
+    }
+}
+
+/// What the clients' user may not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Use PUBLISH.
+    Publish,
+    /// Use any channel. The server ends the connections of subscribers.
+    Channels,
+    /// Use the channel of new heads.
+    Heads,
+    /// Use the channel of transfers.
+    Transfers,
+}
+
+/// Every command that the clients of a plan use, in scripts and elsewhere.
+const COMMANDS: [&str; 35] = [
+    "blpop",
+    "client",
+    "del",
+    "eval",
+    "evalsha",
+    "get",
+    "hdel",
+    "hget",
+    "hset",
+    "info",
+    "llen",
+    "lpush",
+    "lrange",
+    "lrem",
+    "lset",
+    "ltrim",
+    "pexpire",
+    "ping",
+    "pttl",
+    "publish",
+    "rpush",
+    "set",
+    "subscribe",
+    "time",
+    "type",
+    "unsubscribe",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zrange",
+    "zrem",
+    "zremrangebyrank",
+    "zscore",
+    // Categories, with which many are missing at once.
+    "@write",
+    "@pubsub",
+];
+/// Clocks are set by no more than this number of seconds.
+pub(crate) const FARTHEST: i64 = 7200;
 
 /// What the server has not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Injected {
-    /// No reply at all.
-    Garbage,
-    /// A reply that no command has.
-    Foreign,
-    /// A reply that some commands have.
-    Extra,
+    /// One of [`REPLIES`].
+    Reply(&'static str),
+    /// An announcement of this head.
+    Head(&'static str),
+    /// The message of a transfer that nobody has made.
+    Transfer(&'static str),
 }
+
+/// Replies that a client can tell from its own. It cannot tell an error that answers an offer, a payload of the right list,
+/// and a nil for a pop that it has just interrupted.
+const REPLIES: [&str; 12] = [
+    // No reply at all.
+    "HTTP/1.1 400 Bad Request\r\n\r\n",
+    // Those that no command has.
+    "#t\r\n",
+    ">2\r\n+message\r\n+a\r\n",
+    "*3\r\n+message\r\n*0\r\n*0\r\n",
+    "*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+    "*2\r\n$5\r\nother\r\n$1\r\nx\r\n",
+    "*3\r\n+unsubscribe\r\n$-1\r\n:0\r\n",
+    // Those that some commands have.
+    ":1\r\n",
+    "+OK\r\n",
+    "*0\r\n",
+    // The beginnings of replies that do not end. Only the watchdogs notice them.
+    "$536870912\r\n",
+    "*1000000\r\n",
+];
+/// Heads that are long past, far, and no times.
+const HEADS: [&str; 6] = ["0", "1795249257299", "999999999999999", "inf", "-1e308", "x"];
+/// Messages with clocks and heads of that kind.
+const TRANSFERS: [&str; 5] =
+    ["x 1 2", "x 9007199254740992 9223372036854775807", "x 9007199254740992 ", "x 1 inf", "x"];
+/// How often clients look for what nobody has announced, in a plan that keeps announcements from them. Usually they do it
+/// once a minute, which is longer than a plan may take.
+pub(crate) const SOON: Duration = Duration::from_secs(4);
 
 /// The kind of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +206,44 @@ impl Plan {
         let clients = members(&mut random);
         let steps = (0..random.usize(1..=4)).map(|number| step(&mut random, number)).collect();
         let is_durable = random.u8(0..4) > 0;
-        let backlog = if random.u8(0..4) == 0 { random.i64(100..1_500) } else { 0 };
-        Self { is_durable, crew: Crew { seed, backlog, clients }, steps }
+        let most = if is_slow(&clients) { 300 } else { 1_500 };
+        let backlog = if random.u8(0..4) == 0 { random.usize(100..most) } else { 0 };
+        let mut plan = Self {
+            is_durable,
+            crew: Crew { seed, backlog, distant: Vec::new(), clients },
+            steps,
+            catches_up: random.bool(),
+        };
+        if plan.sets_clock() {
+            let delay = |_| Duration::from_secs(random.u64(300..FARTHEST as u64));
+            plan.crew.distant = (0..100).map(delay).collect();
+        }
+        if plan.misses_announcements() {
+            plan.crew.clients.iter_mut().for_each(|member| member.sweep_interval = SOON);
+        }
+        plan
+    }
+
+    /// Whether an offer may not be announced, or a transfer may be announced that nobody has made. Then a client that
+    /// transfers for others finds their entries when it sweeps.
+    fn misses_announcements(&self) -> bool {
+        self.steps.iter().any(|step| match step.fault {
+            Fault::Silence(_) | Fault::Inject(Injected::Transfer(_)) => true,
+            Fault::Forbid(commands) => {
+                commands.iter().any(|command| ["publish", "@pubsub"].contains(&command))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the server needs a clock that can be set.
+    pub(crate) fn sets_clock(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.fault, Fault::SetClock(_)))
+    }
+
+    /// Whether everything is due in the end.
+    pub(crate) fn ends_empty(&self) -> bool {
+        self.catches_up || !self.sets_clock()
     }
 
     /// Whether the server may lose acknowledged writes.
@@ -122,6 +260,15 @@ impl Plan {
         });
         rests.map(|rest| poison_lengths(rest).count()).sum()
     }
+}
+
+/// Whether clients transfer or take so little at a time that a busy machine needs long for a large backlog.
+fn is_slow(clients: &[Member]) -> bool {
+    use Taker::{Drains, Streams, Takes};
+    let transfers_little =
+        |member: &Member| member.moves && (member.batch < 100 || member.budget < Duration::from_millis(10));
+    let mut takers = clients.iter().flat_map(|member| &member.takers);
+    clients.iter().any(transfers_little) || !takers.any(|taker| matches!(taker, Takes | Drains | Streams))
 }
 
 pub(crate) fn poison_lengths(rest: usize) -> impl Iterator<Item = usize> {
@@ -146,6 +293,7 @@ fn members(random: &mut Rng) -> Vec<Member> {
                 batch: [1, 2, 10, 100, 1000][random.usize(0..5)],
                 budget: Duration::from_micros([1, 100, 10_000][random.usize(0..3)]),
                 moves: random.u8(0..4) > 0,
+                sweep_interval: MINUTE,
                 is_legacy: random.u8(0..6) == 0,
                 producers: (0..if offers { random.usize(1..=3) } else { 0 })
                     .map(|_| producer(random))
@@ -186,8 +334,7 @@ fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
-    let injected = [Injected::Garbage, Injected::Foreign, Injected::Extra][random.usize(0..3)];
-    match random.u32(0..106) {
+    match random.u32(0..146) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
@@ -207,8 +354,33 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         84..89 => Fault::Demote,
         89..95 => Fault::WrongType(key),
         95..100 => Fault::Poison(number),
-        _ => Fault::Inject(injected),
+        100..110 => Fault::Inject(injected(random)),
+        110..126 => Fault::Forbid(commands(random)),
+        126..134 => {
+            use Silence::{Channels, Heads, Publish, Transfers};
+            Fault::Silence([Publish, Channels, Heads, Transfers][random.usize(0..4)])
+        }
+        _ => {
+            let near = [-2, -1, 0, 1, 2][random.usize(0..5)];
+            let far = random.i64(-FARTHEST..=FARTHEST);
+            Fault::SetClock(if random.u8(0..4) == 0 { near } else { far })
+        }
     }
+}
+
+fn injected(random: &mut Rng) -> Injected {
+    match random.u8(0..6) {
+        0 => Injected::Head(HEADS[random.usize(0..HEADS.len())]),
+        1 => Injected::Transfer(TRANSFERS[random.usize(0..TRANSFERS.len())]),
+        _ => Injected::Reply(REPLIES[random.usize(0..REPLIES.len())]),
+    }
+}
+
+fn commands(random: &mut Rng) -> Commands {
+    let mut commands = [None; 4];
+    let count = [1, 1, 1, 1, 2, 3, 4][random.usize(0..7)];
+    commands[..count].fill_with(|| random.choice(COMMANDS));
+    Commands(commands)
 }
 
 #[test]
@@ -231,5 +403,5 @@ fn each_kind_of_fault_is_in_each_of_three_parts() {
         let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
         faults.collect::<HashSet<_>>().len()
     };
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [19; 3]);
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [22; 3]);
 }

@@ -3,7 +3,7 @@
 //! Pauses, backoff and jitter are left out: what waits for them may happen at any time. So a step here may come earlier
 //! or later than in reality, but nothing happens that cannot.
 
-use crate::server::{Call, Entry, Id, Popped, Protocol, Published, Reply, Time, When};
+use crate::protocol::{Call, Entry, Id, Popped, Protocol, Published, Reply, Time, When};
 
 /// How an offer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,8 +3,9 @@
 use stateright::Property;
 
 use crate::client::{Outcome, Task};
-use crate::model::{Bounds, State};
-use crate::server::{Entry, Popped, Receipt};
+use crate::model::Bounds;
+use crate::protocol::{Entry, Popped, Receipt};
+use crate::state::State;
 
 /// An offer that returned `Ok`.
 pub const OK_IS_ONCE: &str =
@@ -55,7 +56,7 @@ pub fn all() -> Vec<Property<Bounds>> {
     ]
 }
 
-fn each(state: &State, holds: impl Fn(Entry, &crate::model::Message) -> bool) -> bool {
+fn each(state: &State, holds: impl Fn(Entry, &crate::state::Message) -> bool) -> bool {
     state.messages.iter().enumerate().all(|(n, message)| holds(n as Entry, message))
 }
 

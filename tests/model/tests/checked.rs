@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use redelay_model::model::{Action, Bounds, Faults};
 use redelay_model::properties::{NEVER_TWICE, NOT_STUCK, OK_IS_ONCE};
-use redelay_model::server::{Command, Protocol};
+use redelay_model::protocol::{Command, Protocol};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// Everything that a user may not be permitted to do.

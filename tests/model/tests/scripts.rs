@@ -6,9 +6,10 @@ use std::path::Path;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
-use redelay_model::server::{
-    self, Call, Command, Entry, Id, Popped, Protocol, Published, Receipt, Reply, Time, When,
+use redelay_model::protocol::{
+    Call, Command, Entry, Id, Popped, Protocol, Published, Receipt, Reply, Time, When,
 };
+use redelay_model::server;
 use redelay_support::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, part};
 
 const CLAIMS: &str = "redelay:popped:{q}";

@@ -12,6 +12,8 @@ pub const ORDERED_LIST: &str = "redisson_delay_queue:{q}";
 pub const CHANNEL: &str = "redisson_delay_queue_channel:{q}";
 /// The list of quarantined entries, each after its score.
 pub const QUARANTINE: &str = "redelay:quarantine:{q}";
+/// The copies of what pops took, until their replies have arrived.
+pub const CLAIMS: &str = "redelay:popped:{q}";
 /// The key on which scripts try out their permissions. It is never there.
 pub const SCRATCH: &str = "redelay:scratch:{q}";
 /// The channel on which a transfer is announced to other redelay clients.

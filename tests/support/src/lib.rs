@@ -16,7 +16,7 @@ pub use clients::{
     text_queues,
 };
 pub use keys::{
-    CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting,
+    CHANNEL, CLAIMS, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting,
 };
 pub use part::{Part, part};
 pub use recorded::{Listener, Listening, Recorded};

@@ -26,6 +26,8 @@ const FORMAT: &str = "LZ4";
 /// assert_eq!(text, "hello");
 /// # Ok::<(), codec::CodecError>(())
 /// ```
+#[doc(alias = "LZ4CodecV2")]
+#[doc(alias = "LZ4Codec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lz4V2<C>(pub C);
 

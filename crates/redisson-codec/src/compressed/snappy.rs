@@ -25,6 +25,7 @@ const FORMAT: &str = "Snappy";
 /// assert_eq!(text, "hello");
 /// # Ok::<(), codec::CodecError>(())
 /// ```
+#[doc(alias = "SnappyCodecV2")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SnappyV2<C>(pub C);
 

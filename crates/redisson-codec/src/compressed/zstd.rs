@@ -35,6 +35,7 @@ const FORMAT: &str = "Zstandard";
 /// assert_eq!(text, "hello");
 /// # Ok::<(), codec::CodecError>(())
 /// ```
+#[doc(alias = "ZStdCodec")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ZStd<C>(pub C);
 

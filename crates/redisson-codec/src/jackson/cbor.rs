@@ -40,6 +40,7 @@ codec! {
     /// assert_eq!(payload, b"\x9f\x73java.util.ArrayList\x9f\x01\x02\xff\xff");
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
+    #[doc(alias = "CborJacksonCodec")]
     CborJackson Cbor
 }
 

@@ -58,6 +58,7 @@ codec! {
     /// assert_eq!(order, JsonJackson.decode(&payload)?);
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
+    #[doc(alias = "JsonJacksonCodec")]
     JsonJackson Json
 }
 

@@ -35,6 +35,7 @@ codec! {
     /// assert_eq!(payload, b"\x92\xb3java.util.ArrayList\x92\x01\x02");
     /// # Ok::<(), redisson_codec::CodecError>(())
     /// ```
+    #[doc(alias = "MsgPackJacksonCodec")]
     MsgPackJackson MsgPack
 }
 

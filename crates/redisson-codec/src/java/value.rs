@@ -10,7 +10,7 @@ use super::{BigDecimal, BigInteger, Date, Duration, Instant, LocalDate, LocalDat
 /// Any Java value, with its class. For payloads whose classes you do not want to declare, and for fields that Java
 /// declares as `Object`.
 ///
-/// All codecs that write Java objects share this type. `kryo::Value` is another name of it.
+/// All codecs that write Java objects share this type.
 ///
 /// A decoded value encodes to the same bytes again. For other serde formats it is plain data: a map is a map, a date is
 /// its text, and the classes are lost.

@@ -299,3 +299,59 @@ fn values_of_the_library() {
         assert_eq!(Kryo5.encode(&value).unwrap(), row.payload, "{name}");
     }
 }
+
+/// The same class with each word in front, as a payload and in a field.
+mod words {
+    use super::*;
+
+    macro_rules! line {
+        ($name:ident $class:literal) => {
+            #[derive(Debug, PartialEq, Serialize, Deserialize)]
+            #[serde(rename = $class)]
+            struct $name {
+                quantity: i32,
+                sku: Option<String>,
+                tags: Option<Vec<String>>,
+            }
+
+            impl $name {
+                fn new(tags: Option<Vec<String>>) -> Self {
+                    Self { quantity: 7, sku: Some("a".into()), tags }
+                }
+            }
+        };
+    }
+
+    line! { Plain "lab.Line" }
+    line! { Final "final lab.Line" }
+    line! { Record "record lab.Line" }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "lab.Order")]
+    struct Order<L> {
+        line: L,
+    }
+
+    #[test]
+    fn as_the_payload_itself_each_reads_the_others_unless_it_has_a_list() {
+        let payload = Kryo5.encode(&Plain::new(None)).unwrap();
+        assert_eq!(payload, Kryo5.encode(&Final::new(None)).unwrap());
+        assert_eq!(payload, Kryo5.encode(&Record::new(None)).unwrap());
+        let tags = || Some(vec!["b".to_owned(), "c".to_owned()]);
+        let payload = Kryo5.encode(&Plain::new(tags())).unwrap();
+        assert_eq!(payload, Kryo5.encode(&Final::new(tags())).unwrap());
+        // The elements of a record's lists are written with their classes.
+        let of_record = Kryo5.encode(&Record::new(tags())).unwrap();
+        assert!(Codec::<Plain>::decode(&Kryo5, &of_record).is_err());
+        assert!(Codec::<Record>::decode(&Kryo5, &payload).is_err());
+    }
+
+    #[test]
+    fn in_a_field_a_final_class_is_written_without_its_name() {
+        let plain = Kryo5.encode(&Order { line: Plain::new(None) }).unwrap();
+        let sealed = Kryo5.encode(&Order { line: Final::new(None) }).unwrap();
+        assert_eq!(sealed, Kryo5.encode(&Order { line: Record::new(None) }).unwrap());
+        assert!(Codec::<Order<Final>>::decode(&Kryo5, &plain).is_err());
+        assert!(Codec::<Order<Plain>>::decode(&Kryo5, &sealed).is_err());
+    }
+}

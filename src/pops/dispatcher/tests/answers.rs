@@ -115,6 +115,19 @@ fn a_refused_list_affects_no_taker_of_other_lists() {
 }
 
 #[test]
+fn a_refused_pop_of_one_list_needs_no_examination() {
+    let mut steps = Steps::new();
+    let mut taker = steps.join(0, &["a"], Wait::Endless);
+    assert_eq!(steps.actions(), [block(&["a"], false)]);
+    let mut late = steps.join(1, &["a"], Wait::Endless);
+    steps.dispatcher.on_pop_ended(Tier::Hot, PopOutcome::Failed(wrong_type()));
+    assert_eq!(taker.try_recv().unwrap().unwrap_err(), wrong_type());
+    // The key may be a list by now.
+    assert_eq!(steps.actions(), [block(&["a"], false)]);
+    assert_eq!(got(&mut late), None);
+}
+
+#[test]
 fn an_expired_taker_is_in_no_long_pop() {
     let mut steps = Steps::new();
     steps.dispatcher.hot_limit = 1;

@@ -27,6 +27,7 @@ proptest! {
     ) {
         let mut world = World::new(if tail { End::Tail } else { End::Head }, moves);
         world.dispatcher.hot_limit = hot_limit;
+        world.dispatcher.in_a_row = 1;
         world.together = together;
         for event in events {
             world.happen(event);

@@ -18,6 +18,20 @@ fn a_blocked_pop_that_ends_does_not_complete_a_try_pop() {
 }
 
 #[test]
+fn a_try_pop_without_a_taker_is_waited_for() {
+    let mut steps = Steps::new();
+    let _poll = steps.join(0, &["a"], Wait::None);
+    assert_eq!(steps.actions(), [try_pop("a", 1, 1)]);
+    steps.dispatcher.leave(0);
+    assert_eq!(steps.actions(), []);
+    assert!(steps.dispatcher.is_try_popping(&Keys::new("a")) && !steps.dispatcher.is_idle());
+    steps.try_popped("a", 1, &[]);
+    assert!(!steps.dispatcher.is_try_popping(&Keys::new("a")));
+    assert_eq!(steps.actions(), []);
+    assert!(steps.dispatcher.is_idle());
+}
+
+#[test]
 fn a_move_of_one_payload_is_a_full_reply() {
     let mut steps = Steps::new();
     steps.dispatcher = Dispatcher::moving();

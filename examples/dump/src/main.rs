@@ -1,4 +1,4 @@
-//! Prints a payload that Redisson wrote.
+//! Prints a payload that Redisson wrote, from a queue or from any other key. It needs `redisson-codec` and nothing else.
 //!
 //! ```text
 //! dump <codec> <payload as hex>
@@ -9,8 +9,8 @@
 //! compression: `lz4:kryo5`, `snappy:json-jackson`, `zstd:kryo5`.
 //!
 //! ```text
-//! cargo run -p redisson-codec --all-features --example dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
-//! redis-cli -D "" lindex orders 0 | cargo run -p redisson-codec --all-features --example dump kryo5
+//! cargo run -p redisson-dump kryo5 01006a6176612e7574696c2e41727261794c6973f4840300826162e28263
+//! redis-cli -D "" lindex orders 0 | cargo run -p redisson-dump kryo5
 //! ```
 
 use std::error::Error;
@@ -75,4 +75,21 @@ fn bytes(hex: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     }
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
     digits.chunks(2).map(|pair| byte(pair).ok_or_else(|| "the payload is not hexadecimal".into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_printed() {
+        let printed =
+            |codec: &str, hex: &str| run(vec![codec.into(), hex.into()]).map_err(|error| error.to_string());
+        let list = "01006a6176612e7574696c2e41727261794c6973f4840300826162e28263";
+        assert_eq!(printed("kryo5", list).unwrap(), r#"["a", "bb", "c"]"#);
+        assert_eq!(printed("json", "7b2261223a317d").unwrap(), r#"{"a": 1}"#);
+        assert!(printed("gzip:json", "00").unwrap_err().contains("`gzip`"));
+        assert!(printed("kryo", list).unwrap_err().contains("there is no codec `kryo`"));
+        assert!(printed("kryo5", "012").unwrap_err().contains("odd number"));
+    }
 }
