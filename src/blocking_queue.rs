@@ -43,10 +43,10 @@ use crate::wire::keys::Keys;
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
 ///
-/// # Delivery is at-most-once
+/// # Taking is at-most-once
 /// A taken payload exists only in the process that took it. If that process dies, the payload is lost. This includes
-/// payloads that were popped for a taker that has not read them yet. `docs/recipes.md` shows how to get at-least-once
-/// with the calls that exist.
+/// payloads that were popped for a taker that has not read them yet. A [`Worker`](crate::Worker) and a
+/// [`receiver`](Self::receiver) lose nothing: they are at-least-once.
 ///
 /// # What a lost connection can cost
 /// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the server

@@ -1,27 +1,39 @@
-//! A delayed queue on Redis: offer a payload now, and a worker takes it when it is due. The wire format is that of Java
-//! Redisson's `RDelayedQueue` and `RBlockingQueue`, so Rust and Java services can share one live queue.
+//! A delayed queue on Redis: offer a message now, and a worker handles it when it is due. The wire format is that of
+//! Java Redisson's `RDelayedQueue` and `RBlockingQueue`, so Rust and Java services can share one live queue.
 //!
-//! Delivery is at-most-once: once `take` returns, the payload exists only in your process, and a crash loses it.
+//! | consume with | delivery |
+//! |---|---|
+//! | [`Worker`] | at-least-once: runs an async function for each message, with retries, dead letters and a graceful stop |
+//! | [`BlockingQueue::receiver`] | at-least-once, in a loop of your own |
+//! | [`BlockingQueue::take`] | at-most-once, as in Java: once it returns, the payload exists only in your process, and a crash loses it |
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use redelay::{Client, codec};
+//! use redelay::{Client, Worker, codec};
 //!
 //! # async fn example() -> redelay::Result<()> {
 //! let client = Client::connect("redis://localhost").await?;
-//! let ready = client.blocking_queue::<String>("orders", codec::String); // RBlockingQueue
-//! let delayed = client.delayed_queue(&ready); // RDelayedQueue
+//! let orders = client.blocking_queue::<String>("orders", codec::String); // RBlockingQueue
+//! let delayed = client.delayed_queue(&orders); // RDelayedQueue
 //!
 //! delayed.offer("order 1", Duration::from_secs(30)).await?;
-//! let order = ready.take().await?; // 30 seconds later
+//! Worker::new(&orders).concurrency(64).run(cancel_if_unpaid).await?; // until Ctrl-C or SIGTERM
 //! # Ok(())
 //! # }
+//!
+//! async fn cancel_if_unpaid(order: String) -> std::io::Result<()> {
+//!     println!("is {order} paid?"); // 30 seconds later
+//!     Ok(()) // Acknowledged. After an `Err` or a panic it is tried again.
+//! }
 //! ```
 //!
 //! # Where to read on
 //!
 //! | about | read |
 //! |---|---|
+//! | handling messages, what a handler may return | [`Worker`], [`Context`], [`Outcome`], [`Backoff`] |
+//! | receiving and settling by hand | [`Receiver`], [`Delivery`] |
+//! | messages that failed for good; those in flight | [`DeadLetters`], [`Unsettled`] |
 //! | taking, lost connections | [`BlockingQueue`] |
 //! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`], [`Ticket`] |
 //! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
@@ -32,8 +44,8 @@
 //!
 //! | file | about |
 //! |---|---|
-//! | `docs/guarantees.md` | storing, delivery, cancel safety, lost connections, crashes |
-//! | `docs/recipes.md` | workers and SIGTERM, retries, at-least-once, idempotent handlers, cancel unless paid |
+//! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
+//! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid |
 //! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, sizing |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
@@ -51,8 +63,10 @@
 //! | offer | the caller; concurrent offers share a call | a script adds the entry to the timeout set and the ordered list, and announces it if it is the new head |
 //! | transfer | one background task per client, when the head is due | a script removes what is due from both, and appends the payloads to the target |
 //! | take | one background task per client, on behalf of all its takers | `BLPOP` while takers wait; a script for what is ready already, which keeps a copy until the reply has arrived |
+//! | receive | one background task per [`Receiver`] | a script moves messages to keys of redelay's own, with leases; `BLMOVE` while receives wait |
+//! | settle, extend | the same task, in the same calls | the script deletes the message, moves it to the retries or the dead letters, or extends its lease |
 //!
-//! Every client that holds a [`DelayedQueue`] or takes from a [`BlockingQueue`] transfers, unless
+//! Every client that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], transfers, unless
 //! [`Builder::transfer`]`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
 //! to call the script moves what is due. The others find nothing.
 //!
@@ -67,6 +81,13 @@
 //! | announcement | the pub/sub message that names a new head |
 //! | transfer | moving what is due to the target |
 //! | target | the list of ready payloads, which takers read |
+//! | receiver | takes messages of a queue, at least once |
+//! | worker | runs a handler for each message |
+//! | message | a payload that a receiver has claimed, with an id, until it is acknowledged |
+//! | delivery | a message in the hands of a program, until it is settled: acknowledged, retried, snoozed, released or rejected |
+//! | lease | the time during which a delivery holds. It is extended in the background; when it ends, the message is delivered again |
+//! | attempt | a delivery that counts: 1, plus one for each failure and each lease that ended |
+//! | dead letter | a message that has no attempt left, or was rejected. It is kept until it is requeued or removed |
 //!
 //! # Observability
 //!

@@ -175,6 +175,24 @@ fn is_in_order(package: &Package) {
     assert!(wrong.is_empty(), "{}: {}", package.folder, wrong.join("\n"));
 }
 
+/// What a worker does, a program of yours can do, too. `lib.rs` exports types only, so a path that begins with a small
+/// letter is a module of the crate.
+#[test]
+fn a_worker_uses_only_the_public_api() {
+    let mut files = 0;
+    for (module, file, code) in production_code(&REDELAY) {
+        if module != "worker" {
+            continue;
+        }
+        files += 1;
+        for path in code.split("crate::").skip(1) {
+            assert_eq!(first_names(path), Vec::<String>::new(), "{} uses a module", file.display());
+        }
+        assert!(!code.contains("pub(crate)"), "{} has something for other modules", file.display());
+    }
+    assert!(files > 3, "only {files} files");
+}
+
 #[test]
 fn only_conn_names_the_client_library() {
     for (module, file, code) in production_code(&REDELAY) {

@@ -2,6 +2,7 @@
 //! once, and nothing is reported while all is well.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
@@ -97,6 +98,62 @@ async fn spans_of_offers_transfers_and_takes() {
     is_documented(&listener.all());
 }
 
+/// What receivers report.
+async fn receivers(server: &Server, listener: &Listener) {
+    let messages = |name: &str| -> u64 {
+        listener.named(name).iter().map(|recorded| recorded.fields["messages"].parse::<u64>().unwrap()).sum()
+    };
+    let client = Client::connect(&server.url()).await.unwrap();
+    let (ready, other) =
+        (client.blocking_queue("r", codec::Long), client.blocking_queue("other", codec::Long));
+    ready.offer_all(&[1, 2, 3, 4, 5]).await.unwrap();
+
+    // Dead letters, of which one is kept.
+    let receiver = ready.receiver().lease(ms(200)).attempts(1).keep_dead_letters(1, Duration::ZERO);
+    for _ in 0..3 {
+        soon(receiver.receive()).await.unwrap().retry().await.unwrap();
+    }
+    until_async("all but one removed", || async { messages("redelay.dead_letters.removed") == 2 }).await;
+    assert_eq!(messages("redelay.dead_letters"), 3);
+    assert_eq!(listener.named("redelay.dead_letters")[0].fields["queue"], "r");
+    drop(receiver);
+
+    // A lease that nobody extends.
+    let receiver = ready.receiver().lease(ms(200)).extend_for(Duration::ZERO);
+    let delivery = soon(receiver.receive()).await.unwrap();
+    until_async("taken back", || async { messages("redelay.leases.ended") == 1 }).await;
+    assert!(delivery.ack().await.is_err());
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+
+    // A handler that blocks.
+    let blocked = client.blocking_queue("blocked", codec::Long);
+    blocked.put(&6).await.unwrap();
+    let receiver = blocked.receiver().lease(Duration::from_secs(1));
+    let delivery = soon(receiver.receive()).await.unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    until_async("late", || async { !listener.named("redelay.runtime.blocked").is_empty() }).await;
+    let late = listener.named("redelay.runtime.blocked")[0].fields["late_ms"].parse::<u64>().unwrap();
+    assert!((500..5000).contains(&late), "{late}");
+    drop((delivery, receiver));
+
+    // Dead letters that cannot be sent.
+    server.cmd(["SET", "other", "of another type"]);
+    let receiver = ready.receiver().dead_letters_to(&other);
+    soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
+    until_async("not sent", || async { !listener.named("redelay.forward.failing").is_empty() }).await;
+    assert!(listener.named("redelay.forward.failing")[0].fields["error"].contains("WRONGTYPE"));
+    server.cmd(["DEL", "other"]);
+    assert_eq!(soon(other.take()).await.unwrap(), 5);
+
+    // Receivers that are gone.
+    client.shutdown().await;
+    let watching = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1));
+    let watching = watching.release_abandoned_after(Duration::from_secs(1)).connect().await.unwrap();
+    let _delayed = watching.delayed_queue(&watching.blocking_queue("blocked", codec::Long));
+    until_async("given back", || async { messages("redelay.abandoned.released") == 1 }).await;
+    watching.shutdown().await;
+}
+
 /// Everything documented is reported once per change of state, and nothing else is reported.
 #[tokio::test]
 async fn everything_documented_is_reported() {
@@ -178,6 +235,8 @@ async fn everything_documented_is_reported() {
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 3);
     until_async("pops that do not fail", || async { times("redelay.pops.recovered") == 1 }).await;
     client.shutdown().await;
+
+    receivers(&server, &listener).await;
 
     // A user without some permissions. Redis 6.2 cannot tell beforehand.
     if server.version().major > 6 {
