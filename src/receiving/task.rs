@@ -231,12 +231,16 @@ impl Task {
             self.idle_since = Some(now);
         }
         let mut turn = Turn::default();
+        let mut unread = Vec::new();
         while let Ok(claims) = self.unread.try_recv() {
-            // The first of them is to be the head of the target again.
-            for claim in claims.into_iter().rev() {
-                self.leases.remove(&claim.member);
-                turn.settle.push(ToSettle::unheard(claim.member, Settlement::Unread));
-            }
+            unread.extend(claims.into_iter().map(|claim| claim.member));
+        }
+        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in the order of
+        // the claims.
+        unread.sort_unstable_by(|one, other| other.cmp(one));
+        for member in unread {
+            self.leases.remove(&member);
+            turn.settle.push(ToSettle::unheard(member, Settlement::Unread));
         }
         for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS) {
             match &to_settle.settlement {
@@ -341,8 +345,10 @@ impl Task {
         self.on_answered(turn, demand, outcome, sent);
         if let Some(destination) = self.settings.send_to.clone().filter(|_| to_send > 0) {
             match destination.send(&self.conn, &self.of_messages, to_send).await {
+                // What cannot be read is not sent, and is no reason to hurry.
+                Ok(0) => {}
                 // There may be more.
-                Ok(()) => self.next_call = Instant::now(),
+                Ok(_) => self.next_call = Instant::now(),
                 Err(error) => events::forward_failing(&self.keys, &error),
             }
         }
@@ -384,7 +390,9 @@ impl Task {
             first: record.first,
             payload: record.payload,
         };
-        let claims = claims.into_iter().map(claim).collect();
+        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        // A call claims a megabyte or so, and no more than it was told to.
+        let is_all = claims.is_empty() || outcome.left == 0 && outcome.retry_in != Some(Duration::ZERO);
         let unwanted = self.waiting.hand_out(claims, &self.outbox);
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));
@@ -403,8 +411,10 @@ impl Task {
             self.refusals = 0;
             self.pause_until = None;
             self.content = if outcome.left == 0 { Content::Empty } else { Content::Unknown };
-            // They have seen what there is.
-            self.waiting.answer(demand.before, false, || Ok(()));
+            // They have seen what there is. If there is more, the next call is for them.
+            if is_all {
+                self.waiting.answer(demand.before, false, || Ok(()));
+            }
         } else if turn.empty_inbox {
             self.content = Content::Unknown;
         }
