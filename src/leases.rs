@@ -74,8 +74,8 @@ struct Held {
     lease: Arc<Lease>,
     /// Not over before this.
     safe_until: Instant,
-    /// Extended until then.
-    extend_until: Instant,
+    /// Extended until then; `None` if that is later than an instant can be.
+    extend_until: Option<Instant>,
     /// An extension is on its way.
     extending: bool,
 }
@@ -95,7 +95,7 @@ impl Leases {
         let held = Held {
             lease: lease.clone(),
             safe_until: sent + self.length,
-            extend_until: sent + self.most,
+            extend_until: sent.checked_add(self.most),
             extending: false,
         };
         self.held.insert(member, held);
@@ -122,7 +122,8 @@ impl Leases {
         let over = self.end(now);
         let mut extend = Vec::new();
         for (member, held) in &mut self.held {
-            if !held.extending && held.safe_until <= now + self.length * 5 / 6 && now < held.extend_until {
+            let extends = held.extend_until.is_none_or(|until| now < until);
+            if !held.extending && held.safe_until <= now + self.length * 5 / 6 && extends {
                 held.extending = true;
                 extend.push(*member);
             }
@@ -247,6 +248,14 @@ mod tests {
         assert!(!lease.is_over());
         leases.due(after(begun, 80));
         assert!(lease.is_over());
+    }
+
+    #[test]
+    fn heartbeats_may_go_on_without_end() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, Duration::MAX);
+        let _lease = leases.add(member(1), begun);
+        assert_eq!(leases.due(after(begun, 10)), [member(1)]);
     }
 
     #[test]

@@ -59,14 +59,14 @@ scripts! {
     ];
     PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
     EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
-    RECEIVE: 9, "c3213598ed766973c86dbf89085d519cd7305bdc", [
+    RECEIVE: 9, "a30078996348c7669a59d99fe58479272e05d184", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/claim", "receive"
     ];
     READ_MESSAGES: 2, "356d3795469b35e81325ef5ccb6f98ab3dff355b", ["read_messages"];
-    READ_DEAD: 2, "1b71db98e665efc0d9975802bf37202cbb9b93c5", ["read_dead"];
+    READ_DEAD: 2, "3e4caa7401bcf690d70c1b5cd27bd5412e4b586b", ["read_dead"];
     REQUEUE_DEAD: 5, "ccd17306584849a9e5bf8e6e22269f174ea205b7", ["parts/permitted", "receive/record", "requeue_dead"];
     REMOVE_MESSAGE: 4, "d1f1ffe73a8f2a13bcd0110f78b940d71ba6c329", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "1f2973e15330c1fa0a6ddced20e7904bd15e99f7", ["parts/permitted", "receive/record", "release_all"];
+    RELEASE_ALL: 7, "7db6f86c4094da881e131240d6f294d13dc0a149", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
     STATS: 8, "caa2a65595ca2e35454c0f61343bb0d0cc49c2b5", ["stats"];

@@ -44,7 +44,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// | [`attempts`](Self::attempts) | 10 |
 /// | [`lease`](Self::lease) | 30 s |
 /// | [`timeout`](Self::timeout) | 30 min |
-/// | [`grace`](Self::grace) | 20 s |
+/// | [`grace`](Self::grace) | 15 s |
 /// | [`retry`](Self::retry) | 15 s, doubled with each failure, up to 6 h |
 /// | [`on_undecodable`](Self::on_undecodable) | dead letter |
 /// | dead letters | kept without a limit |
@@ -164,7 +164,7 @@ impl<T: Send + 'static> Worker<T> {
             is_strict,
             concurrency: 10,
             timeout: Duration::from_secs(1_800),
-            grace: Duration::from_secs(20),
+            grace: Duration::from_secs(15),
             set: Vec::new(),
             on_failure: None,
         }
@@ -227,8 +227,9 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long handlers may go on after the signal to stop: 20 s by default. Kubernetes kills a process 30 s after the
-    /// signal.
+    /// How long handlers may go on after the signal to stop: 15 s by default. With a second for handlers to end by
+    /// themselves, and twice the command timeout for a server that does not answer, the stop takes less than 30 s, after which
+    /// Kubernetes kills a process.
     ///
     /// # Examples
     /// ```no_run
@@ -305,7 +306,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Is called for each failed attempt: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
-    /// quick.
+    /// quick. Errors of the server that concern no message are in [`ClientStats::last_error`](crate::ClientStats).
     ///
     /// # Examples
     /// ```no_run

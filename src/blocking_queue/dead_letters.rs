@@ -131,7 +131,6 @@ impl DeadLetters {
     /// # Ok(())
     /// # }
     /// ```
-    #[expect(clippy::len_without_is_empty, reason = "each call asks the server")]
     pub async fn len(&self) -> Result<usize> {
         let op = self.queue.op("dead_letters().len");
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
@@ -159,16 +158,19 @@ impl DeadLetters {
     }
 
     async fn read_for(&self, op: Op<'_>, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
-        let mut letters = Vec::new();
+        let (mut letters, mut looked_at) = (Vec::new(), 0);
         while letters.len() < most {
-            let from = skip.saturating_add(letters.len());
+            let from = skip.saturating_add(looked_at);
             let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
             let call = call.number(from.min(u32::MAX as usize)).number(CALL.min(most - letters.len()));
             let reply = op.run(call.idempotent()).await?.into_array().map_err(|shape| op.failed(shape))?;
-            if reply.is_empty() {
+            let (count, more) =
+                read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?;
+            if count == 0 {
                 break;
             }
-            letters.extend(read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?);
+            looked_at += count;
+            letters.extend(more);
         }
         Ok(letters)
     }
@@ -307,9 +309,11 @@ impl DeadLetters {
     }
 }
 
-fn read_letters(reply: Vec<Reply>) -> Option<Vec<DeadLetter>> {
+/// How many letters were looked at, and those that can be read.
+fn read_letters(reply: Vec<Reply>) -> Option<(usize, Vec<DeadLetter>)> {
     let mut letters = Vec::with_capacity(reply.len() / 8);
     let mut reply = reply.into_iter();
+    let looked_at = usize::try_from(reply.next()?.into_int().ok()?).ok()?;
     while let Some(id) = reply.next() {
         let id = MessageId(id.into_bytes().ok()?[..].try_into().ok()?);
         let mut text = || Some(String::from_utf8_lossy(&reply.next()?.into_bytes().ok()?).into_owned());
@@ -327,5 +331,5 @@ fn read_letters(reply: Vec<Reply>) -> Option<Vec<DeadLetter>> {
             payload: reply.next()?.into_bytes().ok()?,
         });
     }
-    Some(letters)
+    Some((looked_at, letters))
 }

@@ -162,7 +162,6 @@ impl Unsettled {
     /// # Ok(())
     /// # }
     /// ```
-    #[expect(clippy::len_without_is_empty, reason = "each call asks the server")]
     pub async fn len(&self) -> Result<usize> {
         let op = self.queue.op("unsettled().len");
         op.len(op.query(Command::new("HLEN").arg(self.keys.messages.clone())).await?)
@@ -230,7 +229,7 @@ impl Unsettled {
     /// be working on it, so it may be handled twice. Returns whether it was there.
     ///
     /// # Errors
-    /// As [`Unsettled::len`].
+    /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the reply was lost.
     ///
     /// # Cancel safety
     /// If the future is dropped, it may or may not be done.
@@ -251,7 +250,7 @@ impl Unsettled {
     /// Deletes a message. If it is in flight, its delivery no longer holds. Returns whether it was there.
     ///
     /// # Errors
-    /// As [`Unsettled::len`].
+    /// As [`Unsettled::retry_now`].
     ///
     /// # Cancel safety
     /// If the future is dropped, it may or may not be deleted.

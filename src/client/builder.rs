@@ -22,6 +22,8 @@ const LARGEST_BATCH: u32 = 100_000;
 /// The server runs nothing else during a call.
 const LONGEST_BUDGET: Duration = Duration::from_secs(1);
 const SHORTEST_SWEEP: Duration = Duration::from_secs(1);
+/// Three signs of life of an idle receiver.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// The options of a [`Client`].
 ///
@@ -346,7 +348,7 @@ impl Builder {
     }
 
     /// Sets when what receivers have left is given back to the target, where every taker finds it, Java's too: when no
-    /// [`Receiver`](crate::Receiver) of the queue has given a sign of life for this long (default an hour, at least 1 s).
+    /// [`Receiver`](crate::Receiver) of the queue has given a sign of life for this long (default an hour, at least 30 s).
     /// `None` means never. A client that transfers for the queue looks for it, when it checks the idle queue.
     ///
     /// What goes back loses its id and its counts. So this should be longer than a deployment takes, and than any outage of
@@ -452,8 +454,8 @@ impl Builder {
                 "sweep_interval is shorter than 1 s; it is a safety net, and 60 s is usual",
             ),
             (
-                self.release_after.is_some_and(|silence| silence < SHORTEST_SWEEP),
-                "release_abandoned_after is shorter than 1 s; an hour is usual",
+                self.release_after.is_some_and(|silence| silence < SHORTEST_SILENCE),
+                "release_abandoned_after is shorter than 30 s, and idle receivers give a sign of life every 10 s; an hour is usual",
             ),
             (
                 !is_visible,

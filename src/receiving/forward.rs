@@ -28,11 +28,14 @@ impl fmt::Debug for Destination {
 }
 
 impl Destination {
-    /// Sends some of the letters that wait to be sent.
-    pub(super) async fn send(&self, conn: &Conn, from: &MessageKeys, waiting: u64) -> Result<(), OpError> {
+    /// Sends some of the letters that wait to be sent, the oldest first. Returns how many.
+    pub(super) async fn send(&self, conn: &Conn, from: &MessageKeys, waiting: u64) -> Result<usize, OpError> {
         let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
         let letters = read.number(0).number(waiting.min(MOST)).idempotent().run(conn).await?.into_array()?;
-        for letter in letters.chunks_exact(8) {
+        // Behind the number of letters that were looked at.
+        let letters = letters.get(1..).unwrap_or_default().chunks_exact(8);
+        let sent = letters.len();
+        for letter in letters {
             let [id, _, _, _, _, _, died, payload] = letter else { continue };
             let (id, died, payload) =
                 (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
@@ -43,7 +46,7 @@ impl Destination {
             push.idempotent().run(&self.conn).await?;
             forget(conn, from, id).await?;
         }
-        Ok(())
+        Ok(sent)
     }
 }
 

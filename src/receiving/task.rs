@@ -80,6 +80,8 @@ pub(super) struct Task {
     may_park_at: Instant,
     /// When the last receive ended.
     idle_since: Option<Instant>,
+    /// Dead letters could not be sent on.
+    forward_failing: bool,
     closed: bool,
 }
 
@@ -131,6 +133,7 @@ impl Task {
             refusals: 0,
             may_park_at: now,
             idle_since: None,
+            forward_failing: false,
             closed: false,
         }
     }
@@ -181,10 +184,10 @@ impl Task {
                 let resumes = self.pause_until.unwrap_or(self.may_park_at);
                 next = next.min(resumes.max(self.may_park_at));
             }
-        } else if let (Some(parked), Some(since)) = (&self.parked, self.idle_since) {
-            if !parked.expired {
-                next = next.min(since + LINGER);
-            }
+        } else if let (Some(parked), Some(since)) = (&self.parked, self.idle_since)
+            && !parked.expired
+        {
+            next = next.min(since + LINGER);
         }
         next
     }
@@ -233,12 +236,16 @@ impl Task {
             self.idle_since = Some(now);
         }
         let mut turn = Turn::default();
+        let mut unread = Vec::new();
         while let Ok(claims) = self.unread.try_recv() {
-            // The first of them is to be the head of the target again.
-            for claim in claims.into_iter().rev() {
-                self.leases.remove(&claim.member);
-                turn.settle.push(ToSettle::unheard(claim.member, Settlement::Unread));
-            }
+            unread.extend(claims.into_iter().map(|claim| claim.member));
+        }
+        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in the order of
+        // the claims.
+        unread.sort_unstable_by(|one, other| other.cmp(one));
+        for member in unread {
+            self.leases.remove(&member);
+            turn.settle.push(ToSettle::unheard(member, Settlement::Unread));
         }
         for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS) {
             match &to_settle.settlement {
@@ -343,9 +350,18 @@ impl Task {
         self.on_answered(turn, demand, outcome, sent);
         if let Some(destination) = self.settings.send_to.clone().filter(|_| to_send > 0) {
             match destination.send(&self.conn, &self.of_messages, to_send).await {
+                // What cannot be read is not sent, and is no reason to hurry.
+                Ok(0) => self.forward_failing = false,
                 // There may be more.
-                Ok(()) => self.next_call = Instant::now(),
-                Err(error) => events::forward_failing(&self.keys, &error),
+                Ok(_) => {
+                    self.forward_failing = false;
+                    self.next_call = Instant::now();
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut self.forward_failing, true) {
+                        events::forward_failing(&self.keys, &error);
+                    }
+                }
             }
         }
         Ok(())
@@ -391,7 +407,9 @@ impl Task {
             first: record.first,
             payload: record.payload,
         };
-        let claims = claims.into_iter().map(claim).collect();
+        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        // A call claims a megabyte or so, and no more than it was told to.
+        let is_all = claims.is_empty() || outcome.left == 0 && outcome.retry_in != Some(Duration::ZERO);
         let unwanted = self.waiting.hand_out(claims, &self.outbox);
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));
@@ -402,19 +420,6 @@ impl Task {
             let looks = after(ends) + Duration::from_millis(1) + JITTER.mul_f64(fastrand::f64());
             self.next_call = self.next_call.min(looks);
         }
-        if let Some(why) = refused {
-            self.on_refused(OpError::Server(why), demand);
-            return;
-        }
-        if turn.most > 0 {
-            self.refusals = 0;
-            self.pause_until = None;
-            self.content = if outcome.left == 0 { Content::Empty } else { Content::Unknown };
-            // They have seen what there is.
-            self.waiting.answer(demand.before, false, || Ok(()));
-        } else if turn.empty_inbox {
-            self.content = Content::Unknown;
-        }
         if outcome.recovered > 0 {
             events::leases_ended(&self.keys, outcome.recovered);
         }
@@ -423,6 +428,21 @@ impl Task {
         }
         if outcome.died > 0 {
             events::dead_letters(&self.keys, outcome.died);
+        }
+        if let Some(why) = refused {
+            self.on_refused(OpError::Server(why), demand);
+            return;
+        }
+        if turn.most > 0 {
+            self.refusals = 0;
+            self.pause_until = None;
+            self.content = if outcome.left == 0 { Content::Empty } else { Content::Unknown };
+            // They have seen what there is. If there is more, the next call is for them.
+            if is_all {
+                self.waiting.answer(demand.before, false, || Ok(()));
+            }
+        } else if turn.empty_inbox {
+            self.content = Content::Unknown;
         }
     }
 
@@ -440,6 +460,9 @@ impl Task {
 
     /// The server refuses to claim.
     fn on_refused(&mut self, error: OpError, demand: Demand) {
+        if self.refusals == 0 {
+            self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
+        }
         self.pause_until = Some(Instant::now() + backoff(self.refusals));
         self.refusals = self.refusals.saturating_add(1);
         self.content = Content::Unknown;

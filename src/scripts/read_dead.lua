@@ -1,10 +1,11 @@
 -- Reads dead letters, the oldest first.
 -- KEYS   1 dead letters   2 their content
 -- ARGV   1 how many to skip   2 most letters
--- Reply  {id, reason, last error, failures, losses, first claim and death in epoch ms, payload, id, ...}
+-- Reply  {how many letters it looked at, id, reason, last error, failures, losses, first claim and death in epoch ms, payload, id, ...}
 -- Cost   O(log n) for each, and for those that are skipped
-local reply, bytes = {}, 0
+local reply, bytes = {0}, 0
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)) do
+    reply[1] = reply[1] + 1
     local content = redis.call('HGET', KEYS[2], id)
     local ok, letter = pcall(cmsgpack.unpack, content or '')
     -- What somebody else wrote there is no letter.

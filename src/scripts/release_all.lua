@@ -19,8 +19,11 @@ if tonumber(ARGV[1]) > 0 then
         return 0
     end
 end
+-- The last ones first: what a later call pushes goes in front of them.
 local ids, members = {}, {}
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now), 'LIMIT', 0, 500)) do
+local ended = redis.call('ZRANGE', KEYS[4], string.format('%.0f', now), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 500)
+for i = #ended, 1, -1 do
+    local member = ended[i]
     members[#members + 1] = member
     local id = string.sub(member, 1, 16)
     local record = redis.call('HGET', KEYS[3], id)
@@ -28,7 +31,7 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.form
         ids[#ids + 1] = id
     end
 end
-for _, id in ipairs(redis.call('ZRANGE', KEYS[5], 0, 499)) do
+for _, id in ipairs(redis.call('ZRANGE', KEYS[5], -500, -1)) do
     ids[#ids + 1] = id
 end
 local waiting = redis.call('LLEN', KEYS[2])

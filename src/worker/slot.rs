@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt, OptionFuture};
+use futures::future::{BoxFuture, FutureExt, OptionFuture, ready};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -93,7 +93,11 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                     self.finish(settling.replace(settles)).await;
                 }
                 Err(error) if error.is_closed() => break,
-                Err(error) => self.failed(Message { queue: queue.to_owned(), id: None, attempt: 1 }, error),
+                Err(error) if error.payload().is_some() => {
+                    self.failed(Message { queue: queue.to_owned(), id: None, attempt: 1 }, error);
+                }
+                // It concerns no message. The receiver pauses after a refusal.
+                Err(_) => {}
             }
         }
         self.finish(settling).await;
@@ -123,21 +127,27 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let handled = async { self.handler.call(value, context).await };
         let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
         let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
+        let delivery = ReleaseOnDrop(Some(delivery));
         let mut is_told = false;
         let outcome = loop {
             tokio::select! {
                 biased;
                 outcome = &mut handled => break outcome,
-                // Another receiver has it, or will have it.
-                () = &mut lost => break Ok(Ok(Outcome::Retry("the lease was lost".into()))),
+                // Another receiver has it, or will have it. There is nothing to settle.
+                () = &mut lost => {
+                    drop(delivery);
+                    self.failed(message.clone(), "the lease was lost");
+                    return Settling { answer: Box::pin(ready(Ok(()))), count: |counts| &counts.failed, message };
+                }
                 () = self.over.cancelled() => {
                     cancelled.cancel();
                     match timeout(self.last_moment, &mut handled).await {
-                        Ok(outcome) => break outcome,
-                        Err(_) => {
-                            let answer = delivery.release();
+                        // Others are to try it again, and not because it failed.
+                        Ok(Ok(Ok(Outcome::Retry(_) | Outcome::RetryAfter(..)))) | Err(_) => {
+                            let answer = delivery.take().release();
                             return Settling { answer, count: |counts| &counts.released, message };
                         }
+                        Ok(outcome) => break outcome,
                     }
                 }
                 () = &mut lease_over, if !is_told => {
@@ -146,6 +156,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                 }
             }
         };
+        let delivery = delivery.take();
         let outcome = match outcome {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Outcome::Retry(format!("panicked: {}", text_of(&*panic)).into()),
@@ -187,6 +198,23 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
             let failure = Failure { queue, id, attempt, error: error.into() };
             // A report that panics must not end the worker.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&failure)));
+        }
+    }
+}
+
+/// A delivery whose worker may be dropped. That is not its handler's failure.
+struct ReleaseOnDrop(Option<Delivery<()>>);
+
+impl ReleaseOnDrop {
+    fn take(mut self) -> Delivery<()> {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl Drop for ReleaseOnDrop {
+    fn drop(&mut self) {
+        if let Some(delivery) = self.0.take() {
+            drop(delivery.release());
         }
     }
 }

@@ -5,6 +5,7 @@ mod payloads;
 mod peer;
 mod places;
 mod random;
+mod receiving;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};

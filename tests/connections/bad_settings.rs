@@ -231,7 +231,7 @@ async fn options_that_cannot_work() {
         ),
         (builder().transfer_budget(Duration::MAX), "transfer_budget is longer than 1 s"),
         (builder().sweep_interval(ms(999)), "sweep_interval is shorter than 1 s"),
-        (builder().release_abandoned_after(ms(999)), "release_abandoned_after is shorter than 1 s"),
+        (builder().release_abandoned_after(ms(29_999)), "release_abandoned_after is shorter than 30 s"),
         (builder().sweep_interval(Duration::ZERO), "sweep_interval is shorter than 1 s"),
         (builder().command_timeout(Duration::ZERO), "timeout is zero"),
         (builder().client_name("two words"), "client_name has other than visible ASCII characters"),

@@ -208,12 +208,56 @@ async fn what_is_abandoned_goes_back_by_itself() {
     let receiver = first.ready.receiver().retry(Backoff::fixed(HOUR));
     soon(receiver.receive()).await.unwrap().retry().await.unwrap();
     let in_flight = soon(receiver.receive()).await.unwrap();
-    let watching = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(12_000));
+    let watching = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
     let watching = Queues::of_numbers(watching).await;
-    tokio::time::sleep(ms(14_000)).await;
+    tokio::time::sleep(ms(12_000)).await;
     assert_eq!(watching.ready.read_all().await.unwrap(), [3], "the receiver gives signs of life");
     in_flight.release().await.unwrap();
-    drop(receiver);
+    first.client.shutdown().await;
+    let (seconds, _): (u64, u64) = server.get(["TIME"]);
+    let long_ago = ((seconds - 31) * 1000).to_string();
+    server.cmd(["HSET", "redelay:control:{q}", "seen", &long_ago]);
     until_async("they are Java's again", || async { watching.ready.len().await.unwrap() == 3 }).await;
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
+}
+
+/// The content of the oldest one was removed by somebody else.
+#[tokio::test]
+async fn each_is_listed_once() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let ids = bury(&ready, &(0..250).collect::<Vec<_>>()).await;
+    let dead = ready.dead_letters();
+    let oldest = dead.read(0, 1).await.unwrap()[0].id.to_string();
+    let oldest: Vec<u8> =
+        (0..32).step_by(2).map(|at| u8::from_str_radix(&oldest[at..at + 2], 16).unwrap()).collect();
+    server.cmd([b"HDEL", DEAD_MESSAGES.as_bytes(), &oldest]);
+    let mut listed: Vec<MessageId> =
+        dead.read(0, usize::MAX).await.unwrap().iter().map(|letter| letter.id).collect();
+    listed.sort();
+    assert_eq!(listed, ids[1..]);
+}
+
+/// The other queue cannot be written for a while.
+#[tokio::test]
+async fn they_are_sent_in_their_order() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let dead = client.blocking_queue("dead", codec::Long);
+    server.cmd(["SET", "dead", "no list"]);
+    let receiver = ready.receiver().lease(ms(300)).dead_letters_to(&dead);
+    for number in 0..30 {
+        ready.put(&number).await.unwrap();
+        let delivery = soon(receiver.receive()).await.unwrap();
+        let before: (u64, u64) = server.get(["TIME"]);
+        delivery.reject("no").await.unwrap();
+        let is_later = || async { server.get::<(u64, u64), _>(["TIME"]) > (before.0, before.1 + 1000) };
+        until_async("a later millisecond", is_later).await;
+    }
+    let letters = ready.dead_letters().read(0, usize::MAX).await.unwrap();
+    let numbers: Vec<String> = (0..30).map(|number| number.to_string()).collect();
+    assert_eq!(payloads(&letters), numbers, "the oldest first");
+    server.cmd(["DEL", "dead"]);
+    until_async("all are sent", || async { server.list("dead").len() == 30 }).await;
+    assert_eq!(dead.read_all().await.unwrap(), (0..30).collect::<Vec<_>>());
 }

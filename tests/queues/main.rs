@@ -7,6 +7,7 @@ mod offer_batches;
 mod operations;
 mod quarantine;
 mod receiving;
+mod returned;
 mod scale;
 mod stats;
 mod transfer_script;

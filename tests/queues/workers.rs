@@ -320,6 +320,7 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     let mut got = BTreeSet::new();
     while got.len() < 20 {
         let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!(delivery.attempt(), 1, "no handler has failed");
         got.insert(*delivery);
         delivery.ack().await.unwrap();
     }

@@ -5,14 +5,18 @@
 //! variables: `REDELAY_MAPPER` is a prefix for every name; with `REDELAY_FORMAT=legacy`, entries are written as by
 //! Redisson up to 3.21.0.
 
+mod messages;
+
 use std::collections::HashMap;
 use std::error::Error;
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
+use messages::Messages;
 use redelay::codec::{self, Codec, CodecError};
 use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat};
 use redelay_compat_values::JavaValues;
@@ -68,17 +72,53 @@ fn answer(line: &str) {
 }
 
 fn kind(error: &(dyn Error + 'static)) -> String {
+    if let Some(Refusal { kind, .. }) = error.downcast_ref() {
+        return (*kind).into();
+    }
     match error.downcast_ref::<redelay::Error>() {
         Some(error) => format!("{:?}", error.kind()).to_lowercase(),
         None => "argument".into(),
     }
 }
 
+/// The line that answers a command, or why there is none.
+type Answer = Result<String, Box<dyn Error>>;
+
+/// A failure of the peer itself, with the kind that its answer begins with.
+#[derive(Debug)]
+struct Refusal {
+    kind: &'static str,
+    why: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl Error for Refusal {}
+
+/// Commands of the protocol that redelay has nothing for.
+const UNSUPPORTED: [&str; 10] = [
+    "job",
+    "jobget",
+    "jobcancel",
+    "jobmove",
+    "schedule",
+    "unschedule",
+    "pause",
+    "resume",
+    "limit",
+    "maxinflight",
+];
+
 /// This peer transfers a queue only after `open`. All other queues belong to a client that does not transfer.
 struct Peer {
     still: Client,
     moving: Client,
     open: HashMap<String, DelayedQueue<Value>>,
+    messages: Messages,
     codec: Shared,
     format: EntryFormat,
 }
@@ -91,8 +131,10 @@ impl Peer {
             Ok("legacy") => EntryFormat::Legacy,
             _ => EntryFormat::Current,
         };
+        let still = builder.clone().transfer(false).connect().await?;
         Ok(Self {
-            still: builder.clone().transfer(false).connect().await?,
+            messages: Messages::new(still.clone(), codec.clone()),
+            still,
             moving: builder.connect().await?,
             open: HashMap::new(),
             codec,
@@ -100,7 +142,8 @@ impl Peer {
         })
     }
 
-    async fn shutdown(self) {
+    async fn shutdown(mut self) {
+        self.messages.release().await;
         self.still.shutdown().await;
         self.moving.shutdown().await;
     }
@@ -113,7 +156,7 @@ impl Peer {
         self.still.delayed_queue(&self.blocking(name)).with_entry_format(self.format)
     }
 
-    async fn run(&mut self, fields: &[&str]) -> Result<String, Box<dyn Error>> {
+    async fn run(&mut self, fields: &[&str]) -> Answer {
         let done = Ok("ok".to_owned());
         match *fields {
             ["open", queue] => {
@@ -162,8 +205,10 @@ impl Peer {
                 }
                 Ok(Value::Array(taken).to_string())
             }
-            [command, ..] => Err(format!("no command `{command}` with {} fields", fields.len() - 1).into()),
-            [] => Err("an empty line".into()),
+            [command, ..] if UNSUPPORTED.contains(&command) => {
+                Err(Refusal { kind: "unsupported", why: format!("redelay has no `{command}`") }.into())
+            }
+            _ => self.messages.run(fields).await,
         }
     }
 }
@@ -176,7 +221,7 @@ fn json(text: &str) -> Result<Value, Box<dyn Error>> {
     Ok(serde_json::from_str(text)?)
 }
 
-fn text(value: Option<Value>) -> Result<String, Box<dyn Error>> {
+fn text(value: Option<Value>) -> Answer {
     Ok(value.unwrap_or(Value::Null).to_string())
 }
 

@@ -66,13 +66,13 @@ function Claims.payloads(claims, list, most)
         if count == 0 then
             return
         end
-        redis.call('HSET', queue.messages, unpack(fields))
-        local added = redis.pcall('ZADD', queue.leases, unpack(leases))
+        local stored = redis.pcall('HSET', queue.messages, unpack(fields))
+        local added = type(stored) == 'number' and redis.pcall('ZADD', queue.leases, unpack(leases)) or stored
         local popped = type(added) == 'number' and redis.pcall('LTRIM', list, count, -1) or added
         if popped.err then
             -- Nothing is claimed.
             for i = 1, count do
-                redis.call('HDEL', queue.messages, fields[2 * i - 1])
+                redis.pcall('HDEL', queue.messages, fields[2 * i - 1])
                 redis.pcall('ZREM', queue.leases, leases[2 * i])
                 table.remove(claims.members)
                 table.remove(claims.records)

@@ -13,8 +13,8 @@ local function bury(queue, id, record, now, reason, error)
         if type(kept) == 'table' then
             return kept
         end
-        -- The negative score says that it is to be sent on.
-        local added = redis.pcall('ZADD', queue.dead, mode == 's' and -now or now, id)
+        -- A negative score says that it is to be sent on. They are in the order of time, too.
+        local added = redis.pcall('ZADD', queue.dead, string.format('%.0f', mode == 's' and now - 1e15 or now), id)
         if type(added) == 'table' then
             return added
         end

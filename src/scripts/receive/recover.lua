@@ -10,7 +10,7 @@ local function look_at_the_clock(queue, now, lease)
         -- The clock was set back since.
         grace = 0
     end
-    if seen and now >= seen and now - seen < lease / 12 then
+    if seen and now >= seen and now - seen < math.min(lease / 12, 1000) then
         return grace
     end
     if not seen or now - seen > lease / 2 then

@@ -3,6 +3,7 @@ package redelay.compat;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
@@ -18,6 +19,12 @@ import org.redisson.api.RedissonClient;
 /** The commands of the protocol. Each takes its fields and returns its answer. */
 public final class Commands {
     private static final String OK = "ok";
+
+    /** The commands of the protocol that only redelay has. */
+    private static final Set<String> UNSUPPORTED = Set.of(
+            "lease", "receive", "receivemany", "ack", "retry", "snooze", "release", "reject", "extend", "inflight", "dead",
+            "requeue", "releaseall", "work", "job", "jobget", "jobcancel", "jobmove", "schedule", "unschedule", "pause",
+            "resume", "limit", "maxinflight");
 
     private final Queues queues;
     private final Values values;
@@ -74,6 +81,9 @@ public final class Commands {
     }
 
     String run(String name, String[] fields) throws Exception {
+        if (UNSUPPORTED.contains(name)) {
+            throw new UnsupportedCommandException("Redisson has no '" + name + "'");
+        }
         Command command = commands.get(name);
         if (command == null) {
             throw new UsageException("no command '" + name + "'");

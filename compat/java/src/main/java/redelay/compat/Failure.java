@@ -20,6 +20,9 @@ final class Failure {
         if (failure instanceof UsageException) {
             return "usage";
         }
+        if (failure instanceof UnsupportedCommandException) {
+            return "unsupported";
+        }
         if (failure instanceof IllegalArgumentException || failure instanceof JsonProcessingException) {
             return "argument";
         }
