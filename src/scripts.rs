@@ -38,7 +38,7 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: 5, "6da05402476be2d186354f84d444e3939e411d04", ["offer"];
+    OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
     TRANSFER: 6, "a899f37d31d00cdbdff2115efef8478fbfa6cb3e", [
         "parts/entry", "parts/lists", "parts/permitted",
         "transfer/clock", "transfer/find", "transfer/take_out", "transfer/move", "transfer"

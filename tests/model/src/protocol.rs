@@ -96,8 +96,6 @@ pub enum Call {
     Offer {
         /// Only with receipts.
         receipt: Option<Id>,
-        /// The receipt of an earlier call, to be deleted.
-        forget: Option<Id>,
         /// What the delays count from.
         when: When,
         /// What to store, with the delays.
