@@ -91,6 +91,7 @@ impl Script {
             keys: keys.iter().copied().cloned().collect(),
             args: Vec::new(),
             idempotent: false,
+            only_reads: false,
         }
     }
 
@@ -112,6 +113,7 @@ pub(crate) struct Call {
     keys: Vec<Bytes>,
     args: Vec<Bytes>,
     idempotent: bool,
+    only_reads: bool,
 }
 
 impl Call {
@@ -139,21 +141,36 @@ impl Call {
         self
     }
 
+    /// Declares that it changes nothing. So it is idempotent, and an error may say that nothing was executed.
+    #[must_use]
+    pub(crate) fn only_reads(mut self) -> Self {
+        self.only_reads = true;
+        self.idempotent()
+    }
+
     /// Sends the text, for a script that is needed once.
     pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
-        self.send(conn, "EVAL", self.script.text()).await
+        self.send(conn, "EVAL", self.script.text(), &mut false).await
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
-        match self.send(conn, "EVALSHA", self.script.sha1).await {
-            // Nothing was executed, so the text may follow. From then on the server knows the script.
+        self.run_noting(conn, &mut false).await
+    }
+
+    /// The same. Notes whether a try was lost, which the server may have executed, or may still execute.
+    pub(crate) async fn run_noting(self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
+        let mut lost_now = false;
+        let result = match self.send(conn, "EVALSHA", self.script.sha1, &mut lost_now).await {
+            // Nothing was executed by this try, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
-                self.send(&conn.for_long(text.len()), "EVAL", text).await
+                self.send(&conn.for_long(text.len()), "EVAL", text, &mut lost_now).await
             }
             result => result,
-        }
+        };
+        *lost |= lost_now;
+        result.map_err(|error| if lost_now && !self.only_reads { error.after_a_lost_try() } else { error })
     }
 
     async fn send(
@@ -161,6 +178,7 @@ impl Call {
         conn: &Conn,
         name: &'static str,
         script: impl Into<Bytes>,
+        lost: &mut bool,
     ) -> Result<Reply, OpError> {
         let tag = TAG.fetch_add(1, Ordering::Relaxed);
         let command = Command::new(name)
@@ -170,8 +188,11 @@ impl Call {
             .args(self.args.iter().cloned())
             .number(tag)
             .tagged(tag.into());
-        let reply =
-            if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await };
+        let reply = if self.idempotent {
+            conn.call_repeatedly(command, lost).await
+        } else {
+            conn.call(command).await
+        };
         Ok(untagged(reply?.into_array()?))
     }
 }

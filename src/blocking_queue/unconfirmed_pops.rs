@@ -291,7 +291,7 @@ impl UnconfirmedPops {
             if !pops.is_empty() {
                 let ids = pops.iter().map(|pop| pop.id.clone());
                 let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
-                removed += op.len(op.query(command).await?)?;
+                removed += op.len(op.call_idempotent(command).await?)?;
             }
             if pops.len() < READ {
                 return Ok(removed);
@@ -326,7 +326,7 @@ impl UnconfirmedPops {
         let op = self.queue.op("unconfirmed_pops().remove_one");
         self.check(op, pop)?;
         let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).arg(pop.id.clone());
-        op.any(op.query(command).await?)
+        op.any(op.call_idempotent(command).await?)
     }
 
     fn check(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<()> {
