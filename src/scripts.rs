@@ -47,8 +47,10 @@ scripts! {
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
     POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     RESTORE_ENTRIES: 5, "f3e7d380d072d0b6f7f76bee7ee261a5c260e631", ["parts/permitted", "parts/restore", "restore_entries"];
-    READ_CLAIMS: 1, "a43229f15b0a21076dc1394e289f4fff01dd1883", ["read_claims"];
-    REQUEUE_CLAIM: 6, "a14d06ac6c5d5724270ca99c5d0d2ab505dd47e1", ["parts/permitted", "parts/restore", "requeue_claim"];
+    READ_CLAIMS: 1, "1ac8c03d741191e4df59b6963e5b72c260be1b22", ["parts/stored_claim", "read_claims"];
+    REQUEUE_CLAIM: 6, "162d6b55ed07e278c811f716a6207b3471eea105", [
+        "parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"
+    ];
     CONTAINS: 1, "c2123eb1d17f7c52c0d84a8851b57473912caf35", ["parts/entry", "parts/lists", "contains"];
     CONTAINS_READY: 1, "4ac3ab97b88d83e989f80e9db40b1a2ee81d4a78", ["parts/raw_payload", "parts/lists", "contains"];
     REMOVE: 3, "51ae7f44a85af4b4eeacd53d5a8aa9fcae5df300", ["parts/entry", "parts/lists", "parts/permitted", "remove"];
