@@ -59,7 +59,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
-    PERMISSIONS: 3, "9a35e3e8ea295eb7e5ea7b8e7ca878603e07653b", ["permissions"];
+    PERMISSIONS: 0, "2ccdad2e311da0c095d09aaf7b304b22d56f3b53", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
     TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
