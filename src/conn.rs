@@ -187,18 +187,31 @@ impl Conn {
         self.call_within(command, self.command_timeout).await
     }
 
-    /// Runs an idempotent command: retries it when the reply was lost, within the command timeout.
+    /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
+    pub(crate) async fn query(&self, command: Command) -> Result<Reply, OpError> {
+        self.call_repeatedly(command, &mut false).await
+    }
+
+    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that nothing was
+    /// executed.
     pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
+        let mut lost = false;
+        let result = self.call_repeatedly(command, &mut lost).await;
+        result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
+    }
+
+    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have executed, or may
+    /// still execute.
+    pub(crate) async fn call_repeatedly(&self, command: Command, lost: &mut bool) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         let mut within = self.command_timeout;
         loop {
-            // Without a connection for the rest of the time, the answer is that nothing was executed. An earlier try may
-            // have been, but the command is idempotent: this answer does no harm.
             let error = match self.call_within(command.clone(), within).await {
                 Err(error @ OpError::Unknown(_)) => error,
                 result => return result,
             };
+            *lost = true;
             if !retries.pause().await {
                 return Err(error);
             }
@@ -242,7 +255,7 @@ impl Conn {
 
     /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.call_idempotent(Command::new("TIME")).await?.into_parts()?;
+        let [seconds, micros] = self.query(Command::new("TIME")).await?.into_parts()?;
         let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
         time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
     }
@@ -277,12 +290,12 @@ impl Conn {
     }
 
     async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
-        let mut reply = self.call_idempotent(Command::new("INFO").arg("server")).await;
+        let mut reply = self.query(Command::new("INFO").arg("server")).await;
         // A server that is busy may need more than one command timeout.
         while matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_))) && Instant::now() < deadline
         {
             sleep(backoff(0)).await;
-            reply = self.call_idempotent(Command::new("INFO").arg("server")).await;
+            reply = self.query(Command::new("INFO").arg("server")).await;
         }
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),

@@ -130,6 +130,7 @@ impl Polled {
     /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in
     /// front of the list.
     async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
+        let mut failing = false;
         for part in self.entries.rchunks(CALL) {
             let receipt = self.keys.returned();
             let args = part.iter().flat_map(|entry| [entry.bytes.clone(), entry.score.clone()]);
@@ -144,8 +145,9 @@ impl Polled {
                 .number(scripts::REMEMBERED_MS)
                 .args(args)
                 .idempotent();
+            let mut lost = false;
             for attempt in 0.. {
-                match call.clone().run(&conn).await {
+                match call.clone().run_noting(&conn, &mut lost).await {
                     Ok(head) => {
                         if let Ok(Some(head)) = head.into_optional_bytes() {
                             let head = std::str::from_utf8(&head).ok().and_then(|score| score.parse().ok());
@@ -154,11 +156,18 @@ impl Polled {
                         break;
                     }
                     Err(OpError::Closed) => return,
-                    Err(_) => sleep(backoff(attempt)).await,
+                    Err(error) => {
+                        if !std::mem::replace(&mut failing, true) {
+                            events::return_to_list_failing(&self.keys, &error);
+                        }
+                        sleep(backoff(attempt)).await;
+                    }
                 }
             }
-            // If this command is lost, the server deletes the receipt later by itself.
-            let _ = conn.call(Command::new("DEL").arg(receipt)).await;
+            // A lost try may still arrive. If this command is lost, the server deletes the receipt later by itself.
+            if !lost {
+                let _ = conn.call(Command::new("DEL").arg(receipt)).await;
+            }
         }
     }
 }

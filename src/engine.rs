@@ -33,8 +33,8 @@ pub(crate) struct Settings {
 /// How long tasks may take to close their connections, after what the command timeout bounds.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// For tasks that have something to do on the server before a clean shutdown closes the connections.
-#[derive(Clone, Debug)]
+/// The begin of the end, and the tasks that have something to do on the server before the connections close.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AtStop {
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -52,14 +52,15 @@ pub(crate) struct Engine {
     pub(crate) max_payload: usize,
     /// Whether the user's permissions have been looked at.
     checked: AtomicBool,
-    stop: CancellationToken,
-    stopped: TaskTracker,
+    /// Cancelled when the connections are closed.
+    stopped: CancellationToken,
     _stop_on_drop: DropGuard,
 }
 
 impl Engine {
     pub(crate) fn start(conn: Conn, settings: Settings) -> Arc<Self> {
-        let stop = CancellationToken::new();
+        let at_stop = AtStop::default();
+        let stop = &at_stop.stop;
         let (pops, popping) = Pops::start(conn.clone(), stop.child_token(), stop.clone());
         let (transfer, transferring) = match settings.transfer {
             Some(settings) => {
@@ -73,41 +74,40 @@ impl Engine {
             move |keys: &Keys, due| transfer.iter().for_each(|transfer: &Transfer| transfer.head(keys, due))
         };
         let early_polls = EarlyPolls::start(conn.clone(), Arc::new(on_head));
-        let at_stop = AtStop { stop: stop.clone(), tasks: TaskTracker::new() };
-        let stopped = TaskTracker::new();
-        stopped.spawn({
-            let (conn, stop, early_polls) = (conn.clone(), stop.clone(), early_polls.clone());
-            let last = at_stop.tasks.clone();
+        let stopped = CancellationToken::new();
+        tokio::spawn({
+            let (conn, early_polls) = (conn.clone(), early_polls.clone());
+            let AtStop { stop, tasks } = at_stop.clone();
+            let is_over = stopped.clone().drop_guard();
             async move {
+                let _is_over = is_over;
                 stop.cancelled().await;
                 let transferring = async { transferring?.await.ok() };
                 // Returning payloads needs the command connection, so that connection closes last.
                 let _ = tokio::join!(transferring, popping, early_polls.finish());
-                last.close();
-                let _ = timeout(conn.command_timeout(), last.wait()).await;
+                tasks.close();
+                let _ = timeout(conn.command_timeout(), tasks.wait()).await;
                 conn.close().await;
             }
         });
-        stopped.close();
         Arc::new(Self {
             conn,
             pops,
             early_polls,
             transfer,
-            at_stop,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             checked: AtomicBool::new(false),
             _stop_on_drop: stop.clone().drop_guard(),
-            stop,
+            at_stop,
             stopped,
         })
     }
 
     /// Stops all tasks and closes the connections, and waits until that is done.
     pub(crate) async fn stop(&self) {
-        self.stop.cancel();
-        self.wait(self.stopped.wait()).await;
+        self.at_stop.stop.cancel();
+        self.wait(self.stopped.cancelled()).await;
     }
 
     /// Stops taking, and waits until undelivered payloads are back in their lists. Everything else goes on.
@@ -123,7 +123,7 @@ impl Engine {
 
     /// Returns an error after a shutdown.
     pub(crate) fn check_open(&self) -> Result<(), OpError> {
-        if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
+        if self.at_stop.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
     }
 
     pub(crate) fn keys(&self, name: &str) -> Keys {
@@ -138,12 +138,27 @@ impl Engine {
         }
         let (conn, keys) = (self.conn.clone(), keys.clone());
         self.conn.runtime().spawn(async move {
-            let call = scripts::PERMISSIONS.on(&[keys.target(), keys.timeout_set(), keys.claims()]);
+            let (offered, returned) = (keys.offered(), keys.returned());
+            let names = [
+                keys.target(),
+                keys.timeout_set(),
+                keys.ordered_list(),
+                keys.quarantine(),
+                keys.claims(),
+                keys.scratch(),
+                &offered,
+                &returned,
+                keys.channel(),
+                keys.moved(),
+            ];
+            let call = scripts::PERMISSIONS.on(&[]).args(names.map(Bytes::clone));
             let missing = call.run_once(&conn).await.and_then(|reply| Ok(reply.into_strings()?));
             let missing = missing.unwrap_or_default();
             if !missing.is_empty() {
                 let missing: Vec<_> = missing.iter().map(|part| String::from_utf8_lossy(part)).collect();
-                events::permissions_missing(&keys, &missing.join("; "));
+                let missing = missing.join("; ");
+                conn.counters().failed("permissions", &missing);
+                events::permissions_missing(&keys, &missing);
             }
         });
     }

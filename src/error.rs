@@ -66,6 +66,9 @@ enum Source {
     Connection(Arc<dyn StdError + Send + Sync>),
 }
 
+/// What the error of a call says that was not executed.
+const NOTHING_EXECUTED: &str = "; nothing was executed, so a retry is safe";
+
 /// The kinds of failure. Each calls for one reaction.
 ///
 /// # Examples
@@ -269,7 +272,7 @@ impl Error {
     pub(crate) fn operation(attempt: impl Into<String>, error: OpError) -> Self {
         match error {
             OpError::NotExecuted(cause) => {
-                let reason = format!("{cause}; nothing was executed, so a retry is safe");
+                let reason = format!("{cause}{NOTHING_EXECUTED}");
                 Self::new(ErrorKind::Unavailable, attempt, reason).caused_by(&cause)
             }
             OpError::Unknown(cause) => {
@@ -293,6 +296,14 @@ impl Error {
                 "the client takes no more or is shut down; connect a new one to go on",
             ),
         }
+    }
+
+    /// The error of a call that works in parts, after `done` parts were executed.
+    pub(crate) fn after_parts(mut self, done: &str) -> Self {
+        let Inner { kind, reason, .. } = &mut *self.0;
+        *kind = ErrorKind::OutcomeUnknown;
+        *reason = format!("{} ({done} before)", reason.trim_end_matches(NOTHING_EXECUTED));
+        self
     }
 
     pub(crate) fn connect(server: &str, error: ConnectError) -> Self {

@@ -83,7 +83,7 @@ impl Queue {
             &of_messages.retries,
             &of_messages.dead,
         ]);
-        let reply = op.run(call.idempotent()).await?;
+        let reply = op.run(call.only_reads()).await?;
         let server = on_server(reply).map_err(|error| op.failed(error))?;
         if let (Some(transfer), Some(head)) =
             (&self.engine.transfer, server.head.filter(|_| server.overdue > 0))

@@ -38,51 +38,54 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: 5, "a012979b3846b44f013fee4d599c2d5bdc539180", ["offer"];
-    TRANSFER: 6, "86e202486a17cce06c0d0a9939bdb5369cfa1caf", [
+    OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
+    TRANSFER: 6, "a899f37d31d00cdbdff2115efef8478fbfa6cb3e", [
         "parts/entry", "parts/lists", "parts/permitted",
         "transfer/clock", "transfer/find", "transfer/take_out", "transfer/move", "transfer"
     ];
-    CANCEL: 3, "11458533b812c906748a582587c455fe7d8164cc", ["parts/permitted", "cancel"];
-    RESCHEDULE: 2, "364cb42d88323385423989479ecf270094441b62", ["reschedule"];
-    POLL: 5, "16229484c465c16f163daea40cb094837ab8b321", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    RESTORE_ENTRIES: 5, "4589c6e3cf745f7d3a21985b878e747c83495b0a", ["parts/permitted", "parts/restore", "restore_entries"];
-    READ_CLAIMS: 1, "7368562fa8a9f55a0af20050664c5f6089ba8d9a", ["read_claims"];
-    REQUEUE_CLAIM: 6, "bcdd40ca9fda8c9e70f04ea534d537afe5a6ec04", ["parts/permitted", "parts/restore", "requeue_claim"];
-    CONTAINS: 1, "662c1fbc5afa4d3fa86bcca74c22a3d9f0893612", ["parts/entry", "parts/lists", "contains"];
-    CONTAINS_READY: 1, "f16e926dc6e82c2011a033cb7473025d4d874601", ["parts/raw_payload", "parts/lists", "contains"];
-    REMOVE: 3, "9501ff34fd2402321458f2b683cb5dbae35c77c3", ["parts/entry", "parts/lists", "parts/permitted", "remove"];
-    REMOVE_READY: 2, "a3d1b316a3d65aa7c77afbb1aff7eb0c1f74169c", ["parts/lists", "parts/permitted", "remove_ready"];
-    RANGE: 1, "62bea5c562db16e35f0d25e70cf64c6ba0c07763", ["range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: 5, "ab784bf61a95bf9092605b24c372a886b70a4815", [
+    CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
+    RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
+    POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    RESTORE_ENTRIES: 5, "f3e7d380d072d0b6f7f76bee7ee261a5c260e631", ["parts/permitted", "parts/restore", "restore_entries"];
+    READ_CLAIMS: 1, "1ac8c03d741191e4df59b6963e5b72c260be1b22", ["parts/stored_claim", "read_claims"];
+    REQUEUE_CLAIM: 6, "162d6b55ed07e278c811f716a6207b3471eea105", [
+        "parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"
+    ];
+    CONTAINS: 1, "c2123eb1d17f7c52c0d84a8851b57473912caf35", ["parts/entry", "parts/lists", "contains"];
+    CONTAINS_READY: 1, "4ac3ab97b88d83e989f80e9db40b1a2ee81d4a78", ["parts/raw_payload", "parts/lists", "contains"];
+    REMOVE: 3, "51ae7f44a85af4b4eeacd53d5a8aa9fcae5df300", ["parts/entry", "parts/lists", "parts/permitted", "remove"];
+    REMOVE_READY: 2, "507f113668851fc0764640d3e818bd6132a247fe", ["parts/lists", "parts/permitted", "remove_ready"];
+    RANGE: 1, "d0e9d0899494b852d0f65095aea2fc2422763289", ["range"];
+    POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
-    PERMISSIONS: 3, "115026cf661f2d3d9baf7aea8aa08ed741f382dd", ["permissions"];
-    EXPIRE: 2, "604c049f2a6928e9009e157a09cf7e631f79e081", ["expire"];
-    RECEIVE: 9, "a30078996348c7669a59d99fe58479272e05d184", [
+    PERMISSIONS: 0, "2ccdad2e311da0c095d09aaf7b304b22d56f3b53", ["permissions"];
+    EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
+    RECEIVE: 9, "7ce5635bbd1d4d5c39fc48f467212b815876f755", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/claim", "receive"
     ];
-    READ_MESSAGES: 2, "356d3795469b35e81325ef5ccb6f98ab3dff355b", ["read_messages"];
-    READ_DEAD: 2, "3e4caa7401bcf690d70c1b5cd27bd5412e4b586b", ["read_dead"];
-    REQUEUE_DEAD: 5, "ccd17306584849a9e5bf8e6e22269f174ea205b7", ["parts/permitted", "receive/record", "requeue_dead"];
-    REMOVE_MESSAGE: 4, "d1f1ffe73a8f2a13bcd0110f78b940d71ba6c329", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "7db6f86c4094da881e131240d6f294d13dc0a149", ["parts/permitted", "receive/record", "release_all"];
-    TAKE: 2, "2864298890859219836e41daa733cbf29d37f85e", ["parts/claims", "take"];
-    RETURN_TO_LIST: 3, "06028177748999f9aa8125ff7f2639c39d3210b2", ["parts/permitted", "return_to_list"];
-    STATS: 8, "caa2a65595ca2e35454c0f61343bb0d0cc49c2b5", ["stats"];
-    REQUEUE_QUARANTINED: 5, "3edd8f0b52381e028f2873a939dc29a8f12d7f70", [
+    READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
+    READ_DEAD: 2, "d2b8d639649b69fab4b0eae932241852c078fe81", ["read_dead"];
+    REQUEUE_DEAD: 5, "1e5ead3ea79860f32bce1ec9283c76b1edef1b0d", ["parts/permitted", "receive/record", "requeue_dead"];
+    REMOVE_MESSAGE: 4, "f15c18f23290cfa48c6988dd34564890b4625f4d", ["parts/permitted", "receive/record", "remove_message"];
+    RELEASE_ALL: 7, "af2ec7212349784d322dff37db2417138e9d02b1", ["parts/permitted", "receive/record", "release_all"];
+    TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
+    RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
+    STATS: 8, "e4922ad590356daa2fe063cf065022e76348c1d6", ["stats"];
+    REQUEUE_QUARANTINED: 5, "7c06db551bbdb16f89944d62aceaa3293eba5894", [
         "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
     ];
-    REMOVE_QUARANTINED: 2, "9f80e29d876c124af3f4922799472ef9b623ee87", [
+    REMOVE_QUARANTINED: 2, "c43a790595859bed6d55f0825b22f90622ac0bd6", [
         "parts/quarantine_pairs", "parts/permitted", "remove_quarantined"
     ];
 }
 
 /// What surrounds the source of each script. The tag is the last argument, and not one of the script's own. It becomes the
-/// first element of a reply that is an array; any other reply is put into an array of its own, behind the tag.
+/// first element of a reply that is an array; any other reply is put into an array of its own, behind the tag. So is an
+/// array of one array, which would look like that.
 const TAG_BEFORE: &str = "local tag = tonumber(table.remove(ARGV)) local function script()";
 const TAG_BEHIND: &str = "end local reply = script()
-if type(reply) ~= 'table' then return {tag, {reply}} end
+if type(reply) ~= 'table' or #reply == 1 and type(reply[1]) == 'table' then return {tag, {reply}} end
 if not reply.err then table.insert(reply, 1, tag) end
 return reply";
 
@@ -98,6 +101,7 @@ impl Script {
             keys: keys.iter().copied().cloned().collect(),
             args: Vec::new(),
             idempotent: false,
+            only_reads: false,
         }
     }
 
@@ -119,6 +123,7 @@ pub(crate) struct Call {
     keys: Vec<Bytes>,
     args: Vec<Bytes>,
     idempotent: bool,
+    only_reads: bool,
 }
 
 impl Call {
@@ -146,21 +151,36 @@ impl Call {
         self
     }
 
+    /// Declares that it changes nothing. So it is idempotent, and an error may say that nothing was executed.
+    #[must_use]
+    pub(crate) fn only_reads(mut self) -> Self {
+        self.only_reads = true;
+        self.idempotent()
+    }
+
     /// Sends the text, for a script that is needed once.
     pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
-        self.send(conn, "EVAL", self.script.text()).await
+        self.send(conn, "EVAL", self.script.text(), &mut false).await
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.
     pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
-        match self.send(conn, "EVALSHA", self.script.sha1).await {
-            // Nothing was executed, so the text may follow. From then on the server knows the script.
+        self.run_noting(conn, &mut false).await
+    }
+
+    /// The same. Notes whether a try was lost, which the server may have executed, or may still execute.
+    pub(crate) async fn run_noting(self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
+        let mut lost_now = false;
+        let result = match self.send(conn, "EVALSHA", self.script.sha1, &mut lost_now).await {
+            // Nothing was executed by this try, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
-                self.send(&conn.for_long(text.len()), "EVAL", text).await
+                self.send(&conn.for_long(text.len()), "EVAL", text, &mut lost_now).await
             }
             result => result,
-        }
+        };
+        *lost |= lost_now;
+        result.map_err(|error| if lost_now && !self.only_reads { error.after_a_lost_try() } else { error })
     }
 
     async fn send(
@@ -168,6 +188,7 @@ impl Call {
         conn: &Conn,
         name: &'static str,
         script: impl Into<Bytes>,
+        lost: &mut bool,
     ) -> Result<Reply, OpError> {
         let tag = TAG.fetch_add(1, Ordering::Relaxed);
         let command = Command::new(name)
@@ -177,8 +198,11 @@ impl Call {
             .args(self.args.iter().cloned())
             .number(tag)
             .tagged(tag.into());
-        let reply =
-            if self.idempotent { conn.call_idempotent(command).await } else { conn.call(command).await };
+        let reply = if self.idempotent {
+            conn.call_repeatedly(command, lost).await
+        } else {
+            conn.call(command).await
+        };
         Ok(untagged(reply?.into_array()?))
     }
 }
@@ -198,8 +222,10 @@ fn untagged(mut reply: Vec<Reply>) -> Reply {
 mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
+    use std::time::Duration;
 
     use super::*;
+    use crate::conn::{Credentials, Options, Settings};
     use sha1::{Digest, Sha1};
 
     #[test]
@@ -228,6 +254,45 @@ mod tests {
             );
         }
         assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
+    }
+
+    /// Any reply of a script arrives as it is, whatever its shape.
+    #[tokio::test]
+    async fn replies_have_the_shape_that_the_script_gave_them() {
+        let array = Reply::Array;
+        let text = |text: &'static str| Reply::Bytes(text.into());
+        let server = redelay_fixture::Server::start();
+        let settings = Settings {
+            url: &server.url(),
+            credentials: Credentials::OfUrl,
+            #[cfg(feature = "tls")]
+            tls: None,
+            client_name: "scripts".into(),
+            connect_timeout: Duration::from_secs(60),
+            command_timeout: Duration::from_secs(60),
+        };
+        let conn = &Conn::connect(Options::new(settings).expect("options")).await.expect("a connection");
+        macro_rules! reply {
+            ($source:literal) => {{
+                static SCRIPT: Script = Script { source: $source, sha1: "", keys: 0 };
+                SCRIPT.on(&[]).run_once(conn).await.expect("a reply")
+            }};
+        }
+        assert_eq!(reply!("return 7"), Reply::Int(7));
+        assert_eq!(reply!("return 'a'"), text("a"));
+        assert_eq!(reply!("return false"), Reply::Nil);
+        assert_eq!(reply!("return {}"), array(vec![]));
+        assert_eq!(reply!("return {'a'}"), array(vec![text("a")]));
+        assert_eq!(reply!("return {false}"), array(vec![Reply::Nil]));
+        assert_eq!(reply!("return {1, {'a'}}"), array(vec![Reply::Int(1), array(vec![text("a")])]));
+        assert_eq!(reply!("return {{}}"), array(vec![array(vec![])]));
+        assert_eq!(reply!("return {{1}}"), array(vec![array(vec![Reply::Int(1)])]));
+        assert_eq!(reply!("return {{1, 2}}"), array(vec![array(vec![Reply::Int(1), Reply::Int(2)])]));
+        assert_eq!(reply!("return {{{1}}}"), array(vec![array(vec![array(vec![Reply::Int(1)])])]));
+        assert_eq!(
+            reply!("return {{1}, {2}}"),
+            array(vec![array(vec![Reply::Int(1)]), array(vec![Reply::Int(2)])])
+        );
     }
 
     /// What [`Script::text`] relies on.

@@ -88,7 +88,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "parallelStream")]
     #[doc(alias = "descendingIterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).idempotent();
+        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).only_reads();
         let op = self.queue.op("read_all");
         let payloads = op.strings(op.run(call).await?)?;
         payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
@@ -229,7 +229,7 @@ impl<T: 'static> BlockingQueue<T> {
     {
         let op = self.queue.op("contains_all");
         let payloads = op.encode_all(&*self.codec, values)?;
-        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).idempotent();
+        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).only_reads();
         op.any(op.run(call).await?)
     }
 }

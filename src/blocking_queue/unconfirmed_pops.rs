@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::queue::{Op, Queue};
 use crate::scripts;
 
@@ -99,6 +99,7 @@ impl fmt::Debug for UnconfirmedPop {
 /// or less. A process that dies in between leaves the copy. Nobody can know whether it had begun to work on these
 /// payloads, so they do not come back by themselves: delivery is at-most-once. The copies stay until a call of this
 /// handle requeues or removes them. Seven days after the queue's last pop that does not block, the server deletes them.
+/// (A field of the hash that no pop has written is counted by [`len`](Self::len), and left alone by the others.)
 ///
 /// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait of a taker on
 /// an empty queue has no copy.
@@ -189,7 +190,11 @@ impl UnconfirmedPops {
     /// # }
     /// ```
     pub async fn read(&self, min_age: Duration, limit: usize) -> Result<Vec<UnconfirmedPop>> {
-        self.read_with(self.queue.op("unconfirmed_pops().read"), min_age, limit).await
+        let op = self.queue.op("unconfirmed_pops().read");
+        let pops = self.read_claims(op, min_age, limit, "payloads").await?;
+        let pops = pops.into_array().map_err(|shape| op.failed(shape))?;
+        let target = self.queue.keys.target();
+        pops.into_iter().map(|pop| unconfirmed(op, target.clone(), pop)).collect()
     }
 
     /// Returns what pops of at least this age took to where it was: to its end of the queue, or to the delayed queue with
@@ -200,7 +205,9 @@ impl UnconfirmedPops {
     /// a payload before it died. Choose an age that is longer than a handler works.
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all.
+    /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all. If others were requeued before the error,
+    /// or a reply was lost, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many: call it again for
+    /// the rest.
     ///
     /// # Cancel safety
     /// Cancel safe: each pop is requeued as a whole or not at all.
@@ -218,13 +225,21 @@ impl UnconfirmedPops {
     pub async fn requeue(&self, min_age: Duration) -> Result<usize> {
         let op = self.queue.op("unconfirmed_pops().requeue");
         let mut requeued = 0;
+        self.requeue_all(op, min_age, &mut requeued)
+            .await
+            .map_err(|error| after_parts(error, requeued, "payloads were requeued"))?;
+        Ok(requeued)
+    }
+
+    /// Counts what is requeued before an error, too.
+    async fn requeue_all(&self, op: Op<'_>, min_age: Duration, requeued: &mut usize) -> Result<()> {
         loop {
-            let pops = self.read_with(op, min_age, READ).await?;
-            for pop in &pops {
-                requeued += self.requeue_claim(op, pop).await?;
+            let ids = self.ids(op, min_age).await?;
+            for id in &ids {
+                *requeued += self.requeue_claim(op, id).await?;
             }
-            if pops.len() < READ {
-                return Ok(requeued);
+            if ids.len() < READ {
+                return Ok(());
             }
         }
     }
@@ -262,13 +277,14 @@ impl UnconfirmedPops {
     pub async fn requeue_one(&self, pop: &UnconfirmedPop) -> Result<bool> {
         let op = self.queue.op("unconfirmed_pops().requeue_one");
         self.check(op, pop)?;
-        Ok(self.requeue_claim(op, pop).await? > 0)
+        Ok(self.requeue_claim(op, &pop.id).await? > 0)
     }
 
     /// Deletes the copies of pops of at least this age. Returns the number of these pops.
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`].
+    /// As [`UnconfirmedPops::len`]. If others were removed before the error, or a reply was lost, it is
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): call it again for the rest.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -286,15 +302,23 @@ impl UnconfirmedPops {
     pub async fn remove(&self, min_age: Duration) -> Result<usize> {
         let op = self.queue.op("unconfirmed_pops().remove");
         let mut removed = 0;
+        self.remove_all(op, min_age, &mut removed)
+            .await
+            .map_err(|error| after_parts(error, removed, "pops were removed"))?;
+        Ok(removed)
+    }
+
+    /// Counts what is removed before an error, too.
+    async fn remove_all(&self, op: Op<'_>, min_age: Duration, removed: &mut usize) -> Result<()> {
         loop {
-            let pops = self.read_with(op, min_age, READ).await?;
-            if !pops.is_empty() {
-                let ids = pops.iter().map(|pop| pop.id.clone());
+            let ids = self.ids(op, min_age).await?;
+            let is_last = ids.len() < READ;
+            if !ids.is_empty() {
                 let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
-                removed += op.len(op.query(command).await?)?;
+                *removed += op.len(op.call_idempotent(command).await?)?;
             }
-            if pops.len() < READ {
-                return Ok(removed);
+            if is_last {
+                return Ok(());
             }
         }
     }
@@ -326,7 +350,7 @@ impl UnconfirmedPops {
         let op = self.queue.op("unconfirmed_pops().remove_one");
         self.check(op, pop)?;
         let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).arg(pop.id.clone());
-        op.any(op.query(command).await?)
+        op.any(op.call_idempotent(command).await?)
     }
 
     fn check(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<()> {
@@ -339,7 +363,7 @@ impl UnconfirmedPops {
 
     /// Requeues one pop. Returns the number of its payloads, or 0 if the claim is gone. A second try finds no claim, so
     /// it returns nothing twice.
-    async fn requeue_claim(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<usize> {
+    async fn requeue_claim(&self, op: Op<'_>, id: &Bytes) -> Result<usize> {
         let keys = &self.queue.keys;
         let call = scripts::REQUEUE_CLAIM.on(&[
             keys.claims(),
@@ -349,21 +373,37 @@ impl UnconfirmedPops {
             keys.channel(),
             keys.scratch(),
         ]);
-        let [count, head] = op.parts(op.run(call.arg(pop.id.clone()).idempotent()).await?)?;
+        let reply = op.run(call.arg(id.clone()).idempotent()).await.inspect_err(|error| op.on_lost(error))?;
+        let [count, head] = op.parts(reply)?;
         op.on_head(head)?;
         op.len(count)
     }
 
-    async fn read_with(&self, op: Op<'_>, min_age: Duration, limit: usize) -> Result<Vec<UnconfirmedPop>> {
+    /// The ids of up to [`READ`] pops, the oldest first.
+    async fn ids(&self, op: Op<'_>, min_age: Duration) -> Result<Vec<Bytes>> {
+        op.strings(self.read_claims(op, min_age, READ, "ids").await?)
+    }
+
+    async fn read_claims(
+        &self,
+        op: Op<'_>,
+        min_age: Duration,
+        limit: usize,
+        what: &'static str,
+    ) -> Result<Reply> {
         let call = scripts::READ_CLAIMS
             .on(&[self.queue.keys.claims()])
             .number(min_age.as_millis())
             .number(limit)
-            .idempotent();
-        let pops = op.run(call).await?.into_array().map_err(|shape| op.failed(shape))?;
-        let target = self.queue.keys.target();
-        pops.into_iter().map(|pop| unconfirmed(op, target.clone(), pop)).collect()
+            .arg(what)
+            .only_reads();
+        op.run(call).await
     }
+}
+
+/// The error of a call of which a part was done before.
+fn after_parts(error: Error, done: usize, what: &str) -> Error {
+    if done == 0 { error } else { error.after_parts(&format!("{done} {what}")) }
 }
 
 fn unconfirmed(op: Op<'_>, target: Bytes, claim: Reply) -> Result<UnconfirmedPop> {

@@ -46,6 +46,11 @@ impl OpError {
         }
     }
 
+    /// The error of a call whose last try ended with this one, after an earlier one that the server may have executed.
+    pub(crate) fn after_a_lost_try(self) -> Self {
+        Self::Unknown(self.into_cause())
+    }
+
     /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
     pub(super) fn of_reply(message: &str) -> Self {
         // Redis 6.2 wraps the error of a script's command into one of its own.

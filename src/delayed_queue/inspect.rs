@@ -163,7 +163,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn range(&self, op: Op<'_>, first: i64, last: i64) -> Result<Vec<Bytes>> {
         let list = self.queue.keys.ordered_list().clone();
-        let call = scripts::RANGE.on(&[&list]).number(first).number(last).idempotent();
+        let call = scripts::RANGE.on(&[&list]).number(first).number(last).only_reads();
         op.strings(op.run(call).await?)
     }
 
@@ -226,7 +226,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     async fn contains_each(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<bool> {
-        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).idempotent();
+        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).only_reads();
         op.any(op.run(call).await?)
     }
 }

@@ -201,7 +201,7 @@ impl Quarantine {
         }
         let last = i64::try_from(max.saturating_mul(2)).unwrap_or(i64::MAX) - 1;
         let keys = &self.queue.keys;
-        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).idempotent();
+        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).only_reads();
         let strings = op.strings(op.run(call).await?)?;
         let pair = |pair: &[Bytes]| Quarantined {
             target: keys.target().clone(),

@@ -22,9 +22,9 @@ use crate::pacing::Retries;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::wire::keys::Keys;
 
-/// The most receipts that one command deletes.
-const DELETE: usize = 1000;
-/// How long a receipt waits for a call that deletes it on its way.
+/// This number of receipts is deleted by one command.
+const DELETE: usize = 64;
+/// How long a receipt waits for others at most.
 const DELETE_AFTER: Duration = Duration::from_secs(1);
 
 /// What a time means.
@@ -75,8 +75,8 @@ pub(super) struct Store {
 #[derive(Debug, Default)]
 struct Spent {
     receipts: Vec<Bytes>,
-    /// Whether a timer runs for those that no call deletes.
-    deleting: bool,
+    /// Whether a timer runs for them.
+    waiting: bool,
 }
 
 impl Store {
@@ -159,10 +159,9 @@ impl Store {
         entries: &[(u64, Bytes)],
     ) -> Result<Result<Stored, OpError>, OpError> {
         let Self { conn, keys, .. } = self;
-        let earlier = self.spent().receipts.pop().unwrap_or_else(|| receipt.clone());
         let args = entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
         let reply = scripts::OFFER
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &earlier])
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt])
             .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
             .number(REMEMBERED_MS)
             .args(args)
@@ -191,22 +190,31 @@ impl Store {
     fn on_spent(&self, receipt: Bytes) {
         let mut spent = self.spent();
         spent.receipts.push(receipt);
-        if !std::mem::replace(&mut spent.deleting, true) {
+        if spent.receipts.len() >= DELETE {
+            self.spawn(self.clone().delete(std::mem::take(&mut spent.receipts)));
+        } else if !std::mem::replace(&mut spent.waiting, true) {
             let store = self.clone();
-            let delete = async move {
+            self.spawn(async move {
                 let _ = timeout(DELETE_AFTER, store.at_stop.stop.cancelled()).await;
                 let receipts = {
                     let mut spent = store.spent();
-                    spent.deleting = false;
+                    spent.waiting = false;
                     std::mem::take(&mut spent.receipts)
                 };
-                for receipts in receipts.chunks(DELETE) {
-                    // If this command is lost, the server deletes them later by itself.
-                    let _ = store.conn.call(Command::new("DEL").args(receipts.iter().cloned())).await;
-                }
-            };
-            self.at_stop.tasks.spawn_on(delete, self.conn.runtime());
+                store.delete(receipts).await;
+            });
         }
+    }
+
+    async fn delete(self, receipts: Vec<Bytes>) {
+        if !receipts.is_empty() {
+            // If this command is lost, the server deletes them later by itself.
+            let _ = self.conn.call(Command::new("DEL").args(receipts)).await;
+        }
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.at_stop.tasks.spawn_on(task, self.conn.runtime());
     }
 
     /// What the server's clock showed at `instant`, at the latest; epoch ms.

@@ -225,7 +225,7 @@ pub(super) struct Return {
     push: &'static str,
     /// In chunks, because the number of arguments of a command is limited. The last chunk goes first.
     chunks: Vec<Chunk>,
-    /// The receipts of the chunks that are back.
+    /// The receipts of the chunks that are back. Without those of which a try was lost: it may still arrive.
     spent: Vec<Bytes>,
 }
 
@@ -234,6 +234,8 @@ struct Chunk {
     receipt: Bytes,
     /// In the order of the pushes.
     payloads: Vec<Bytes>,
+    /// Whether a try was lost.
+    lost: bool,
 }
 
 impl Return {
@@ -246,6 +248,7 @@ impl Return {
         let chunk = |chunk: &[Bytes]| Chunk {
             receipt: keys.returned(),
             payloads: chunk.iter().rev().cloned().collect(),
+            lost: false,
         };
         let chunks = payloads.chunks(CALL).map(chunk).collect();
         Self { conn, keys, push, chunks, spent: Vec::new() }
@@ -268,20 +271,22 @@ impl Return {
                 return;
             }
         }
-        // If this command is lost, the server deletes the receipts later by itself.
-        let _ = self.conn.call(Command::new("DEL").args(self.spent)).await;
+        if !self.spent.is_empty() {
+            // If this command is lost, the server deletes the receipts later by itself.
+            let _ = self.conn.call(Command::new("DEL").args(self.spent)).await;
+        }
     }
 
     async fn return_to_list(&mut self) -> Result<(), OpError> {
-        while let Some(chunk) = self.chunks.last() {
+        while let Some(chunk) = self.chunks.last_mut() {
             let call = scripts::RETURN_TO_LIST
                 .on(&[self.keys.target(), &chunk.receipt, self.keys.scratch()])
                 .arg(self.push)
                 .number(scripts::REMEMBERED_MS)
                 .args(chunk.payloads.iter().cloned())
                 .idempotent();
-            call.run(&self.conn).await?;
-            self.spent.extend(self.chunks.pop().map(|chunk| chunk.receipt));
+            call.run_noting(&self.conn, &mut chunk.lost).await?;
+            self.spent.extend(self.chunks.pop().filter(|chunk| !chunk.lost).map(|chunk| chunk.receipt));
         }
         Ok(())
     }
@@ -289,8 +294,7 @@ impl Return {
 
 /// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of them together.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
-    let types =
-        lists.iter().map(|keys| conn.call_idempotent(Command::new("TYPE").arg(keys.target().clone())));
+    let types = lists.iter().map(|keys| conn.query(Command::new("TYPE").arg(keys.target().clone())));
     let types = futures::future::join_all(types).await;
     let all_known = types.iter().all(|reply| matches!(reply, Ok(_) | Err(OpError::Server(_))));
     let why = |reply: Result<Reply, OpError>| match reply.and_then(|reply| Ok(reply.into_bytes()?)) {

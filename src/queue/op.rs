@@ -98,8 +98,14 @@ impl Op<'_> {
         self.queue.conn.call(command).await.map_err(|error| self.failed(error))
     }
 
-    /// Runs an idempotent command, which may run twice.
+    /// Runs a command that only reads, and may run twice.
     pub(crate) async fn query(self, command: Command) -> Result<Reply> {
+        self.ensure_open()?;
+        self.queue.conn.query(command).await.map_err(|error| self.failed(error))
+    }
+
+    /// Runs an idempotent command, which may run twice.
+    pub(crate) async fn call_idempotent(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;
         self.queue.conn.call_idempotent(command).await.map_err(|error| self.failed(error))
     }

@@ -1,6 +1,5 @@
 -- Stores entries with their due times: all of them or none, and only once however often the call is sent.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
---        5 receipt of an earlier call whose reply has arrived; or key 4, if there is none
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3.. time in ms, entry, time, entry, ...
 -- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false}
@@ -67,8 +66,5 @@ if added[head[1]] then
 elseif not head[2] or tonumber(head[2]) <= now then
     -- An announcement was lost, or never made.
     to_start = head[2] or added[entries[1]] or false
-end
-if KEYS[5] ~= KEYS[4] then
-    redis.pcall('DEL', KEYS[5])
 end
 return {base, to_start}

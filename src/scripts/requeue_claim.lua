@@ -3,11 +3,10 @@
 -- ARGV   1 id of the claim
 -- Reply  {how many were returned, the head of the queue if one of them is the head now, else false}
 -- Cost   O(log n) for each
-local copy = redis.call('HGET', KEYS[1], ARGV[1])
-if not copy then
+local kind, _, popped = stored_claim(KEYS[1], ARGV[1])
+if not kind then
     return {0, false}
 end
-local kind, _, popped = unpack(cmsgpack.unpack(copy))
 redis.call('LLEN', KEYS[2])
 redis.call('LLEN', KEYS[4])
 redis.call('ZRANGE', KEYS[3], 0, 0)

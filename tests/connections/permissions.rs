@@ -1,6 +1,8 @@
 //! Every call without every single permission: the answer is true, and everything is where it was or where it belongs.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
@@ -9,43 +11,53 @@ use redelay_support::{
     HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon, woken,
 };
 
-/// Every command that any script or call of redelay uses, except those without which nothing works at all.
-const COMMANDS: &[&str] = &[
-    "blpop",
-    "brpop",
-    "brpoplpush",
-    "del",
-    "exists",
-    "get",
-    "hdel",
-    "hget",
-    "hkeys",
-    "hlen",
-    "hset",
-    "lindex",
-    "llen",
-    "lpos",
-    "lpush",
-    "lrange",
-    "lrem",
-    "lset",
-    "ltrim",
-    "pexpire",
-    "pttl",
-    "publish",
-    "rpoplpush",
-    "rpush",
-    "set",
-    "time",
-    "type",
-    "zadd",
-    "zcard",
-    "zcount",
-    "zrange",
-    "zrem",
-    "zremrangebyrank",
-    "zscore",
-];
+/// Every command that any script or call of redelay uses, except those without which nothing works at all: they are read
+/// from the sources, so that none is forgotten.
+fn commands() -> BTreeSet<String> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut folders, mut commands) = (vec![sources], BTreeSet::new());
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).expect("a folder") {
+            let path = file.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).expect("a text");
+            match path.extension().and_then(OsStr::to_str) {
+                // The script that looks for permissions uses none of them.
+                Some("lua") if !path.ends_with("permissions.lua") => {
+                    commands.extend(quoted(&source, "'", "'"))
+                }
+                Some("rs") if !path.ends_with("tests.rs") => {
+                    commands.extend(quoted(&source, "Command::new(\"", "\")"));
+                }
+                _ => {}
+            }
+        }
+    }
+    // Which one depends on the end of the list.
+    commands.extend(["blpop", "brpop"].map(str::to_owned));
+    let indispensable = ["client", "eval", "info", "ping"];
+    let options = ["count", "maxlen", "withscores"];
+    indispensable.iter().chain(&options).for_each(|word| assert!(commands.remove(*word), "{word}"));
+    assert!(
+        commands.len() > 30 && commands.contains("lset") && commands.contains("rpoplpush"),
+        "{commands:?}"
+    );
+    commands
+}
+
+/// The words in capitals between these two, in small letters.
+fn quoted<'a>(source: &'a str, before: &'a str, behind: &'a str) -> impl Iterator<Item = String> + 'a {
+    let word = move |piece: &'a str| piece.split_once(behind).map(|(word, _)| word);
+    let words = source.match_indices(before).filter_map(move |(at, _)| word(&source[at + before.len()..]));
+    let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    words.filter(is_command).map(str::to_lowercase)
+}
+
+/// What pops took.
+const POPPED: &str = "redelay:popped:{q}";
 
 /// The queue `q` of a user whose permissions change.
 struct Rig {
@@ -122,7 +134,7 @@ type Outcome = redelay::Result<(Vec<String>, Vec<String>)>;
 async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
     let rig = Rig::start(false).await;
     let mut refused = BTreeSet::new();
-    for command in COMMANDS {
+    for command in &commands() {
         rig.fill().await;
         let (before, payloads) = (lasting(&rig.server), rig.payloads().await);
         rig.forbid(command);
@@ -138,7 +150,7 @@ async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
                     lasting(&rig.server) == before,
                     "without {command}: {text}, but something has changed"
                 );
-                refused.insert(*command);
+                refused.insert(command.clone());
             }
             Ok((taken, stored)) => {
                 let mut now = rig.payloads().await;
@@ -181,6 +193,39 @@ async fn offers() {
         let (one, two) = ("one".to_owned(), "two".to_owned());
         rig.delayed.offer_all([(&one, HOUR), (&two, ms(1))]).await?;
         stored(&["one", "two"])
+    })
+    .await;
+    each(async |rig| {
+        rig.ready.put("put").await?;
+        stored(&["put"])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn questions() {
+    each(async |rig| {
+        assert!(rig.delayed.contains("pending 2").await?);
+        stored(&[])
+    })
+    .await;
+    each(async |rig| {
+        assert!(rig.ready.contains("ready 2").await?);
+        stored(&[])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn times_to_live() {
+    each(async |rig| {
+        assert!(rig.delayed.expire(HOUR).await?);
+        stored(&[])
+    })
+    .await;
+    each(async |rig| {
+        assert!(rig.ready.expire(HOUR).await?);
+        stored(&[])
     })
     .await;
 }
@@ -228,6 +273,26 @@ async fn removals() {
         taken(some)
     })
     .await;
+    each(async |rig| {
+        assert!(rig.delayed.retain_all(&["pending 2".to_owned()]).await?);
+        taken(["pending 1", "pending 3"].map(str::to_owned))
+    })
+    .await;
+    each(async |rig| {
+        assert!(rig.ready.retain_all(&["ready 2".to_owned()]).await?);
+        taken(["ready 1", "ready 3"].map(str::to_owned))
+    })
+    .await;
+    each(async |rig| {
+        assert!(rig.delayed.clear().await?);
+        taken(["pending 1", "pending 2", "pending 3"].map(str::to_owned))
+    })
+    .await;
+    each(async |rig| {
+        assert!(rig.ready.clear().await?);
+        taken(["ready 1", "ready 2", "ready 3"].map(str::to_owned))
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -255,6 +320,8 @@ async fn polls_of_what_is_ready() {
     each(async |rig| taken(rig.ready.poll_last().await?)).await;
     each(async |rig| taken(all(rig.ready.poll_many(2).await?))).await;
     each(async |rig| taken(rig.ready.poll_last_and_offer_first_to("other").await?)).await;
+    each(async |rig| taken(rig.ready.poll_from_any(ms(100), &["other"]).await?.map(|(_, payload)| payload)))
+        .await;
 }
 
 #[tokio::test]
@@ -297,7 +364,7 @@ async fn the_quarantine() {
 #[tokio::test]
 async fn transfers() {
     let rig = Rig::start(true).await;
-    for command in COMMANDS {
+    for command in &commands() {
         rig.server.cmd(["FLUSHALL"]);
         rig.forbid(command);
         for payload in ["1", "2", "3"] {
@@ -322,11 +389,36 @@ async fn transfers() {
     drop(rig.client);
 }
 
+/// Due entries far behind in a list whose others are not due: each is overwritten, and one command removes them.
+#[tokio::test]
+async fn transfers_from_the_middle_of_a_list() {
+    const LATER: usize = 1_500; // more than a chunk of the search
+    const DUE: usize = 40; // more than are removed one by one
+    let rig = Rig::start(true).await;
+    let payload = |n| format!("{n}");
+    for command in &commands() {
+        rig.server.cmd(["FLUSHALL"]);
+        rig.forbid(command);
+        let later: Vec<_> = (0..LATER).map(payload).collect();
+        rig.free.1.offer_all(later.iter().map(|payload| (payload, HOUR))).await.unwrap();
+        let due: Vec<_> = (LATER..LATER + DUE).map(payload).collect();
+        rig.free.1.offer_all(due.iter().map(|payload| (payload, ms(20)))).await.unwrap();
+        tokio::time::sleep(ms(100)).await;
+        rig.permit();
+        until_async(command, async || rig.free.0.len().await.unwrap() >= DUE).await;
+        assert_eq!(rig.free.0.read_all().await.unwrap(), due, "without {command}");
+        let mut all: Vec<_> = later.into_iter().chain(due).collect();
+        all.sort();
+        assert_eq!(rig.payloads().await, all, "without {command}");
+    }
+    assert!(rig.server.command_calls("lset") > DUE as u64, "the branch is reached");
+}
+
 /// A payload for a taker that is gone returns, at the latest when the permission is back. So does an entry.
 #[tokio::test]
 async fn dropped_takers() {
     let rig = Rig::start(false).await;
-    for command in COMMANDS {
+    for command in &commands() {
         rig.fill().await;
         let payloads = rig.payloads().await;
         let mut take = pending({
@@ -358,19 +450,53 @@ async fn dropped_takers() {
     }
 }
 
+/// Leaves the payload `popped` as a dead process does that had taken it this way.
+async fn leave(rig: &Rig, kind: &str) {
+    let mut popped = vec![b"popped".to_vec()];
+    if kind == "poll" {
+        let before = rig.server.zset(TIMEOUT_SET);
+        let ticket = rig.free.1.offer("popped", HOUR).await.unwrap();
+        let new = rig.server.zset(TIMEOUT_SET).into_iter().find(|entry| !before.contains(entry));
+        let (entry, score) = new.expect("the entry");
+        assert!(rig.free.1.cancel(&ticket).await.unwrap());
+        popped = vec![entry, score.to_string().into_bytes()];
+    }
+    let script = "return redis.call('HSET', KEYS[1], '1', cmsgpack.pack({ARGV[1], 1, {unpack(ARGV, 2)}}))";
+    let words = ["EVAL", script, "1", POPPED, kind].map(|word| word.as_bytes().to_vec());
+    rig.server.cmd(words.into_iter().chain(popped));
+}
+
 /// What a dead process had popped is requeued as a whole or not at all.
 #[tokio::test]
 async fn unconfirmed_pops() {
+    for kind in ["LPOP", "RPOP", "poll"] {
+        each(async |rig| {
+            leave(rig, kind).await;
+            let requeued = rig.ready.unconfirmed_pops().requeue(ms(0)).await;
+            let left: usize = rig.server.get(["HLEN", POPPED]);
+            rig.server.cmd(["DEL", POPPED]);
+            assert_eq!(left, usize::from(requeued.is_err()), "{kind}");
+            assert_eq!(requeued?, 1);
+            stored(&["popped"])
+        })
+        .await;
+    }
     each(async |rig| {
-        let _: String = rig.server.get([
-            "EVAL",
-            "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'popped'}})) return ''",
-            "0",
-        ]);
-        let requeued = rig.ready.unconfirmed_pops().requeue(ms(0)).await;
-        rig.server.cmd(["DEL", "redelay:popped:{q}"]);
-        assert_eq!(requeued?, 1);
-        stored(&["popped"])
+        leave(rig, "LPOP").await;
+        let removed = rig.ready.unconfirmed_pops().remove(ms(0)).await;
+        let left: usize = rig.server.get(["HLEN", POPPED]);
+        rig.server.cmd(["DEL", POPPED]);
+        assert_eq!(left, usize::from(removed.is_err()));
+        assert_eq!(removed?, 1);
+        stored(&[])
+    })
+    .await;
+    each(async |rig| {
+        leave(rig, "LPOP").await;
+        let read = rig.ready.unconfirmed_pops().read(ms(0), 10).await;
+        rig.server.cmd(["DEL", POPPED]);
+        assert_eq!(read?[0].payloads, ["popped"]);
+        stored(&[])
     })
     .await;
 }

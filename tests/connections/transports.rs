@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{Server, until_async};
+use redelay_support::Listener;
 
 /// Offers and takes over a connection.
 async fn works(client: &Client) {
@@ -119,6 +120,7 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
 /// The permissions that, according to docs/deployment.md, are enough.
 #[tokio::test]
 async fn as_a_user_with_few_permissions() {
+    let (listener, _listening) = Listener::start();
     let server = Server::start();
     server.cmd(documented_user());
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
@@ -127,6 +129,8 @@ async fn as_a_user_with_few_permissions() {
     everything_works(&client).await.expect("nothing is refused");
     let last_error = client.stats().last_error.expect("INFO was refused").message;
     assert!(last_error.starts_with("INFO: NOPERM"), "{last_error}");
+    let missing = listener.named("redelay.permissions.missing");
+    assert!(missing.is_empty(), "a false alarm: {missing:?}");
     let error = client.blocking_queue("other", codec::String).put(&"a".to_owned()).await.unwrap_err();
     assert_eq!(error.kind(), redelay::ErrorKind::Refused);
     assert!(error.to_string().contains("NOPERM") && error.to_string().contains("`other`"), "{error}");
@@ -147,6 +151,40 @@ async fn as_a_user_with_too_few_permissions() {
         let client = Client::connect(&url).await.expect("a connection");
         let outcome = everything_works(&client).await;
         assert_eq!(outcome.is_ok(), rarely_needed.contains(permission), "without {permission}: {outcome:?}");
+    }
+}
+
+/// A missing permission is reported before a call needs it. Redis 6.2 cannot tell.
+#[tokio::test]
+async fn each_missing_permission_is_named() {
+    let (listener, _listening) = Listener::start();
+    let server = Server::start();
+    if server.version().major == 6 {
+        return;
+    }
+    let user = documented_user();
+    let single = user.iter().filter_map(|word| word.strip_prefix('+').filter(|name| !name.starts_with('@')));
+    // These are granted by categories. Without `eval`, the check itself is refused.
+    let others = ["blpop", "brpop", "publish", "subscribe", "zadd", "rpush", "client|kill", "client|unblock"];
+    let commands: Vec<_> = single.filter(|name| *name != "eval").chain(others).collect();
+    let channels = ["&redisson_delay_queue_channel:{q}", "&redelay:moved:{q}"];
+    let without_a_command = commands.iter().map(|name| (vec![format!("-{name}")], name.to_uppercase()));
+    let without_a_channel = channels.iter().map(|kept| {
+        let lost = channels.iter().find(|channel| *channel != kept).expect("two");
+        (vec!["resetchannels".to_owned(), (*kept).to_owned()], lost[1..].to_owned())
+    });
+    for (n, (rules, named)) in without_a_command.chain(without_a_channel).enumerate() {
+        server.cmd(user.iter().copied().chain(rules.iter().map(String::as_str)));
+        let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+        let client = Client::builder().url(url).transfer(false).connect().await.expect("a connection");
+        let _queue = client.blocking_queue("q", codec::String);
+        let reported = || listener.named("redelay.permissions.missing");
+        until_async(&named, || async { reported().len() == n + 1 }).await;
+        let missing = &reported()[n].fields["missing"];
+        let words: Vec<_> = missing.split([' ', ',', ';']).collect();
+        assert!(words.contains(&&*named), "{named}: {missing}");
+        let last_error = client.stats().last_error.expect("an error").message;
+        assert_eq!(last_error, format!("permissions: {missing}"));
     }
 }
 

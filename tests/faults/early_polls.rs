@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{join_all, poll_immediate};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, MINUTE, builder, soon, still_builder};
+use redelay_support::{HOUR, Listener, MINUTE, ORDERED_LIST, builder, soon, still_builder, unread};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -81,4 +81,27 @@ async fn all_of_them_end_with_the_client() {
     let ended: Vec<_> = soon(polls.join_all()).await;
     let closed = ended.iter().filter(|poll| poll.as_ref().is_err_and(|error| error.is_closed())).count();
     assert!(ended.iter().all(Result::is_err) && closed >= 1_900, "{closed} were closed, of {}", ended.len());
+}
+
+/// As for a payload that was ready: reported once, and retried.
+#[tokio::test]
+async fn an_entry_that_cannot_be_returned_is_reported() {
+    let (listener, _listening) = Listener::start();
+    let server = Server::start();
+    let Queues { client, delayed, .. } = Queues::of_numbers(still_builder(&server)).await;
+    delayed.offer(&7, HOUR).await.unwrap();
+    let poll = unread(delayed.poll()).await;
+    server.cmd(["SET", ORDERED_LIST, "of another type"]);
+    drop(poll);
+    let reports = || listener.named("redelay.return_to_list.failing");
+    until_async("reported", || async { !reports().is_empty() }).await;
+    let tries = server.command_calls("evalsha") + server.command_calls("eval");
+    let more = || server.command_calls("evalsha") + server.command_calls("eval") > tries + 2;
+    until_async("retried", || async { more() }).await;
+    server.cmd(["DEL", ORDERED_LIST]);
+    until_async("returned", || async { server.list(ORDERED_LIST).len() == 1 }).await;
+    let [report] = &reports()[..] else { panic!("{:?}", reports()) };
+    assert_eq!(report.fields["queue"], "q");
+    assert!(report.fields["error"].contains("WRONGTYPE"), "{report:?}");
+    client.shutdown().await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use redelay::ErrorKind;
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, still_builder, unread};
+use redelay_support::{Boxed, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, still_builder, unread};
 use tokio_test::assert_pending;
 use tokio_test::task::{self};
 
@@ -297,7 +297,8 @@ async fn an_element_whose_give_back_is_not_answered_comes_back_once() {
         // It waits for the second try.
         client.shutdown().await;
         assert_eq!(server.list("q").concat(), b"123");
-        server.cmd(["DEL", "q"]);
+        assert_eq!(receipts(&server), 1, "a lost try may still arrive");
+        server.cmd(["FLUSHALL"]);
     }
 }
 
@@ -320,6 +321,114 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
         client.shutdown().await;
         others.client.shutdown().await;
         assert_eq!((stored(&server), server.list("q")), (0, vec![]), "stored again");
+        assert_eq!(receipts(&server), 1, "a lost try may still arrive");
+        server.cmd(["FLUSHALL"]);
+    }
+}
+
+/// The keys that say which returns were done.
+fn receipts(server: &Server) -> usize {
+    server.keys().iter().filter(|key| key.starts_with(b"redelay:returned:")).count()
+}
+
+/// What was sent on a connection that is lost can be executed late: the user lacks the permission to end that connection.
+#[tokio::test]
+async fn a_return_that_arrives_late_is_done_once() {
+    let (server, proxy) = server_and_proxy().await;
+    let may_not_kill = ["-client", "+client|id", "+client|info", "+client|unblock"];
+    server.cmd(
+        ["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all"]
+            .iter()
+            .chain(&may_not_kill),
+    );
+    for early in [false, true] {
+        let client = still_builder(&proxy).credentials("user", "secret");
+        let Queues { client, ready, delayed } = Queues::of_numbers(client).await;
+        let waiting = || if early { listed(&server) } else { server.list("q").len() };
+        let taker: Boxed<()> = if early {
+            delayed.offer(&7, MINUTE).await.unwrap();
+            let delayed = delayed.clone();
+            Box::pin(async move { drop(delayed.poll().await) })
+        } else {
+            ready.put(&7).await.unwrap();
+            let ready = ready.clone();
+            Box::pin(async move { drop(ready.poll_many(1).await) })
+        };
+        let taker = unread(taker).await;
+        until_async("nothing else is sent", || async { ready.unconfirmed_pops().len().await.unwrap() == 0 })
+            .await;
+        assert_eq!(waiting(), 0);
+        proxy.strand();
+        drop(taker);
+        // Until the return has been sent.
+        tokio::time::sleep(ms(200)).await;
+        let before = server.command_calls("evalsha");
+        proxy.hang_up();
+        until_async("the second try has arrived", || async { waiting() == 1 }).await;
+        if early {
+            assert_eq!(delayed.poll().await.unwrap(), Some(7));
+        } else {
+            assert_eq!(ready.poll().await.unwrap(), Some(7));
+        }
+        client.shutdown().await;
+        let calls = server.command_calls("evalsha");
+        assert!(calls > before);
+        proxy.release();
+        until_async("the first try has arrived", || async { server.command_calls("evalsha") > calls }).await;
+        assert_eq!(waiting(), 0, "early: {early}");
+        server.cmd(["FLUSHALL"]);
+    }
+}
+
+/// A call that is sent again after a lost reply, and then finds no connection, may have been executed.
+#[tokio::test]
+async fn a_retry_without_a_connection_says_that_it_does_not_know() {
+    type Call = fn(Queues) -> BoxFuture<'static, redelay::Result<()>>;
+    let calls: [(&str, &str, Call); 4] = [
+        ("expire", "pexpire", |q| async move { q.delayed.expire(MINUTE).await.map(drop) }.boxed()),
+        ("expire of what is ready", "pexpire", |q| {
+            async move { q.ready.expire(MINUTE).await.map(drop) }.boxed()
+        }),
+        ("requeue", "lpush", |q| {
+            async move { q.ready.unconfirmed_pops().requeue(MINUTE).await.map(drop) }.boxed()
+        }),
+        ("remove", "hdel", |q| {
+            async move { q.ready.unconfirmed_pops().remove(MINUTE).await.map(drop) }.boxed()
+        }),
+    ];
+    let (server, proxy) = server_and_proxy().await;
+    for (name, command, call) in calls {
+        let client = still_builder(&proxy).command_timeout(ms(1_000));
+        let queues = Queues::of_numbers(client).await;
+        queues.ready.put(&1).await.unwrap();
+        queues.delayed.offer(&1, MINUTE).await.unwrap();
+        queues.delayed.expire(MINUTE).await.unwrap();
+        let leave = "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'1'}}))";
+        server.cmd(["EVAL", leave, "0"]);
+        queues.ready.unconfirmed_pops().requeue(MINUTE).await.unwrap();
+        server.cmd(["EVAL", leave, "0"]);
+        if command != "pexpire" {
+            // The reply to the first command, which reads, gets through.
+            proxy.delay(ms(100));
+        }
+        let before = server.command_calls(command);
+        let losing = async {
+            if command == "pexpire" {
+                proxy.hold_replies(true);
+            }
+            until_async("it is executed", || async {
+                server.command_calls(command) > before && proxy.held() > 0
+            })
+            .await;
+            proxy.refuse(true);
+            proxy.cut();
+        };
+        let ((), result) = tokio::join!(losing, call(queues));
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::OutcomeUnknown, "{name}");
+        proxy.refuse(false);
+        proxy.hold_replies(false);
+        proxy.delay(Duration::ZERO);
+        server.cmd(["FLUSHALL"]);
     }
 }
 

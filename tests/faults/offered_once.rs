@@ -178,6 +178,21 @@ async fn receipts_are_deleted() {
     until_async("only the queue is left", || async { server.keys().len() == 2 }).await;
 }
 
+/// Many with one command, which costs little beside the offers.
+#[tokio::test]
+async fn receipts_are_deleted_together() {
+    let server = Server::start();
+    let Queues { client: _client, delayed, .. } = Queues::of_numbers(still_builder(&server)).await;
+    let begun = Instant::now();
+    for n in 0..640 {
+        delayed.offer(&n, HOUR).await.unwrap();
+    }
+    until_async("only the queue is left", || async { server.keys().len() == 2 }).await;
+    let commands = server.command_calls("del");
+    let most = 10 + 2 + begun.elapsed().as_secs();
+    assert!(commands <= most, "{commands} commands, of {most}");
+}
+
 /// A clean shutdown leaves none of them for the server to expire.
 #[tokio::test]
 async fn a_shutdown_deletes_receipts() {

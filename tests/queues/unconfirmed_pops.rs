@@ -92,3 +92,82 @@ async fn a_requeue_whose_reply_is_lost_is_done_once() {
     assert!(!soon(requeueing).await.unwrap().unwrap(), "the second try finds nothing");
     assert_eq!(server.list("q"), [b"b"]);
 }
+
+/// A field that no client has written does not stop the others.
+#[tokio::test]
+async fn what_is_no_copy_is_left_alone() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = still_text_queues(&server).await;
+    let foreign = [
+        "return 'text'",
+        "return ''",
+        "return cmsgpack.pack(7)",
+        "return cmsgpack.pack({})",
+        "return cmsgpack.pack({'LPOP', 1})",
+        "return cmsgpack.pack({'LPOP', 'yesterday', {'payload'}})",
+        "return cmsgpack.pack({7, 1, {'payload'}})",
+        "return cmsgpack.pack({'LPOP', 1, 'payload'})",
+        "return cmsgpack.pack({'LPOP', 1, {'payload', {}}})",
+        "return cmsgpack.pack({'poll', 1, {'entry without a score'}})",
+        "return cmsgpack.pack({'poll', 1, {'entry', 'no score'}})",
+    ];
+    for (n, value) in foreign.iter().enumerate() {
+        let value: Vec<u8> = server.get(["EVAL", value, "0"]);
+        server.cmd([b"HSET", "redelay:popped:{q}".as_bytes(), format!("0 foreign {n}").as_bytes(), &value]);
+    }
+    leave(&server, "1", "LPOP", &[b"a"]);
+    leave(&server, "2", "RPOP", &[b"b"]);
+    let unconfirmed = ready.unconfirmed_pops();
+    let pops = unconfirmed.read(HOUR, 10).await.unwrap();
+    assert_eq!(pops.len(), 2, "{pops:?}");
+    assert_eq!(unconfirmed.requeue(HOUR).await.unwrap(), 2);
+    assert_eq!(server.list("q").concat(), b"ab");
+    leave(&server, "1", "LPOP", &[b"a"]);
+    assert_eq!(unconfirmed.remove(HOUR).await.unwrap(), 1);
+    assert_eq!(unconfirmed.len().await.unwrap(), foreign.len());
+    // Something else may have taken the place of a copy that was read.
+    leave(&server, "1", "LPOP", &[b"a"]);
+    let pop = unconfirmed.read(HOUR, 1).await.unwrap().remove(0);
+    server.cmd(["HSET", "redelay:popped:{q}", "1", "text"]);
+    assert!(!unconfirmed.requeue_one(&pop).await.unwrap());
+    assert_eq!(server.list("q").concat(), b"ab");
+}
+
+/// To requeue or remove them, the client needs no payload.
+#[tokio::test]
+async fn payloads_stay_on_the_server() {
+    let server = Server::start();
+    let (_client, ready, _delayed) = still_text_queues(&server).await;
+    let payload = vec![b'x'; 1_000_000];
+    leave(&server, "1", "LPOP", &[&payload]);
+    let sent = || {
+        let info = server.info("stats");
+        let line = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+        line.expect("a line").trim().parse::<u64>().expect("a number")
+    };
+    let before = sent();
+    assert_eq!(ready.unconfirmed_pops().requeue(HOUR).await.unwrap(), 1);
+    leave(&server, "1", "LPOP", &[&payload]);
+    assert_eq!(ready.unconfirmed_pops().remove(HOUR).await.unwrap(), 1);
+    let bytes = sent() - before;
+    assert!(bytes < 100_000, "the server sent {bytes} bytes");
+}
+
+/// "Nothing was executed" would be wrong, and so would "refused".
+#[tokio::test]
+async fn an_error_after_others_were_requeued_says_so() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all", "-rpush"]);
+    let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).transfer(false).connect().await.unwrap();
+    let unconfirmed = client.blocking_queue("q", codec::String).unconfirmed_pops();
+    leave(&server, "2", "RPOP", &[b"y"]);
+    let error = unconfirmed.requeue(HOUR).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    leave(&server, "1", "LPOP", &[b"a", b"b"]);
+    let error = unconfirmed.requeue(HOUR).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert!(error.to_string().contains("2 payloads were requeued before"), "{error}");
+    assert_eq!(server.list("q").concat(), b"ab");
+    assert_eq!(unconfirmed.len().await.unwrap(), 1);
+}

@@ -25,8 +25,6 @@ pub struct Client {
     pub op: Option<Op>,
     /// A claim whose pop was answered. The next pop deletes it, or a command of its own does.
     pub spent_claim: Option<Id>,
-    /// A receipt whose offer was answered. The next offer deletes it.
-    pub spent_receipt: Option<Id>,
     /// When to transfer.
     pub schedule: Schedule,
     /// Whether the connection for announcements is there.
@@ -148,7 +146,6 @@ impl Client {
         Self {
             op: None,
             spent_claim: None,
-            spent_receipt: None,
             schedule: Schedule { head: None, own_head: None, sweep: false, run: None, stamp: (0, 0) },
             subscribed: true,
             inbox: Vec::new(),
@@ -170,13 +167,12 @@ impl Client {
             Task::Offer { receipt, entries, sent, base } => {
                 let first_sent = *sent.get_or_insert(now);
                 let receipt = *receipt;
-                let forget = receipt.and(self.spent_receipt);
                 let when = if op.lost {
                     When::From(*base.get_or_insert(server_clock - (now - first_sent)))
                 } else {
                     When::Now
                 };
-                Call::Offer { receipt, forget, when, entries: entries.clone() }
+                Call::Offer { receipt, when, entries: entries.clone() }
             }
             Task::Pop { claim, early: false } => Call::Take { claim: *claim, forget: self.spent_claim },
             Task::Pop { claim, early: true } => Call::Poll { claim: *claim },
@@ -242,9 +238,10 @@ impl Client {
                         Outcome::Unknown
                     }
                 };
-                // Only if the first try is the one that was answered, no other can be under way.
-                self.spent_receipt = receipt.filter(|_| !lost);
-                (Some((entries.iter().map(|(_, entry)| *entry).collect(), outcome)), None)
+                // Only if the first try is the one that was answered, no other can be under way. Then it does not matter when
+                // the receipt is deleted.
+                let spent = receipt.filter(|_| !lost);
+                (Some((entries.iter().map(|(_, entry)| *entry).collect(), outcome)), spent)
             }
             Task::Pop { claim, early } => {
                 let Reply::Popped(popped) = reply else { return (None, None) };
@@ -406,7 +403,7 @@ impl Client {
             Call::ReturnToList { receipt, .. } | Call::Restore { receipt, .. } => Some(*receipt),
             _ => None,
         });
-        op.into_iter().chain(late).chain(self.spent_claim).chain(self.spent_receipt)
+        op.into_iter().chain(late).chain(self.spent_claim)
     }
 }
 

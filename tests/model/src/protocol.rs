@@ -35,13 +35,10 @@ impl Protocol {
         own_offers_wake: true,
         own_heads_stay: true,
         lost_replies_wake: true,
-        keeps_receipts_of_returns: false,
+        keeps_receipts_of_returns: true,
         kills_old_connections: true,
         life: None,
     };
-    /// Without the gaps that are known.
-    pub const WITHOUT_GAPS: Self =
-        Self { own_heads_stay: true, lost_replies_wake: true, keeps_receipts_of_returns: true, ..Self::NOW };
 }
 
 /// The commands that write or publish. A user may lack the permission for one of them.
@@ -96,8 +93,6 @@ pub enum Call {
     Offer {
         /// Only with receipts.
         receipt: Option<Id>,
-        /// The receipt of an earlier call, to be deleted.
-        forget: Option<Id>,
         /// What the delays count from.
         when: When,
         /// What to store, with the delays.

@@ -35,8 +35,8 @@ impl Server {
     pub fn execute(&mut self, protocol: Protocol, call: &Call) -> (Reply, Vec<Published>) {
         let mut published = Vec::new();
         let reply = match call {
-            Call::Offer { receipt, forget, when, entries } => match *receipt {
-                Some(receipt) => self.offer(protocol, receipt, *forget, *when, entries, &mut published),
+            Call::Offer { receipt, when, entries } => match *receipt {
+                Some(receipt) => self.offer(protocol, receipt, *when, entries, &mut published),
                 None => self.offer_without_receipt(*when, entries, &mut published),
             },
             Call::Transfer => self.transfer(&mut published),
@@ -126,7 +126,6 @@ impl Server {
         &mut self,
         protocol: Protocol,
         receipt: Id,
-        forget: Option<Id>,
         when: When,
         entries: &[(Time, Entry)],
         published: &mut Vec<Published>,
@@ -157,9 +156,6 @@ impl Server {
         }
         self.ordered_list.extend(&added);
         let head = self.announce_new_head(&added, published).or(self.overdue_head());
-        if let Some(forget) = forget.filter(|_| self.permits(Command::Del).is_ok()) {
-            self.receipts.remove(&forget);
-        }
         Ok(Reply::Stored { base, head })
     }
 

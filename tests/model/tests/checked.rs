@@ -133,7 +133,7 @@ mod what_holds {
         holds("transfers by two clients", faults(1, kinds, bounds));
     }
 
-    /// With all gaps closed that concern it, also if nothing may be announced.
+    /// Also if nothing may be announced.
     #[test]
     fn transfers_without_announcements() {
         let bounds = Bounds {
@@ -141,7 +141,7 @@ mod what_holds {
             pending: vec![0],
             schedules: true,
             peers: true,
-            ..Bounds::new(Protocol::WITHOUT_GAPS)
+            ..Bounds::new(Protocol::NOW)
         };
         let kinds = Faults { unsubscribe: true, refuse: PUBLISHING, ..disconnect() };
         holds("transfers without announcements", faults(2, kinds, bounds));
@@ -222,29 +222,30 @@ mod closed_gaps {
         let restore = Bounds { offers: Vec::new(), pending: vec![1], polls: 1, ..bounds };
         holds("a lost reply of a return", faults(2, kinds, restore));
     }
+
+    /// The receipt of a return that was sent again is kept. It matters without the permission for `CLIENT KILL`.
+    #[test]
+    fn a_return_that_arrives_late_is_not_done_again() {
+        let ready = Bounds { offers: Vec::new(), ready: 1, takes: 1, ticks: 0, ..Bounds::new(NO_KILL) };
+        let pending = Bounds { ready: 0, takes: 0, pending: vec![0], polls: 1, ..ready.clone() };
+        for (name, bounds) in [("a late return", ready), ("a late return to the delayed queue", pending)] {
+            let bounds = faults(1, disconnect(), bounds);
+            let without = Protocol { keeps_receipts_of_returns: false, ..NO_KILL };
+            fails(name, &Bounds { protocol: without, ..bounds.clone() }, NEVER_TWICE);
+            // Only this property: a late pop is a gap that is open.
+            assert_eq!(shortest(&bounds, NEVER_TWICE), None, "{name}");
+        }
+    }
 }
 
 /// What does not hold. Who closes a gap changes [`Protocol::NOW`], and moves its test.
 mod known_gaps {
     use super::*;
 
-    /// Without the permission for `CLIENT KILL`.
-    #[test]
-    fn a_return_that_arrives_late_is_done_again() {
-        let bounds = Bounds { offers: Vec::new(), ready: 1, takes: 1, ticks: 0, ..Bounds::new(NO_KILL) };
-        let bounds = faults(1, disconnect(), bounds);
-        fails("a late return", &bounds, NEVER_TWICE);
-        let remedy = Protocol { keeps_receipts_of_returns: true, ..NO_KILL };
-        // Only this property: the next gap is open.
-        let path = shortest(&Bounds { protocol: remedy, ..bounds }, NEVER_TWICE);
-        assert_eq!(path, None, "a late return, with its remedy");
-    }
-
     /// Without the permission for `CLIENT KILL`. Its claim remains, and is listed as a pop without confirmation.
     #[test]
     fn a_pop_that_arrives_late_takes_a_payload_for_nobody() {
         let bounds = Bounds { offers: Vec::new(), ready: 1, takes: 1, ticks: 0, ..Bounds::new(NO_KILL) };
-        let bounds = Bounds { protocol: Protocol { keeps_receipts_of_returns: true, ..NO_KILL }, ..bounds };
         fails("a late pop", &faults(1, disconnect(), bounds), OK_IS_ONCE);
     }
 

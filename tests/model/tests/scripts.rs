@@ -249,8 +249,7 @@ fn popped_of(strings: &[Vec<u8>]) -> Popped {
 fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
     let offered = |id: &Id| format!("{OFFERED}{id}");
     let (name, keys, arguments): (_, Vec<String>, Vec<Vec<u8>>) = match call {
-        Call::Offer { receipt: Some(receipt), forget, when, entries } => {
-            let (receipt, forget) = (offered(receipt), offered(&forget.unwrap_or(*receipt)));
+        Call::Offer { receipt: Some(receipt), when, entries } => {
             let base = match when {
                 When::Now => "now".to_owned(),
                 When::From(base) => millis(*base),
@@ -258,10 +257,10 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
             let delay = |delay: Time| (i64::from(delay) * 1000).to_string();
             let entries = entries.iter().flat_map(|(time, n)| [delay(*time).into(), entry(*n)]);
             let arguments = [base.into(), HOUR_MS.into()].into_iter().chain(entries).collect();
-            let keys = [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), receipt, forget];
+            let keys = [TIMEOUT_SET.into(), ORDERED_LIST.into(), CHANNEL.into(), offered(receipt)];
             ("OFFER", keys.into(), arguments)
         }
-        Call::Offer { receipt: None, when, entries, .. } => {
+        Call::Offer { receipt: None, when, entries } => {
             let (mode, time): (_, fn(Time, Time) -> String) = match when {
                 When::Now => ("after", |_, delay| (i64::from(delay) * 1000).to_string()),
                 When::From(_) => ("0", |base, delay| millis(base + delay)),
@@ -372,7 +371,6 @@ fn random_call(random: &mut fastrand::Rng, protocol: Protocol, clock: Time) -> C
     match random.u8(..16) {
         0..5 => Call::Offer {
             receipt: protocol.receipts.then(|| random.u8(..6)),
-            forget: protocol.receipts.then(|| random.u8(6..9)).filter(|_| random.bool()),
             when: if random.bool() { When::Now } else { When::From(clock - random.i8(0..3)) },
             entries: some.into_iter().map(|n| (random.i8(0..4), n)).collect(),
         },
