@@ -54,7 +54,7 @@ const LONGEST_ERROR: usize = 1_000;
 pub struct Delivery<T> {
     /// `None` only after it was split off.
     value: Option<T>,
-    open: Option<Open>,
+    open: Option<Box<Open>>,
     id: MessageId,
     attempt: u32,
     first: u64,
@@ -128,7 +128,7 @@ impl<T> Delivery<T> {
             attempt: 1 + u32::from(claim.failed) + u32::from(claim.lost),
             first: claim.first,
             bytes: claim.payload.clone(),
-            open: Some(Open { claim, receiving, queue, backoff, error: String::new() }),
+            open: Some(Box::new(Open { claim, receiving, queue, backoff, error: String::new() })),
         }
     }
 
@@ -479,11 +479,12 @@ impl Open {
 
 /// Settles at once; the future only waits for the answer.
 fn settle(
-    open: Option<Open>,
+    open: Option<Box<Open>>,
     verb: &'static str,
     settlement: impl FnOnce(&mut Open) -> Settlement,
 ) -> BoxFuture<'static, Result<()>> {
-    let started = open.map(|mut open| {
+    let started = open.map(|open| {
+        let mut open = *open;
         let settlement = settlement(&mut open);
         (open.receiving.settle(open.claim.member, settlement), open.receiving, open.queue)
     });
@@ -494,7 +495,7 @@ fn settle(
 }
 
 fn settle_after(
-    open: Option<Open>,
+    open: Option<Box<Open>>,
     verb: &'static str,
     pause: Duration,
     settlement: impl FnOnce(u64, &mut Open) -> Settlement,

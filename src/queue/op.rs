@@ -113,7 +113,8 @@ impl Op<'_> {
     /// Runs a script.
     pub(crate) async fn run(self, call: Call) -> Result<Reply> {
         self.ensure_open()?;
-        call.run(&self.queue.conn).await.map_err(|error| self.failed(error))
+        // In a box, or the futures of callers become so deep that the compiler refuses some.
+        Box::pin(call.run(&self.queue.conn)).await.map_err(|error| self.failed(error))
     }
 
     /// A reply says that this is the head of the queue, and that its transfer may have to be started.
