@@ -39,7 +39,7 @@ fn commands() -> BTreeSet<String> {
     // Which one depends on the end of the list.
     commands.extend(["blpop", "brpop"].map(str::to_owned));
     let indispensable = ["client", "eval", "info", "ping"];
-    let options = ["count", "maxlen", "withscores"];
+    let options = ["byscore", "count", "limit", "maxlen", "rev", "withscores"];
     indispensable.iter().chain(&options).for_each(|word| assert!(commands.remove(*word), "{word}"));
     assert!(
         commands.len() > 30 && commands.contains("lset") && commands.contains("rpoplpush"),

@@ -148,7 +148,10 @@ async fn receivers(server: &Server, listener: &Listener) {
     // Receivers that are gone.
     client.shutdown().await;
     let watching = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1));
-    let watching = watching.release_abandoned_after(Duration::from_secs(1)).connect().await.unwrap();
+    let watching = watching.release_abandoned_after(Duration::from_secs(30)).connect().await.unwrap();
+    let (seconds, _): (u64, u64) = server.get(["TIME"]);
+    let long_ago = ((seconds - 31) * 1000).to_string();
+    server.cmd(["HSET", "redelay:control:{blocked}", "seen", &long_ago]);
     let _delayed = watching.delayed_queue(&watching.blocking_queue("blocked", codec::Long));
     until_async("given back", || async { messages("redelay.abandoned.released") == 1 }).await;
     watching.shutdown().await;
