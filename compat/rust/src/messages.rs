@@ -44,7 +44,7 @@ struct Lease {
 
 /// What an id names.
 enum Named {
-    Held(Delivery<Value>),
+    Held(Box<Delivery<Value>>),
     /// It could not be settled, because it is somebody else's.
     Lost,
 }
@@ -168,7 +168,7 @@ impl Messages {
     fn named(&mut self, queue: &str, delivery: Delivery<Value>) -> String {
         let (id, attempt) = (delivery.id().to_string(), delivery.attempt());
         let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, *delivery);
-        self.deliveries.insert(name(queue, &id), Named::Held(delivery));
+        self.deliveries.insert(name(queue, &id), Named::Held(Box::new(delivery)));
         printed
     }
 
@@ -196,7 +196,7 @@ impl Messages {
         how: impl FnOnce(Delivery<Value>) -> BoxFuture<'static, redelay::Result<()>>,
     ) -> Answer {
         match self.deliveries.remove(&name(queue, id)) {
-            Some(Named::Held(delivery)) => match how(delivery).await {
+            Some(Named::Held(delivery)) => match how(*delivery).await {
                 Ok(()) => Ok("ok".to_owned()),
                 Err(error) => {
                     if error.kind() == ErrorKind::LeaseLost {
