@@ -99,8 +99,9 @@ impl Messages {
                 self.receivers.remove(queue);
                 done
             }
-            ["receive", queue, wait] => self.receive(queue, millis(wait)?).await,
-            ["receivemany", queue, most] => self.receive_many(queue, most.parse()?).await,
+            // In boxes, since the compiler does not follow futures inside futures any deeper.
+            ["receive", queue, wait] => Box::pin(self.receive(queue, millis(wait)?)).await,
+            ["receivemany", queue, most] => Box::pin(self.receive_many(queue, most.parse()?)).await,
             ["ack", queue, id] => self.settle(queue, id, Delivery::ack).await,
             ["retry", queue, id, pause] => {
                 let pause = millis(pause)?;
