@@ -44,7 +44,7 @@ struct Lease {
 
 /// What an id names.
 enum Named {
-    Held(Delivery<Value>),
+    Held(Box<Delivery<Value>>),
     /// It could not be settled, because it is somebody else's.
     Lost,
 }
@@ -99,8 +99,9 @@ impl Messages {
                 self.receivers.remove(queue);
                 done
             }
-            ["receive", queue, wait] => self.receive(queue, millis(wait)?).await,
-            ["receivemany", queue, most] => self.receive_many(queue, most.parse()?).await,
+            // In boxes, since the compiler does not follow futures inside futures any deeper.
+            ["receive", queue, wait] => Box::pin(self.receive(queue, millis(wait)?)).await,
+            ["receivemany", queue, most] => Box::pin(self.receive_many(queue, most.parse()?)).await,
             ["ack", queue, id] => self.settle(queue, id, Delivery::ack).await,
             ["retry", queue, id, pause] => {
                 let pause = millis(pause)?;
@@ -168,7 +169,7 @@ impl Messages {
     fn named(&mut self, queue: &str, delivery: Delivery<Value>) -> String {
         let (id, attempt) = (delivery.id().to_string(), delivery.attempt());
         let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, *delivery);
-        self.deliveries.insert(name(queue, &id), Named::Held(delivery));
+        self.deliveries.insert(name(queue, &id), Named::Held(Box::new(delivery)));
         printed
     }
 
@@ -196,7 +197,7 @@ impl Messages {
         how: impl FnOnce(Delivery<Value>) -> BoxFuture<'static, redelay::Result<()>>,
     ) -> Answer {
         match self.deliveries.remove(&name(queue, id)) {
-            Some(Named::Held(delivery)) => match how(delivery).await {
+            Some(Named::Held(delivery)) => match how(*delivery).await {
                 Ok(()) => Ok("ok".to_owned()),
                 Err(error) => {
                     if error.kind() == ErrorKind::LeaseLost {

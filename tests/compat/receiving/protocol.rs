@@ -1,0 +1,184 @@
+//! The commands of the Rust peer, without a Redisson.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn a_delivery_is_named_by_its_id_until_it_is_settled() {
+    let server = Server::start();
+    let mut rust = Setup::new(&server.url()).rust();
+    assert_eq!(rust.ask(&["receive", "q", "0"]), "null");
+    assert_eq!(rust.ask(&["receivemany", "q", "3"]), "[]");
+    rust.tell(&["put", "q", "\"a\""]);
+    let first = receive(&mut rust);
+    assert_eq!((first.id.len(), first.attempt, &first.value), (32, 1, &json!("a")));
+    rust.tell(&["extend", "q", &first.id, "60000"]);
+    for command in ["release", "snooze", "retry"] {
+        let pause: &[&str] = if command == "release" { &[] } else { &["1"] };
+        rust.tell(&[&[command, "q", &first.id], pause].concat());
+        fails(&rust.ask(&["ack", "q", &first.id]), "argument");
+        let again = receive(&mut rust);
+        assert_eq!((&again.id, again.attempt), (&first.id, 1 + u64::from(command == "retry")));
+    }
+    rust.tell(&["ack", "q", &first.id]);
+    fails(&rust.ask(&["ack", "q", &first.id]), "argument");
+    fails(&rust.ask(&["extend", "q", &first.id, "1"]), "argument");
+    assert_eq!(rust.ask(&["inflight", "q"]), "0");
+    rust.quit();
+}
+
+#[test]
+fn many_are_received_without_waiting() {
+    let server = Server::start();
+    let mut rust = Setup::new(&server.url()).rust();
+    // More than one call of the script claims.
+    let values: Vec<Value> = (0..1500).map(|n| json!(format!("v{n}"))).collect();
+    values.iter().for_each(|value| rust.send(&["put", "q", &value.to_string()]));
+    values.iter().for_each(|_| assert_eq!(rust.answer(), "ok"));
+    let mut received = Vec::new();
+    for (most, count) in [("1200", 1200), ("1200", 300), ("1200", 0)] {
+        let many = parsed(&rust.ask(&["receivemany", "q", most]));
+        let many = many.as_array().expect("an array");
+        assert_eq!(many.len(), count);
+        received.extend(many.iter().map(|one| delivery(&one_line(one))));
+    }
+    assert_eq!(received.iter().map(|delivery| delivery.value.clone()).collect::<Vec<_>>(), values);
+    let ids: BTreeSet<&String> = received.iter().map(|delivery| &delivery.id).collect();
+    assert_eq!(ids.len(), 1500);
+    assert_eq!(rust.ask(&["inflight", "q"]), "1500");
+    // At the end of the peer, others get them at once.
+    rust.quit();
+    let mut other = Setup::new(&server.url()).rust();
+    assert_eq!(receive(&mut other).attempt, 1);
+}
+
+fn one_line(delivery: &Value) -> String {
+    format!(r#"{{"id":{},"attempt":{},"value":{}}}"#, delivery["id"], delivery["attempt"], delivery["value"])
+}
+
+#[test]
+fn without_heartbeats_a_delivery_is_lost_to_others() {
+    let server = Server::start();
+    let url = server.url();
+    let setup = Setup::new(&url);
+    let mut peers = [(); 2].map(|()| setup.rust());
+    peers[0].tell(&["lease", "q", "300", "10", "off"]);
+    server.cmd(["RPUSH", "q", "a"]);
+    let first = receive(&mut peers[0]);
+    // The same peer gets it again: the id names the later delivery.
+    let second = receive(&mut peers[0]);
+    assert_eq!((&second.id, second.attempt), (&first.id, 2));
+    let third = receive(&mut peers[1]);
+    assert_eq!((&third.id, third.attempt), (&first.id, 3));
+    for _ in 0..2 {
+        fails(&peers[0].ask(&["ack", "q", &first.id]), "leaselost");
+    }
+    fails(&peers[0].ask(&["extend", "q", &first.id, "1000"]), "leaselost");
+    peers[1].tell(&["ack", "q", &first.id]);
+
+    server.cmd(["RPUSH", "q", "b"]);
+    receive(&mut peers[0]);
+    let again = receive(&mut peers[0]);
+    assert_eq!(again.attempt, 2);
+    peers[0].tell(&["ack", "q", &again.id]);
+    assert_eq!(peers[0].ask(&["inflight", "q"]), "0");
+    peers.into_iter().for_each(Peer::quit);
+}
+
+#[test]
+fn with_heartbeats_a_delivery_is_kept() {
+    let server = Server::start();
+    let url = server.url();
+    let setup = Setup::new(&url);
+    let mut peers = [(); 2].map(|()| setup.rust());
+    peers[0].tell(&["lease", "q", "1000", "10", "on"]);
+    server.cmd(["RPUSH", "q", "a"]);
+    let held = receive(&mut peers[0]);
+    // Three leases.
+    assert_eq!(peers[1].ask(&["receive", "q", "3000"]), "null");
+    peers[0].tell(&["ack", "q", &held.id]);
+}
+
+#[test]
+fn dead_letters_are_listed_and_requeued() {
+    let server = Server::start();
+    let url = server.url();
+    let mut rust = Setup { codec: "long", ..Setup::new(&url) }.rust();
+    rust.tell(&["lease", "q", "30000", "2", "on"]);
+    server.cmd(["RPUSH", "q", "not a number", "1", "2"]);
+    fails(&rust.ask(&["receive", "q", "20000"]), "undecodable");
+    let undecodable = parsed(&rust.ask(&["dead", "q"]));
+    assert_eq!(undecodable.as_array().map(Vec::len), Some(1), "{undecodable}");
+    let rejected = receive(&mut rust);
+    rust.tell(&["reject", "q", &rejected.id, "there is no \"1\""]);
+    let failed = receive(&mut rust);
+    rust.tell(&["retry", "q", &failed.id, "1"]);
+    assert_eq!(receive(&mut rust).attempt, 2);
+    rust.tell(&["retry", "q", &failed.id, "1"]);
+    let dead = parsed(&rust.ask(&["dead", "q"]));
+    let dead = dead.as_array().expect("an array");
+    let of = |reason: &str| dead.iter().find(|letter| letter["reason"] == reason).cloned();
+    let expected = |id: &str, value: u64, reason: &str, attempts: u64| {
+        Some(json!({"id": id, "value": value, "reason": reason, "attempts": attempts}))
+    };
+    assert_eq!(of("there is no \"1\""), expected(&rejected.id, 1, "there is no \"1\"", 1));
+    assert_eq!(of("attempts"), expected(&failed.id, 2, "attempts", 2));
+    let undecodable = of("undecodable").expect("a letter");
+    assert_eq!((&undecodable["value"], &undecodable["attempts"]), (&Value::Null, &json!(1)));
+
+    assert_eq!(rust.ask(&["requeue", "q", "1"]), "1");
+    fails(&rust.ask(&["receive", "q", "20000"]), "undecodable");
+    assert_eq!(rust.ask(&["requeue", "q", "10"]), "3");
+    let mut answers: Vec<String> = (0..3).map(|_| rust.ask(&["receive", "q", "20000"])).collect();
+    answers.sort_by_key(|answer| !answer.starts_with('!'));
+    fails(&answers[0], "undecodable");
+    for answer in &answers[1..] {
+        let again = delivery(answer);
+        assert_eq!(again.attempt, 1);
+        rust.tell(&["ack", "q", &again.id]);
+    }
+}
+
+#[test]
+fn a_worker_handles_so_many_and_stops() {
+    let server = Server::start();
+    let mut rust = Setup::new(&server.url()).rust();
+    assert_eq!(rust.ask(&["work", "q", "0", "4", "1"]), "[]");
+    let mut values: Vec<String> = (0..40).map(|n| format!("v{n:02}")).collect();
+    values.iter().for_each(|value| rust.tell(&["put", "q", &json!(value).to_string()]));
+    let mut worked = texts(&rust.ask(&["work", "q", "20", "4", "5"]));
+    assert!((20..24).contains(&worked.len()), "{worked:?}");
+    let left = rust.ask(&["len", "q"]).parse::<usize>().expect("a number");
+    assert_eq!((left, rust.ask(&["inflight", "q"])), (40 - worked.len(), "0".into()));
+    worked.extend(texts(&rust.ask(&["work", "q", &left.to_string(), "1", "0"])));
+    worked.sort();
+    values.sort();
+    assert_eq!(worked, values);
+    fails(&rust.ask(&["work", "q", "1", "0", "1"]), "invalid");
+}
+
+#[test]
+fn what_a_peer_does_not_have_is_unsupported() {
+    let server = Server::start();
+    let url = server.url();
+    let [mut rust, mut java] = BOTH.map(|lang| Setup::new(&url).start(lang));
+    let later = "job jobget jobcancel jobmove schedule unschedule pause resume limit maxinflight";
+    let receiving = "lease receive receivemany ack retry snooze release reject extend inflight dead requeue releaseall work";
+    for command in later.split(' ') {
+        fails(&rust.ask(&[command, "q"]), "unsupported");
+        fails(&java.ask(&[command, "q"]), "unsupported");
+    }
+    for command in receiving.split(' ') {
+        fails(&java.ask(&[command, "q"]), "unsupported");
+        fails(&rust.ask(&[command, "q", "x", "x", "x", "x", "x"]), "argument");
+    }
+    for wrong in
+        [&["lease", "q", "1000", "3", "maybe"][..], &["receive", "q", "-1"], &["receivemany", "q", "x"]]
+    {
+        fails(&rust.ask(wrong), "argument");
+    }
+    rust.tell(&["lease", "q", "1", "3", "on"]);
+    fails(&rust.ask(&["receive", "q", "0"]), "invalid");
+    assert_eq!(rust.ask(&["len", "q"]), "0", "and it goes on");
+}
