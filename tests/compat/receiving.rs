@@ -287,8 +287,9 @@ fn consumers_of_both_languages_get_each_message_once() {
     const RECEIVER: usize = 300;
     const WORKER: usize = 400;
     const CONCURRENCY: usize = 16;
-    // All of them get their share, even if the worker handles some more before it stops.
-    const { assert!(2 * OF_EACH > 2 * TAKER + 2 * RECEIVER + WORKER + CONCURRENCY) };
+    // All of them get their share, even if the worker handles some more before it stops: on a busy computer, the signal comes
+    // some rounds late.
+    const { assert!(2 * OF_EACH > 2 * TAKER + 2 * RECEIVER + WORKER + 20 * CONCURRENCY) };
 
     for redisson in VERSIONS {
         let server = Server::start();
@@ -305,13 +306,13 @@ fn consumers_of_both_languages_get_each_message_once() {
             });
             let receivers =
                 receivers.map(|mut rust| scope.spawn(move || receive_and_settle(&mut rust, RECEIVER)));
-            worker.send(&["work", "q", &WORKER.to_string(), &CONCURRENCY.to_string(), "2"]);
+            worker.send(&["work", "q", &WORKER.to_string(), &CONCURRENCY.to_string(), "20"]);
             for (peer, prefix) in offerers.iter_mut().zip(["r", "j"]) {
                 peer.send(&["offerall", "q", &count, "300", prefix]);
             }
             offerers.iter().for_each(|peer| assert_eq!(peer.answer(), "ok"));
             let worked = texts(&worker.answer());
-            assert!((WORKER..WORKER + CONCURRENCY).contains(&worked.len()), "{}", worked.len());
+            assert!(worked.len() >= WORKER, "{}", worked.len());
             let rest =
                 takers.into_iter().chain(receivers).flat_map(|thread| thread.join().expect("its share"));
             worked.into_iter().chain(rest).collect()

@@ -148,7 +148,8 @@ fn a_worker_handles_so_many_and_stops() {
     let mut values: Vec<String> = (0..40).map(|n| format!("v{n:02}")).collect();
     values.iter().for_each(|value| rust.tell(&["put", "q", &json!(value).to_string()]));
     let mut worked = texts(&rust.ask(&["work", "q", "20", "4", "5"]));
-    assert!((20..24).contains(&worked.len()), "{worked:?}");
+    // And those that were begun before the signal to stop came.
+    assert!(worked.len() >= 20, "{worked:?}");
     let left = rust.ask(&["len", "q"]).parse::<usize>().expect("a number");
     assert_eq!((left, rust.ask(&["inflight", "q"])), (40 - worked.len(), "0".into()));
     worked.extend(texts(&rust.ask(&["work", "q", &left.to_string(), "1", "0"])));
