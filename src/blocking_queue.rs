@@ -5,6 +5,7 @@
 
 mod dead_letters;
 mod inspect;
+mod limits;
 mod remove;
 mod stream;
 mod take;
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 pub use dead_letters::{DeadLetter, DeadLetters};
+pub use limits::RateLimit;
 pub use stream::PayloadStream;
 pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
 pub use unsettled::{Unsettled, UnsettledMessage};

@@ -4,8 +4,9 @@
 //! | if … | then … |
 //! |---|---|
 //! | the reply is lost | the pop is sent again with its id, and gets what the first try took |
-//! | … and the server refuses the second try | the caller gets the refusal, and what the first try took stays a claim |
+//! | … and the server refuses the second try | it is sent again for about ten seconds; then the caller gets the refusal, and what the first try took stays a claim |
 //! | the confirmation is lost | it is sent again |
+//! | … or refused | it is sent again for about ten seconds |
 //! | the process dies before it has confirmed | the claim stays for a week: see [`UnconfirmedPops`](crate::UnconfirmedPops) |
 
 use bytes::Bytes;
@@ -22,6 +23,9 @@ pub(crate) const KEPT_MS: u32 = 7 * 24 * 3_600_000;
 /// The most claims that one command confirms.
 const MOST: usize = 100;
 
+/// How often a refused call is repeated, because the missing permission may be granted soon: for about ten seconds.
+const REFUSALS: u32 = 16;
+
 /// The id of a pop, and of the copy of what it took.
 pub(crate) type ClaimId = Bytes;
 
@@ -33,11 +37,13 @@ pub(crate) fn new_id() -> ClaimId {
 /// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only if the pop
 /// has certainly not been executed.
 pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
-    let mut attempts = 0;
+    let (mut attempts, mut refusals) = (0, 0);
     loop {
         match pop.clone().run(conn).await {
             Err(OpError::Unknown(_)) => {}
             Err(OpError::NotExecuted(_)) if attempts > 0 => {}
+            // The first try may have taken payloads, and nobody else asks for them.
+            Err(OpError::Server(_)) if attempts > 0 && refusals < REFUSALS => refusals += 1,
             result => return result,
         }
         sleep(backoff(attempts)).await;
@@ -52,6 +58,7 @@ pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
             let command = Command::new("HDEL").arg(keys.claims().clone()).args(ids.iter().cloned());
             match conn.call_idempotent(command).await {
                 Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(backoff(attempt)).await,
+                Err(OpError::Server(_)) if attempt < REFUSALS => sleep(backoff(attempt)).await,
                 _ => break,
             }
         }

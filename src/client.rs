@@ -32,12 +32,14 @@ pub use tls::Tls;
 /// | another for blocking pops | when takers wait on more than 64 lists |
 /// | pops from the tail | while a taker waits at the tail of a list |
 /// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
+/// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
 ///
 /// The client restores lost connections by itself, however long that takes.
 ///
 /// # Shutting down
-/// A service ends in two phases. [`Client::stop_taking`] ends the takers; handlers that are still running can use the
-/// client. [`Client::shutdown`] ends everything else, and waits until that is done.
+/// A service ends in two phases. [`Client::stop_taking`] ends the takers, receivers and workers; handlers that are still
+/// running can use the client. [`Client::shutdown`] ends everything else, and waits until that is done. (A service that has
+/// only workers needs no `stop_taking`: they end on a signal.)
 ///
 /// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped payloads
 /// that nobody read then return to their lists only as long as the Tokio runtime runs.
@@ -185,6 +187,10 @@ impl Client {
     /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
     /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
     ///
+    /// Receives end with `Closed`, too, and messages that nobody has read go back. Deliveries in hand are still extended, and
+    /// can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its handlers get the
+    /// [grace](crate::Worker::grace).
+    ///
     /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has the time. If
     /// the server is down for longer, the client returns them in the background until [`Client::shutdown`] ends it. There
     /// is no way back: connect a new client to take again. Calling it again waits for the same end. It applies to all
@@ -222,11 +228,13 @@ impl Client {
 
     /// Shuts the client down, and waits until that is done, but not without limit: `docs/guarantees.md` has the time.
     ///
-    /// 1. Waiting takers end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
+    /// 1. Waiting takers and receives end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
     ///    returns `Closed`, including a `take` whose future is polled later.
     /// 2. Transfers in flight finish.
     /// 3. Popped payloads that nobody read return to their lists. If the server cannot be reached, they are lost.
-    /// 4. The connections close.
+    /// 4. Settlements that have begun finish, for up to the command timeout. All other deliveries can no longer be settled:
+    ///    their messages are delivered again when their leases end.
+    /// 5. The connections close.
     ///
     /// Call [`Client::stop_taking`] first if handlers are still running: after `shutdown`, they cannot offer a retry. A
     /// second call of `shutdown` waits for the end of the first.

@@ -46,6 +46,7 @@ mod subscriber;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+mod tracker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +63,7 @@ pub(crate) use reply::Reply;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
+pub(crate) use tracker::{Change, Changes};
 
 use crate::pacing::{Retries, backoff};
 use crate::telemetry::ClientCounters;
@@ -290,13 +292,15 @@ impl Conn {
     }
 
     async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
-        let mut reply = self.query(Command::new("INFO").arg("server")).await;
-        // A server that is busy may need more than one command timeout.
-        while matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_))) && Instant::now() < deadline
-        {
+        let reply = loop {
+            let reply = self.query(Command::new("INFO").arg("server")).await;
+            // A server that is busy may need more than one command timeout.
+            let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
+            if !is_busy || Instant::now() >= deadline {
+                break reply;
+            }
             sleep(backoff(0)).await;
-            reply = self.query(Command::new("INFO").arg("server")).await;
-        }
+        };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
             // A user without permission for INFO may still use the queues. There is nothing to check then.

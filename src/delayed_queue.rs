@@ -1,21 +1,27 @@
 //! `DelayedQueue`: payloads that are not due yet, under the names of Redisson's `RDelayedQueue`.
 //!
-//! `offer` stores entries, with `store` and `batcher` below it. `ticket` finds one again. `inspect` reads, `remove` takes
-//! entries out before they are due, and `quarantine` holds the malformed ones.
+//! `offer` stores entries, with `store` and `batcher` below it. `job` stores, finds and changes those with ids. `batch` gathers
+//! what concurrent callers send together. `ticket` finds an entry again. `inspect` reads, `remove` takes entries out before
+//! they are due, and `quarantine` holds the malformed ones.
 
+mod batch;
 mod batcher;
 mod inspect;
+mod job;
 mod offer;
 mod quarantine;
 mod remove;
+mod schedule;
 mod store;
 mod ticket;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use job::{Job, JobOffer, Offered, PendingJob};
 pub use offer::Offer;
 pub use quarantine::{Quarantine, Quarantined};
+pub use schedule::{Schedule, StoredSchedule};
 pub use ticket::{ParseTicketError, Ticket};
 
 use crate::codec::Codec;
@@ -23,6 +29,7 @@ use crate::queue::{Queue, QueueKeys};
 use crate::transfer::Watch;
 use crate::wire::entry::EntryFormat;
 use batcher::Batcher;
+use job::Canceller;
 
 /// Payloads that become ready later: Redisson's `RDelayedQueue<T>`.
 /// [`Client::delayed_queue`](crate::Client::delayed_queue) makes one. Cloning is cheap.
@@ -40,6 +47,7 @@ pub struct DelayedQueue<T> {
     format: EntryFormat,
     watch: Arc<Mutex<Option<Watch>>>,
     batcher: Batcher,
+    canceller: Canceller,
 }
 
 impl<T> Clone for DelayedQueue<T> {
@@ -50,6 +58,7 @@ impl<T> Clone for DelayedQueue<T> {
             format: self.format,
             watch: self.watch.clone(),
             batcher: self.batcher.clone(),
+            canceller: self.canceller.clone(),
         }
     }
 }
@@ -67,7 +76,9 @@ impl<T: 'static> DelayedQueue<T> {
         let transfer = queue.engine.transfer.clone();
         let at_stop = queue.engine.at_stop.clone();
         let batcher = Batcher::new(queue.conn.clone(), queue.keys.clone(), transfer, at_stop);
-        Self { queue, codec, format: EntryFormat::Current, watch: Arc::new(Mutex::new(watch)), batcher }
+        let canceller = Canceller::new(queue.conn.clone(), queue.keys.clone());
+        let watch = Arc::new(Mutex::new(watch));
+        Self { queue, codec, format: EntryFormat::Current, watch, batcher, canceller }
     }
 
     /// Writes entries in another layout. Both layouts are always read. The legacy layout is for a fleet that still runs

@@ -1,26 +1,24 @@
 //! `Delivery`: a message that this process has, until it is settled.
 
-use std::any::Any;
-use std::fmt::{self, Display, Write};
+mod settle;
+
+use std::fmt::{self, Display};
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::conn::OpError;
 use crate::error::{Error, Result};
 use crate::queue::Queue;
-use crate::receiving::{Claim, Receiving, Settled, Settlement};
+use crate::receiving::{Claim, Receiving, Settlement};
+use crate::telemetry::events::Span;
+use crate::wire::message::MessageId;
 use crate::wire::time;
-
-/// The most bytes of an error that the server keeps.
-const LONGEST_ERROR: usize = 1_000;
+use settle::{Open, answered, cut, settle, settle_after};
 
 /// A message that was received, until it is settled.
 ///
@@ -61,41 +59,6 @@ pub struct Delivery<T> {
     bytes: Bytes,
 }
 
-/// What a delivery needs to be settled.
-struct Open {
-    claim: Claim,
-    receiving: Arc<Receiving>,
-    queue: Arc<Queue>,
-    backoff: Backoff,
-    error: String,
-}
-
-/// The id of a message. It stays the same however often the message is delivered, so it is the key that makes a handler
-/// idempotent. Ids sort by the time of the first delivery.
-///
-/// # Examples
-/// ```
-/// use redelay::MessageId;
-///
-/// let id: MessageId = "0199a0b1c2d37e4f8a9b0c1d2e3f0001".parse()?;
-/// assert_eq!(id.to_string(), "0199a0b1c2d37e4f8a9b0c1d2e3f0001");
-/// # Ok::<(), redelay::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageId(pub(crate) [u8; 16]);
-
-impl Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MessageId({self})")
-    }
-}
-
 impl FromStr for MessageId {
     type Err = Error;
 
@@ -122,13 +85,16 @@ impl<T> Delivery<T> {
         queue: Arc<Queue>,
         backoff: Backoff,
     ) -> Self {
+        let id = claim.member.id();
+        let attempt = 1 + u32::from(claim.failed) + u32::from(claim.lost);
+        let span = Span::process(&queue.keys, id, attempt, claim.payload.len());
         Self {
             value: Some(value),
-            id: MessageId(claim.member.id()),
-            attempt: 1 + u32::from(claim.failed) + u32::from(claim.lost),
+            id,
+            attempt,
             first: claim.first,
             bytes: claim.payload.clone(),
-            open: Some(Box::new(Open { claim, receiving, queue, backoff, error: String::new() })),
+            open: Some(Box::new(Open { claim, receiving, queue, backoff, error: String::new(), span })),
         }
     }
 
@@ -147,7 +113,7 @@ impl<T> Delivery<T> {
     /// The message becomes a dead letter, for a reason of ours.
     pub(crate) fn bury(mut self, reason: &'static str, error: &dyn Display) {
         let error = cut(error);
-        drop(settle(self.open.take(), "receive", |_| Settlement::Reject { reason, error }));
+        drop(settle(self.open.take(), reason, |_| Settlement::Reject { reason, error }));
     }
 
     /// The id of the message, the same for all its deliveries.
@@ -379,8 +345,8 @@ impl<T> Delivery<T> {
         settle(self.open.take(), "reject", |_| Settlement::Reject { reason: "rejected", error })
     }
 
-    /// Extends the lease to at least this long from now on; never shortens it. Leases are extended by themselves, so only a
-    /// receiver for which that is [switched off](crate::Receiver::extend_for), or ends too early, needs it.
+    /// Extends the lease to at least this long from now on; never shortens it. Leases are extended automatically. Call
+    /// this only if that is [switched off](crate::Receiver::extend_for), or ends too early.
     ///
     /// # Errors
     /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for more than a day.
@@ -408,15 +374,43 @@ impl<T> Delivery<T> {
                 open.receiving.settle(member, Settlement::Extend { by_ms }),
                 open.receiving.clone(),
                 open.queue.clone(),
+                open.span.settle(&open.queue.keys, member.id(), "extend"),
             ))
         });
         Box::pin(async move {
             match started {
-                Some(Ok((answer, receiving, queue))) => answered("extend", answer, &receiving, &queue).await,
+                Some(Ok((answer, receiving, queue, span))) => {
+                    answered("extend", answer, &receiving, &queue, &span).await
+                }
                 Some(Err(error)) => Err(error),
                 None => Ok(()),
             }
         })
+    }
+
+    /// Awaits a future inside the span `redelay.process` of this delivery, so that what it logs names the message. The span
+    /// lasts from the delivery until it is settled. [`Worker`](crate::Worker) does this for its handlers. Without the feature
+    /// `tracing`, the future is only awaited.
+    ///
+    /// # Cancel safety
+    /// As the future.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn ship(order: i64) {}
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// order.instrument(ship(*order)).await;
+    /// order.ack().await
+    /// # }
+    /// ```
+    pub fn instrument<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F, T> {
+        let span = self.open.as_ref().map(|open| open.span.clone());
+        async move {
+            match span {
+                Some(span) => span.run(work).await,
+                None => work.await,
+            }
+        }
     }
 
     /// Waits until the lease is certainly over, by this machine's clock: the message may be another receiver's. Stop then, or
@@ -469,89 +463,6 @@ impl<T> Delivery<T> {
     }
 }
 
-impl Open {
-    fn retry(&mut self) -> Settlement {
-        let failures = u32::from(self.claim.failed) + 1;
-        let after_ms = time::millis(self.backoff.after(failures)).unwrap_or(u64::from(u32::MAX));
-        Settlement::Retry { after_ms, error: std::mem::take(&mut self.error) }
-    }
-}
-
-/// Settles at once; the future only waits for the answer.
-fn settle(
-    open: Option<Box<Open>>,
-    verb: &'static str,
-    settlement: impl FnOnce(&mut Open) -> Settlement,
-) -> BoxFuture<'static, Result<()>> {
-    let started = open.map(|open| {
-        let mut open = *open;
-        let settlement = settlement(&mut open);
-        (open.receiving.settle(open.claim.member, settlement), open.receiving, open.queue)
-    });
-    Box::pin(async move {
-        let Some((answer, receiving, queue)) = started else { return Ok(()) };
-        answered(verb, answer, &receiving, &queue).await
-    })
-}
-
-fn settle_after(
-    open: Option<Box<Open>>,
-    verb: &'static str,
-    pause: Duration,
-    settlement: impl FnOnce(u64, &mut Open) -> Settlement,
-) -> BoxFuture<'static, Result<()>> {
-    let after_ms = time::millis(pause);
-    let invalid = match (&after_ms, &open) {
-        (Err(why), Some(open)) => Some(open.queue.op(verb).invalid(why)),
-        _ => None,
-    };
-    let settled = settle(open, verb, |open| match after_ms {
-        Ok(after_ms) => settlement(after_ms, open),
-        Err(_) => open.retry(),
-    });
-    Box::pin(async move {
-        let settled = settled.await;
-        invalid.map_or(settled, Err)
-    })
-}
-
-async fn answered(
-    verb: &'static str,
-    answer: tokio::sync::oneshot::Receiver<std::result::Result<Settled, OpError>>,
-    receiving: &Receiving,
-    queue: &Queue,
-) -> Result<()> {
-    let op = queue.op(verb);
-    match timeout(receiving.patience(), answer).await {
-        Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
-        Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
-        Ok(Ok(Err(error))) => Err(op.failed(error)),
-        Ok(Err(_)) => Err(op.failed(OpError::Closed)),
-        Err(_) => Err(op.failed(OpError::Unknown("the server does not answer".into()))),
-    }
-}
-
-/// At most 1,000 bytes of a text; and something even if its `Display` fails or panics.
-fn cut(text: &dyn Display) -> String {
-    struct Cut(String);
-    impl Write for Cut {
-        fn write_str(&mut self, more: &str) -> fmt::Result {
-            let room = LONGEST_ERROR - self.0.len();
-            let end = (0..=room.min(more.len())).rev().find(|end| more.is_char_boundary(*end)).unwrap_or(0);
-            self.0.push_str(&more[..end]);
-            if end < more.len() { Err(fmt::Error) } else { Ok(()) }
-        }
-    }
-    let mut cut = Cut(String::new());
-    let written: std::result::Result<_, Box<dyn Any + Send>> =
-        catch_unwind(AssertUnwindSafe(|| write!(cut, "{text}")));
-    if written.is_err() {
-        cut.0.push_str(if cut.0.is_empty() { "an error whose text cannot be printed" } else { "…" });
-        cut.0.truncate(LONGEST_ERROR);
-    }
-    cut.0
-}
-
 impl<T> Deref for Delivery<T> {
     type Target = T;
 
@@ -567,6 +478,7 @@ impl<T> Drop for Delivery<T> {
                 "dropped without being settled".clone_into(&mut open.error);
             }
             let settlement = open.retry();
+            open.span.processed("dropped");
             drop(open.receiving.settle(open.claim.member, settlement));
         }
     }
@@ -593,18 +505,5 @@ mod tests {
         for wrong in ["", "00", &"0".repeat(31), &"0".repeat(33), &"+f".repeat(16), &"é".repeat(16)] {
             assert!(wrong.parse::<MessageId>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn errors_are_cut() {
-        assert_eq!(cut(&"short"), "short");
-        assert_eq!(cut(&"é".repeat(1_000_000)).len(), 1_000);
-        struct Panics;
-        impl Display for Panics {
-            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-                panic!("no text")
-            }
-        }
-        assert_eq!(cut(&Panics), "an error whose text cannot be printed");
     }
 }

@@ -149,9 +149,8 @@ impl Polled {
             for attempt in 0.. {
                 match call.clone().run_noting(&conn, &mut lost).await {
                     Ok(head) => {
-                        if let Ok(Some(head)) = head.into_optional_bytes() {
-                            let head = std::str::from_utf8(&head).ok().and_then(|score| score.parse().ok());
-                            head.into_iter().for_each(|head| on_head(&self.keys, head));
+                        if let Ok(Some(head)) = head.into_optional_score() {
+                            on_head(&self.keys, head);
                         }
                         break;
                     }

@@ -69,7 +69,7 @@ enum Source {
 /// What the error of a call says that was not executed.
 const NOTHING_EXECUTED: &str = "; nothing was executed, so a retry is safe";
 
-/// The kinds of failure. Each calls for one reaction.
+/// The kinds of failure. Each says how to react.
 ///
 /// # Examples
 /// ```no_run
@@ -265,7 +265,7 @@ impl Error {
     }
 
     pub(crate) fn lease_lost(attempt: impl Into<String>) -> Self {
-        let reason = "the lease ended before, so another receiver may have the message; nothing was changed";
+        let reason = "the lease ended before, so another receiver may have the message; nothing was changed. If this process has not stood still or blocked the runtime, use a longer lease";
         Self::new(ErrorKind::LeaseLost, attempt, reason)
     }
 
@@ -290,19 +290,32 @@ impl Error {
             OpError::Server(why) => {
                 Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}"))
             }
-            OpError::Closed => Self::new(
-                ErrorKind::Closed,
-                attempt,
-                "the client takes no more or is shut down; connect a new one to go on",
-            ),
+            OpError::Closed => {
+                Self::new(ErrorKind::Closed, attempt, "the client was shut down; connect a new one to go on")
+            }
         }
     }
 
-    /// The error of a call that works in parts, after `done` parts were executed.
-    pub(crate) fn after_parts(mut self, done: &str) -> Self {
+    /// The error of a call that takes, after the client has stopped taking.
+    pub(crate) fn takes_no_more(attempt: impl Into<String>) -> Self {
+        let reason = "the client takes no more, or its Tokio runtime has ended; connect a new one to go on";
+        Self::new(ErrorKind::Closed, attempt, reason)
+    }
+
+    /// The same error of what the user has called.
+    pub(crate) fn of(mut self, attempt: impl Into<String>) -> Self {
+        self.0.attempt = attempt.into();
+        self
+    }
+
+    /// The error of a call that works in parts, after `done` were executed. `what` says what that means.
+    pub(crate) fn after_parts(mut self, done: usize, what: &str) -> Self {
+        if done == 0 {
+            return self;
+        }
         let Inner { kind, reason, .. } = &mut *self.0;
         *kind = ErrorKind::OutcomeUnknown;
-        *reason = format!("{} ({done} before)", reason.trim_end_matches(NOTHING_EXECUTED));
+        *reason = format!("{} ({done} {what} before)", reason.trim_end_matches(NOTHING_EXECUTED));
         self
     }
 

@@ -67,6 +67,8 @@ pub(crate) struct Leases {
     held: HashMap<Member, Held>,
     /// When to look at them again. Leases that are added later need nothing before that.
     next: Option<Instant>,
+    /// None is over before this, so that not all of them are looked at for each call. `None`: none that is not over.
+    safe_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -82,7 +84,7 @@ struct Held {
 
 impl Leases {
     pub(crate) fn new(length: Duration, most: Duration) -> Self {
-        Self { length, most, held: HashMap::new(), next: None }
+        Self { length, most, held: HashMap::new(), next: None, safe_until: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -100,6 +102,7 @@ impl Leases {
         };
         self.held.insert(member, held);
         self.next.get_or_insert(sent + self.length / 3);
+        self.is_safe_until(sent + self.length);
         lease
     }
 
@@ -119,7 +122,8 @@ impl Leases {
     /// Tells the handlers whose leases are over. Returns the leases to extend: those that would be over before the next look
     /// but one.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<Member> {
-        let over = self.end(now);
+        self.look(now);
+        let over = self.safe_until;
         let mut extend = Vec::new();
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
@@ -133,11 +137,23 @@ impl Leases {
         extend
     }
 
-    /// Tells the handlers whose leases are over. Returns when the next one will be.
-    pub(crate) fn end(&self, now: Instant) -> Option<Instant> {
+    /// Tells the handlers whose leases are over. Returns a time before which no other one is.
+    pub(crate) fn end(&mut self, now: Instant) -> Option<Instant> {
+        if self.safe_until.is_some_and(|safe_until| safe_until <= now) {
+            self.look(now);
+        }
+        self.safe_until
+    }
+
+    fn look(&mut self, now: Instant) {
         let (over, safe): (Vec<_>, Vec<_>) = self.held.values().partition(|held| held.safe_until <= now);
         over.iter().for_each(|held| held.lease.set(OVER));
-        safe.iter().map(|held| held.safe_until).min()
+        self.safe_until = safe.iter().map(|held| held.safe_until).min();
+    }
+
+    /// One of them is safe until then.
+    fn is_safe_until(&mut self, then: Instant) {
+        self.safe_until = Some(self.safe_until.map_or(then, |safe_until| safe_until.min(then)));
     }
 
     /// The server has extended a lease for the length from `sent` on; or the delivery no longer holds.
@@ -152,6 +168,8 @@ impl Leases {
         } else if let Some(held) = self.held.get_mut(member) {
             held.extending = false;
             held.safe_until = held.safe_until.max(sent + self.length);
+            let safe_until = held.safe_until;
+            self.is_safe_until(safe_until);
         }
     }
 
@@ -166,6 +184,8 @@ impl Leases {
     pub(crate) fn on_extended_by_hand(&mut self, member: &Member, safe_until: Instant) {
         if let Some(held) = self.held.get_mut(member) {
             held.safe_until = held.safe_until.max(safe_until);
+            let safe_until = held.safe_until;
+            self.is_safe_until(safe_until);
         }
     }
 }
@@ -175,12 +195,13 @@ mod tests {
     use futures::future::FutureExt;
 
     use super::*;
+    use crate::wire::message::MessageId;
 
     const LENGTH: Duration = Duration::from_secs(30);
     const MOST: Duration = Duration::from_secs(1800);
 
     fn member(number: u8) -> Member {
-        Member::new([number; 16], 1)
+        Member::new(MessageId([number; 16]), 1)
     }
 
     fn after(begun: Instant, secs: u64) -> Instant {
@@ -248,6 +269,24 @@ mod tests {
         assert!(!lease.is_over());
         leases.due(after(begun, 80));
         assert!(lease.is_over());
+    }
+
+    #[test]
+    fn between_two_looks_each_lease_ends_in_its_time() {
+        let begun = Instant::now();
+        let mut leases = Leases::new(LENGTH, MOST);
+        let first = leases.add(member(1), begun);
+        leases.on_extended_by_hand(&member(1), after(begun, 1000));
+        leases.due(after(begun, 5));
+        let second = leases.add(member(2), after(begun, 6));
+        assert_eq!(leases.end(after(begun, 35)), Some(after(begun, 36)));
+        assert_eq!(leases.end(after(begun, 36)), Some(after(begun, 1000)));
+        assert!(second.is_over() && !first.is_over());
+        leases.end(after(begun, 1000));
+        assert!(first.is_over());
+        // The server says that it holds all the same.
+        leases.on_extended(&member(2), after(begun, 1001), true);
+        assert_eq!(leases.end(after(begun, 1002)), Some(after(begun, 1031)));
     }
 
     #[test]

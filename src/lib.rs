@@ -33,9 +33,12 @@
 //! |---|---|
 //! | handling messages, what a handler may return | [`Worker`], [`Context`], [`Outcome`], [`Backoff`] |
 //! | receiving and settling by hand | [`Receiver`], [`Delivery`] |
-//! | messages that failed for good; those in flight | [`DeadLetters`], [`Unsettled`] |
+//! | messages that failed too often; those in flight | [`DeadLetters`], [`Unsettled`] |
 //! | taking, lost connections | [`BlockingQueue`] |
 //! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`], [`Ticket`] |
+//! | jobs by id: replace, debounce, throttle | [`Offer::id`], [`JobOffer`], [`Job`] |
+//! | recurring jobs: cron, intervals | [`Schedule`] |
+//! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`] |
 //! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
 //! | each kind of error, and what to do about it | [`ErrorKind`] |
 //! | codecs, and how to write one | [`codec`] |
@@ -45,7 +48,8 @@
 //! | file | about |
 //! |---|---|
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
-//! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid |
+//! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
+//! | `docs/patterns.md` | well-known delayed queues, and the same with redelay; when to use which |
 //! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, sizing |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
@@ -54,7 +58,7 @@
 //! | `docs/observability.md` | stats, events and spans |
 //! | `docs/troubleshooting.md` | symptoms, causes and fixes |
 //!
-//! Programs to run are in the folder `examples`. The head of each says how it is run.
+//! Programs to run are in the folder `examples`. The comment at the top of each says how it is run.
 //!
 //! # The path of a message
 //!
@@ -109,6 +113,8 @@
 //! | `lz4` | no | `codec::Lz4V2` |
 //! | `snappy` | no | `codec::SnappyV2` |
 //! | `zstd` | no | `codec::ZStd` |
+//! | `cron` | no | [`Schedule::cron`]: schedules by cron texts in time zones |
+//! | `tower` | no | [`from_service`]: services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
@@ -132,6 +138,7 @@ mod documents {
         Keys "docs/keys.md"
         Migrating "docs/migrating.md"
         Observability "docs/observability.md"
+        Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
         Troubleshooting "docs/troubleshooting.md"
     }
@@ -155,6 +162,7 @@ mod transfer;
 // The server: scripts, connections, layout.
 mod claims;
 mod conn;
+mod schedules;
 mod scripts;
 mod wire;
 // Shared by all of the above.
@@ -162,6 +170,7 @@ mod backoff;
 mod leases;
 mod outbox;
 mod pacing;
+mod recurrence;
 mod telemetry;
 
 /// Codecs: values to payloads and back. This is the crate `redisson-codec`.
@@ -170,17 +179,24 @@ mod error;
 
 pub use backoff::Backoff;
 pub use blocking_queue::{
-    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, PopKind, UnconfirmedPop, UnconfirmedPops,
-    Unsettled, UnsettledMessage,
+    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, PopKind, RateLimit, UnconfirmedPop,
+    UnconfirmedPops, Unsettled, UnsettledMessage,
 };
 #[cfg(feature = "tls")]
 pub use client::Tls;
 pub use client::{Builder, Client};
-pub use delayed_queue::{DelayedQueue, Offer, ParseTicketError, Quarantine, Quarantined, Ticket};
-pub use delivery::{Delivery, MessageId};
+pub use delayed_queue::{
+    DelayedQueue, Job, JobOffer, Offer, Offered, ParseTicketError, PendingJob, Quarantine, Quarantined,
+    Schedule, StoredSchedule, Ticket,
+};
+pub use delivery::Delivery;
 pub use error::{Error, ErrorKind, Result};
 pub use queue::{AsValue, QueueKeys};
 pub use receiver::{DeliveryStream, OnUndecodable, Receiver};
+pub use recurrence::Missed;
 pub use telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};
 pub use wire::entry::EntryFormat;
+pub use wire::message::MessageId;
+#[cfg(feature = "tower")]
+pub use worker::from_service;
 pub use worker::{Context, Failure, Handler, IntoOutcome, Outcome, Stopped, Worker};

@@ -25,6 +25,7 @@ mod popped;
 mod refusals;
 mod slots;
 mod task;
+mod tracked;
 mod waiter;
 
 use std::future::Future;
@@ -34,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -43,11 +45,14 @@ use tokio_util::sync::CancellationToken;
 use crate::conn::{Conn, OpError};
 use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
+use crate::wire::keys::Keys;
 use inbox::Inbox;
 pub(crate) use kind::{End, Lists, Wanted};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
 use task::Task;
+pub(crate) use tracked::Place;
+use tracked::{Places, Tracked};
 use waiter::{Answer, Wait, Waiter, WaiterId};
 
 /// The handle of the pops task.
@@ -56,6 +61,9 @@ pub(crate) struct Pops {
     inbox: Inbox,
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
+    /// Of receivers.
+    places: Places,
+    tracked: Tracked,
     /// The client's own.
     command_timeout: Duration,
     runtime: Handle,
@@ -77,6 +85,8 @@ impl Pops {
             inbox: Inbox::default(),
             ids: Arc::default(),
             refusals: Arc::default(),
+            places: Places::default(),
+            tracked: Tracked::start(conn.clone(), stop.clone()),
             command_timeout: conn.command_timeout(),
             runtime: conn.runtime().clone(),
             stop: stop.clone(),
@@ -98,6 +108,11 @@ impl Pops {
         &self.stop
     }
 
+    /// Waits until the pops have ended, after [`Pops::stop`] or the end of the client.
+    pub(crate) async fn stopped(&self) {
+        self.stopped.cancelled().await;
+    }
+
     /// An error after [`Pops::stop`].
     pub(crate) fn check_open(&self) -> Result<(), OpError> {
         if self.stop.is_cancelled() { Err(OpError::Closed) } else { Ok(()) }
@@ -106,6 +121,20 @@ impl Pops {
     /// Waits for a payload, without a limit.
     pub(crate) fn wait(&self, wanted: Wanted) -> PendingTake {
         self.join(wanted, Wait::Endless)
+    }
+
+    /// A place for a receiver that blocks; `None` if too many queues have one.
+    pub(crate) fn place(&self, keys: &Keys) -> Option<Place> {
+        self.places.enter(keys)
+    }
+
+    /// Waits until there is a payload for the receivers of a queue. With a place, it is moved to the inbox; without one, it
+    /// stays where it is, and others may be quicker.
+    pub(crate) fn wake(&self, keys: &Keys, inbox: &Bytes, place: Option<&Place>) -> PendingWake {
+        match place {
+            Some(_) => PendingWake::Moved(Box::new(self.wait(Wanted::received(keys.clone(), inbox.clone())))),
+            None => PendingWake::Changed(self.tracked.wait(keys)),
+        }
     }
 
     /// Takes what is in the lists, without waiting. The timeout is that of the caller's `conn`.
@@ -173,6 +202,42 @@ async fn promptly(take: PendingTake, command_timeout: Duration) -> Answer {
     let no_answer = take.sources.0.no_answer();
     // A command waits for a connection first, for at most the same time. Then it fails with its own error.
     timeout(command_timeout * 2, take).await.unwrap_or(Err(no_answer))
+}
+
+/// What wakes up a receiver.
+#[derive(Debug)]
+pub(crate) enum PendingWake {
+    /// A payload is moved to the inbox.
+    Moved(Box<PendingTake>),
+    /// The list may have a payload.
+    Changed(oneshot::Receiver<Result<(), OpError>>),
+}
+
+impl PendingWake {
+    /// Its time is over: it will be answered soon.
+    pub(crate) fn expire(&mut self) {
+        match self {
+            Self::Moved(take) => take.expire(),
+            Self::Changed(changed) => {
+                changed.close();
+            }
+        }
+    }
+}
+
+impl Future for PendingWake {
+    /// Whether a payload was moved to the inbox.
+    type Output = Result<bool, OpError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Moved(take) => Pin::new(take).poll(cx).map(|answer| answer.map(|popped| popped.is_some())),
+            // Without a sender, it has expired or the client takes no more.
+            Self::Changed(changed) => {
+                Pin::new(changed).poll(cx).map(|answer| answer.unwrap_or(Ok(())).map(|()| false))
+            }
+        }
+    }
 }
 
 /// The place of a taker among the waiters. Dropping it gives up the place; a payload on its way to it goes to the next

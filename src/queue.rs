@@ -82,6 +82,7 @@ impl Queue {
             &of_messages.leases,
             &of_messages.retries,
             &of_messages.dead,
+            &of_messages.control,
         ]);
         let reply = op.run(call.only_reads()).await?;
         let server = on_server(reply).map_err(|error| op.failed(error))?;
@@ -108,13 +109,13 @@ fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
         waiting,
         dead,
         retry,
+        paused,
+        most,
         clock,
     ] = reply.into_parts()?;
     let number = |reply: Reply| reply.into_int().map(|number| number.max(0) as u64);
-    let score = |reply: Reply| -> std::result::Result<Option<f64>, OpError> {
-        let score = reply.into_optional_bytes()?;
-        Ok(score.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()))
-    };
+    let most = most.into_optional_bytes()?;
+    let most = most.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok());
     Ok(OnServer {
         pending: number(pending)?,
         list_len: number(list_len)?,
@@ -122,11 +123,13 @@ fn on_server(reply: Reply) -> std::result::Result<OnServer, OpError> {
         quarantined: number(quarantined)?,
         unconfirmed_pops: number(unconfirmed_pops)?,
         overdue: number(overdue)?,
-        head: score(head)?,
+        head: head.into_optional_score()?,
         in_flight: number(in_flight)?,
         waiting: number(waiting)?,
         dead_letters: number(dead)?,
-        retry: score(retry)?,
+        retry: retry.into_optional_score()?,
+        is_paused: number(paused)? > 0,
+        max_in_flight: most,
         clock: clock.into_int()?,
     })
 }

@@ -1,21 +1,21 @@
 //! `Receiver`: takes messages of a queue, at least once.
 
-use std::fmt;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+mod stream;
 
-use futures::Stream;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::backoff::Backoff;
 use crate::blocking_queue::BlockingQueue;
 use crate::conn::OpError;
 use crate::delivery::Delivery;
-use crate::error::Result;
-use crate::receiving::{Claim, Destination, PendingReceive, Receiving, Settings};
+use crate::error::{Error, Result};
+use crate::receiving::{Claim, Destination, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
+
+pub use stream::DeliveryStream;
 
 /// The shortest and the longest lease.
 const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
@@ -165,7 +165,7 @@ impl<T: 'static> Receiver<T> {
     }
 
     /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
-    /// [`Duration::ZERO`] switches that off. After it, [`Delivery::extend`] is left.
+    /// [`Duration::ZERO`] switches that off. After that, only [`Delivery::extend`] extends it.
     ///
     /// # Examples
     /// ```no_run
@@ -322,12 +322,11 @@ impl<T: 'static> Receiver<T> {
     pub async fn receive(&self) -> Result<Delivery<T>> {
         const VERB: &str = "receive";
         let receiving = self.receiving(VERB)?;
-        let claims = receiving.wait(1).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
-        self.one(VERB, &receiving, claims)
-            .unwrap_or_else(|| Err(self.queue.queue().op(VERB).failed(OpError::Closed)))
+        let claims = receiving.wait(1).await.map_err(|error| self.failed(VERB, error))?;
+        self.one(VERB, &receiving, claims).unwrap_or_else(|| Err(self.failed(VERB, OpError::Closed)))
     }
 
-    /// Receives a message if there is one, without waiting.
+    /// Asks the server for a message, and returns `None` if there is none. It does not wait for one.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; and [`Unavailable`](crate::ErrorKind::Unavailable) if there is no connection or the server
@@ -350,7 +349,7 @@ impl<T: 'static> Receiver<T> {
     pub async fn try_receive(&self) -> Result<Option<Delivery<T>>> {
         const VERB: &str = "try_receive";
         let receiving = self.receiving(VERB)?;
-        let claims = receiving.poll(1).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        let claims = receiving.poll(1).await.map_err(|error| self.failed(VERB, error))?;
         self.one(VERB, &receiving, claims).transpose()
     }
 
@@ -378,12 +377,12 @@ impl<T: 'static> Receiver<T> {
         const VERB: &str = "receive_timeout";
         let receiving = self.receiving(VERB)?;
         let claims = receiving.wait_for(1, timeout).await;
-        let claims = claims.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        let claims = claims.map_err(|error| self.failed(VERB, error))?;
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded separately. None
-    /// for a `most` of zero.
+    /// Waits for the first message, and receives up to `most` that are ready by then. Each payload is decoded separately. Returns
+    /// an empty list if `most` is zero.
     ///
     /// # Errors
     /// As [`Receiver::receive`]; [`Decode`](crate::ErrorKind::Decode) is the error of one message.
@@ -411,7 +410,7 @@ impl<T: 'static> Receiver<T> {
         if most == 0 {
             return Ok(Vec::new());
         }
-        let claims = receiving.wait(most).await.map_err(|error| self.queue.queue().op(VERB).failed(error))?;
+        let claims = receiving.wait(most).await.map_err(|error| self.failed(VERB, error))?;
         Ok(claims.into_iter().map(|claim| self.delivery(VERB, &receiving, claim)).collect())
     }
 
@@ -444,15 +443,42 @@ impl<T: 'static> Receiver<T> {
     /// ```
     #[must_use = "streams do nothing unless polled"]
     pub fn into_stream(self) -> DeliveryStream<T> {
-        DeliveryStream { receiver: self, pending: None, ended: false }
+        DeliveryStream::new(self)
     }
 
-    /// The receiver's task, which is started now if it is not running.
+    /// Waits until the client takes no more: [`Client::stop_taking`](crate::Client::stop_taking) or
+    /// [`Client::shutdown`](crate::Client::shutdown) was called. The future does not borrow the receiver.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn work() {}
+    /// # async fn example(client: Client) {
+    /// let orders = client.blocking_queue("orders", codec::Long).receiver();
+    /// tokio::select! {
+    ///     () = work() => {}
+    ///     () = orders.closed() => println!("stop"),
+    /// }
+    /// # }
+    /// ```
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<T> {
+        self.queue.queue().engine.pops.stopping().clone().cancelled_owned()
+    }
+
+    fn failed(&self, verb: &'static str, error: OpError) -> Error {
+        self.queue.queue().op(verb).failed(error)
+    }
+
+    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer, too.
     fn receiving(&self, verb: &'static str) -> Result<Arc<Receiving>> {
-        self.queue.own_list(verb)?;
         if let Some(receiving) = self.receiving.get() {
+            self.queue.check_taking(verb)?;
             return Ok(receiving.clone());
         }
+        self.queue.own_list(verb)?;
         let settings = self.settings(verb)?;
         let queue = self.queue.queue();
         Ok(self.receiving.get_or_init(|| Receiving::start(&queue.engine, &queue.keys, settings)).clone())
@@ -468,11 +494,11 @@ impl<T: 'static> Receiver<T> {
             return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
         }
         if !LEASES.contains(&lease) {
-            return Err(op.invalid(format!("a lease of {lease:?} is not between 100 ms and a day")));
+            return Err(op.invalid(format!("lease({lease:?}): it has to be 100 ms to a day")));
         }
         let count = |what: &str, count: u32| match u16::try_from(count) {
             Ok(count @ 1..) => Ok(count),
-            _ => Err(op.invalid(format!("{count} {what} are not between 1 and 65,535"))),
+            _ => Err(op.invalid(format!("{what}({count}): it has to be 1 to 65,535"))),
         };
         Ok(Settings {
             policy: Policy {
@@ -512,68 +538,5 @@ impl<T: 'static> Receiver<T> {
                 Err(error)
             }
         }
-    }
-}
-
-/// The messages of a queue as they become ready. Made by [`Receiver::into_stream`].
-///
-/// # Examples
-/// ```no_run
-/// # use futures::StreamExt;
-/// # use redelay::{Client, DeliveryStream, codec};
-/// # async fn example(client: Client) -> redelay::Result<()> {
-/// let mut orders: DeliveryStream<i64> = client.blocking_queue("orders", codec::Long).receiver().into_stream();
-/// while let Some(order) = orders.next().await {
-///     order?.ack().await?;
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "streams do nothing unless polled"]
-pub struct DeliveryStream<T> {
-    receiver: Receiver<T>,
-    /// The place among those that wait. It stays when a `next()` is dropped.
-    pending: Option<(Arc<Receiving>, PendingReceive)>,
-    ended: bool,
-}
-
-impl<T: 'static> Stream for DeliveryStream<T> {
-    type Item = Result<Delivery<T>>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        const VERB: &str = "stream";
-        let this = &mut *self;
-        if this.ended {
-            return Poll::Ready(None);
-        }
-        if this.pending.is_none() {
-            match this.receiver.receiving(VERB) {
-                Ok(receiving) => {
-                    let pending = receiving.wait(1);
-                    this.pending = Some((receiving, pending));
-                }
-                Err(error) => {
-                    this.ended = true;
-                    return Poll::Ready((!error.is_closed()).then_some(Err(error)));
-                }
-            }
-        }
-        let Some((_, pending)) = &mut this.pending else { return Poll::Ready(None) };
-        let answer = ready!(Pin::new(pending).poll(cx));
-        let Some((receiving, _)) = this.pending.take() else { return Poll::Ready(None) };
-        Poll::Ready(match answer {
-            Ok(claims) => this.receiver.one(VERB, &receiving, claims),
-            Err(OpError::Closed) => {
-                this.ended = true;
-                None
-            }
-            Err(error) => Some(Err(this.receiver.queue.queue().op(VERB).failed(error))),
-        })
-    }
-}
-
-impl<T> fmt::Debug for DeliveryStream<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeliveryStream").field("receiver", &self.receiver).finish_non_exhaustive()
     }
 }

@@ -39,7 +39,9 @@ use crate::conn::OpError;
 use crate::engine::Engine;
 use crate::leases::Lease;
 use crate::outbox::Held;
+use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
+use crate::transfer::{AnnouncedRetry, RetryWatch};
 use crate::wire::keys::Keys;
 use crate::wire::message::{Member, Policy};
 use task::Task;
@@ -75,8 +77,10 @@ type Answer = Result<Option<Held<Vec<Claim>>>, OpError>;
 /// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what there is.
 pub(crate) struct Receiving {
     waiting: Arc<Waiting>,
+    keys: Keys,
     counters: Arc<QueueCounters>,
     command_timeout: Duration,
+    _retries: Option<RetryWatch>,
     _end: DropGuard,
 }
 
@@ -85,13 +89,19 @@ impl Receiving {
         let waiting = Arc::new(Waiting::default());
         let end = CancellationToken::new();
         let conn = engine.conn.clone();
-        let task = Task::new(conn.clone(), engine.pops.clone(), keys.clone(), settings, waiting.clone());
+        let announced = Arc::<AnnouncedRetry>::default();
+        let channel = keys.of_messages().channel;
+        let retries = engine.transfer.as_ref().map(|transfer| transfer.follow_retries(channel, &announced));
+        let task =
+            Task::new(conn.clone(), engine.pops.clone(), keys.clone(), settings, waiting.clone(), announced);
         let task = task.run(end.clone(), engine.at_stop.stop.clone());
         engine.at_stop.tasks.spawn_on(task, conn.runtime());
         Arc::new(Self {
             waiting,
+            keys: keys.clone(),
             counters: conn.counters().queue(keys),
             command_timeout: conn.command_timeout(),
+            _retries: retries,
             _end: end.drop_guard(),
         })
     }
@@ -142,6 +152,7 @@ impl Receiving {
             waiting: self.waiting.clone(),
             answer: receiver,
             answered: false,
+            span: Span::receive(&self.keys),
             _counted: Taker::new(vec![self.counters.clone()]),
         }
     }
@@ -166,6 +177,7 @@ pub(crate) struct PendingReceive {
     waiting: Arc<Waiting>,
     answer: oneshot::Receiver<Answer>,
     answered: bool,
+    span: Span,
     _counted: Taker,
 }
 
@@ -173,13 +185,18 @@ impl Future for PendingReceive {
     type Output = Result<Vec<Claim>, OpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = ready!(Pin::new(&mut self.answer).poll(cx)).unwrap_or(Err(OpError::Closed));
+        let Self { span, answer, .. } = &mut *self;
+        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
         self.answered = true;
-        Poll::Ready(match answer {
+        let claims = match answer {
             Ok(Some(claims)) => claims.read().ok_or(OpError::Closed),
             Ok(None) => Ok(Vec::new()),
             Err(error) => Err(error),
-        })
+        };
+        if let Ok(claims) = &claims {
+            self.span.received(claims.len());
+        }
+        Poll::Ready(claims)
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 
 use crate::conn::{Command, Conn, OpError, Reply};
+use crate::wire::keys::{Keys, MessageKeys};
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
 /// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
@@ -39,10 +40,17 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 6, "a899f37d31d00cdbdff2115efef8478fbfa6cb3e", [
+    TRANSFER: 7, "055392f07b2ae4fbf106c9dd3f9cb6b2579e1141", [
         "parts/entry", "parts/lists", "parts/permitted",
-        "transfer/clock", "transfer/find", "transfer/take_out", "transfer/move", "transfer"
+        "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer"
     ];
+    OFFER_JOBS: 6, "5fe85421c44a5d7527cb5833ab008ca81b66274b", ["parts/permitted", "parts/job", "offer_jobs"];
+    CANCEL_JOBS: 4, "6ea8a013edf0402280959695eff16608770e4ef5", ["parts/clock", "parts/permitted", "parts/job", "cancel_jobs"];
+    READ_JOB: 2, "3df65260fa94f60c13f616410bf527340c0bb2ee", ["parts/job", "read_job"];
+    SWEEP_JOBS: 3, "fc0f27862f39e2fb25fdf2d9d9f04128301e47f4", ["parts/clock", "sweep_jobs"];
+    RESCHEDULE_JOB: 3, "4f2c3badd9a417350e2b18265add3d37eb9c7547", ["parts/job", "reschedule_job"];
+    READ_SCHEDULES: 2, "ff2cfa829f4e4bbd4fe3e09f1f865e4565056e0b", ["read_schedules"];
+    CHANGE_SCHEDULE: 7, "a86d95f4ec03502f7e4601771564b12091e4bbed", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
     POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -61,17 +69,19 @@ scripts! {
     ];
     PERMISSIONS: 0, "2ccdad2e311da0c095d09aaf7b304b22d56f3b53", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 9, "7ce5635bbd1d4d5c39fc48f467212b815876f755", [
-        "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/claim", "receive"
+    RECEIVE: 10, "d9ca5549f3ea1f497b03bccaf95617b4f3cbf64d", [
+        "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits", "receive/claim",
+        "receive"
     ];
     READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
     READ_DEAD: 2, "d2b8d639649b69fab4b0eae932241852c078fe81", ["read_dead"];
-    REQUEUE_DEAD: 5, "1e5ead3ea79860f32bce1ec9283c76b1edef1b0d", ["parts/permitted", "receive/record", "requeue_dead"];
-    REMOVE_MESSAGE: 4, "f15c18f23290cfa48c6988dd34564890b4625f4d", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "af2ec7212349784d322dff37db2417138e9d02b1", ["parts/permitted", "receive/record", "release_all"];
+    REQUEUE_DEAD: 6, "8a4ef17d302ddfe888517543f3ed5ae9bc547fcb", ["parts/permitted", "receive/record", "requeue_dead"];
+    REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
+    REMOVE_MESSAGE: 5, "0bdb86bd1f2eaabb6a9accb4a8f919ffbf4545b2", ["parts/permitted", "receive/record", "remove_message"];
+    RELEASE_ALL: 7, "9fc173eb8d8c1a32aa3603d14224183c592f05f6", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
-    STATS: 8, "e4922ad590356daa2fe063cf065022e76348c1d6", ["stats"];
+    STATS: 9, "f5bf7b95114f4cef698a8373db7dcb1c7a9c315b", ["stats"];
     REQUEUE_QUARANTINED: 5, "7c06db551bbdb16f89944d62aceaa3293eba5894", [
         "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
     ];
@@ -130,6 +140,13 @@ impl Call {
     #[must_use]
     pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
         self.args.push(arg.into());
+        self
+    }
+
+    /// More keys than the script always has.
+    #[must_use]
+    pub(crate) fn keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
+        self.keys.extend(keys);
         self
     }
 
@@ -205,6 +222,13 @@ impl Call {
         };
         Ok(untagged(reply?.into_array()?))
     }
+}
+
+/// Gives what receivers have left back to the target, a part of it, if they have been silent for this long.
+pub(crate) fn release_all(keys: &Keys, of_messages: &MessageKeys, silent_ms: u128) -> Call {
+    let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
+    let keys = [keys.target(), inbox, messages, leases, retries, control, keys.scratch()];
+    RELEASE_ALL.on(&keys).number(silent_ms)
 }
 
 /// The reply of the script, behind its tag.

@@ -1,8 +1,10 @@
-//! `Worker`: runs a handler for each message of one or more queues, until it is told to stop. It uses only what a program of
-//! yours could use, too.
+//! `Worker`: runs a handler for each message of one or more queues, until a signal stops it. It is built
+//! on the public API alone.
 
 mod handler;
 mod outcome;
+#[cfg(feature = "tower")]
+mod service;
 mod slot;
 mod source;
 
@@ -16,11 +18,13 @@ use std::time::Duration;
 
 use futures::Stream;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub use handler::{Context, Handler};
 pub use outcome::{Failure, IntoOutcome, Outcome};
+#[cfg(feature = "tower")]
+pub use service::from_service;
 
 use crate::{Backoff, BlockingQueue, Error, OnUndecodable, Receiver, Result};
 use slot::Slot;
@@ -42,6 +46,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// |---|---|
 /// | [`concurrency`](Self::concurrency) | 10 |
 /// | [`attempts`](Self::attempts) | 10 |
+/// | [`losses`](Self::losses) | 5 |
 /// | [`lease`](Self::lease) | 30 s |
 /// | [`timeout`](Self::timeout) | 30 min |
 /// | [`grace`](Self::grace) | 15 s |
@@ -98,7 +103,8 @@ type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 pub struct Stopped {
     /// Messages that were acknowledged.
     pub done: u64,
-    /// Messages that failed, dead letters included.
+    /// Deliveries that failed or were rejected, whose payload did not decode, or whose lease was lost while the handler ran. A
+    /// message that fails twice counts twice.
     pub failed: u64,
     /// Messages that were snoozed.
     pub snoozed: u64,
@@ -200,6 +206,18 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.attempts(attempts))
     }
 
+    /// After how many ended leases a message becomes a dead letter: see [`Receiver::losses`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let worker = redelay::Worker::new(&orders).losses(3);
+    /// # }
+    /// ```
+    pub fn losses(self, losses: u32) -> Self {
+        self.with(move |receiver| receiver.losses(losses))
+    }
+
     /// How long it takes until the messages of a dead process are delivered again: see [`Receiver::lease`].
     ///
     /// # Examples
@@ -227,9 +245,11 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long handlers may go on after the signal to stop: 15 s by default. With a second for handlers to end by
-    /// themselves, and twice the command timeout for a server that does not answer, the stop takes less than 30 s, after which
-    /// Kubernetes kills a process.
+    /// How long handlers may go on after the signal to stop: 15 s by default. After it, they have a second to end by themselves.
+    ///
+    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to twice the command
+    /// timeout more (10 s), and so does [`Client::shutdown`](crate::Client::shutdown) after it: 36 s together. Kubernetes kills
+    /// a process after 30 s, unless `terminationGracePeriodSeconds` says otherwise.
     ///
     /// # Examples
     /// ```no_run
@@ -305,7 +325,7 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.dead_letters_to(&queue))
     }
 
-    /// Is called for each failed attempt: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
+    /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
     /// quick. Errors of the server that concern no message are in [`ClientStats::last_error`](crate::ClientStats).
     ///
     /// # Examples
@@ -320,8 +340,8 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Runs until the process gets Ctrl-C or SIGTERM. Then it receives no more, lets handlers go on for the
-    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace. It also
-    /// ends after [`Client::stop_taking`](crate::Client::stop_taking).
+    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace. After
+    /// [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
@@ -380,8 +400,13 @@ impl<T: Send + 'static> Worker<T> {
         let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
         let _stop_on_drop = over.clone().drop_guard();
         let counts = Arc::new(Counts::default());
+        let source = Arc::new(source);
+        let mut closed = pin!({
+            let source = source.clone();
+            async move { source.closed().await }
+        });
         let slot = Slot {
-            source: Arc::new(source),
+            source,
             handler: Arc::new(handler),
             timeout,
             last_moment: LAST_MOMENT,
@@ -398,6 +423,12 @@ impl<T: Send + 'static> Worker<T> {
         let mut signals = pin!(signals);
         let mut signals_ended = false;
         let mut grace_over: Option<Instant> = None;
+        let stop = |grace_over: &mut Option<Instant>| {
+            if !stopping.is_cancelled() {
+                stopping.cancel();
+                *grace_over = Instant::now().checked_add(grace);
+            }
+        };
         loop {
             let deadline = async {
                 match grace_over {
@@ -422,11 +453,12 @@ impl<T: Send + 'static> Worker<T> {
                         if stopping.is_cancelled() {
                             over.cancel();
                         } else {
-                            stopping.cancel();
-                            grace_over = Instant::now().checked_add(grace);
+                            stop(&mut grace_over);
                         }
                     }
                 }
+                // Handlers that run get the grace.
+                () = &mut closed, if !stopping.is_cancelled() => stop(&mut grace_over),
                 () = deadline => over.cancel(),
             }
         }
@@ -456,21 +488,26 @@ fn invalid(reason: impl Into<String>) -> Error {
 /// Ctrl-C and SIGTERM.
 fn signals() -> impl Stream<Item = ()> {
     futures::stream::unfold((), |()| async {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            match signal(SignalKind::terminate()) {
-                Ok(mut terminate) => tokio::select! {
-                    ended = tokio::signal::ctrl_c() => { let _ = ended; }
-                    ended = terminate.recv() => { let _ = ended; }
-                },
-                Err(_) => drop(tokio::signal::ctrl_c().await),
+        let interrupted = async {
+            // That there can be no handler for the signal is no reason to stop.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending().await
             }
+        };
+        let terminated = async {
+            #[cfg(unix)]
+            if let Ok(mut terminate) =
+                tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            {
+                terminate.recv().await;
+                return;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = interrupted => {}
+            () = terminated => {}
         }
-        #[cfg(not(unix))]
-        drop(tokio::signal::ctrl_c().await);
-        // Without a handler for signals, this is no reason to stop at once.
-        sleep(Duration::ZERO).await;
         Some(((), ()))
     })
 }

@@ -59,6 +59,7 @@ step 'unit tests' cargo test $all --lib --bins
 step 'documentation' cargo test $all --doc
 step 'other packages' cargo test $all $(name tests/fixture/tests/*.rs crates/*/tests/*.rs crates/*/tests/*/main.rs \
     benches/*/tests/*.rs)
+step 'patterns' cargo test $all --test patterns
 step 'model' cargo test $all --test checked -- --nocapture
 
 # Each server has a part of what is repeated: seeded plans, and counts of the same thing.
@@ -66,7 +67,7 @@ part=1
 for server in '' $others; do
     export REDELAY_PART="$part/$parts"
     [ -z "$server" ] || export REDELAY_SERVER="$server"
-    for main in tests/*.rs tests/*/main.rs tests/model/tests/scripts.rs; do
+    for main in tests/*.rs tests/*/main.rs tests/model/tests/scripts/main.rs; do
         case $main in
         # It talks to Java, and runs once.
         tests/compat/main.rs | *'*'*) ;;

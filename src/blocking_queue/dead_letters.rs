@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
-use crate::delivery::MessageId;
 use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::keys::MessageKeys;
+use crate::wire::message::MessageId;
 use crate::wire::time;
 
 /// The most letters that one call of a script reads, requeues or removes.
@@ -132,11 +132,14 @@ impl DeadLetters {
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("dead_letters().len");
+        self.count(self.queue.op("dead_letters().len")).await
+    }
+
+    async fn count(&self, op: Op<'_>) -> Result<usize> {
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
     }
 
-    /// Reads up to `most` dead letters, the oldest first, behind the `skip` oldest ones.
+    /// Reads up to `most` dead letters, the oldest first, after skipping `skip` of them.
     ///
     /// # Errors
     /// As [`DeadLetters::len`].
@@ -163,7 +166,7 @@ impl DeadLetters {
             let from = skip.saturating_add(looked_at);
             let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
             let call = call.number(from.min(u32::MAX as usize)).number(CALL.min(most - letters.len()));
-            let reply = op.run(call.idempotent()).await?.into_array().map_err(|shape| op.failed(shape))?;
+            let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
             let (count, more) =
                 read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?;
             if count == 0 {
@@ -179,7 +182,8 @@ impl DeadLetters {
     /// ids, and begin with the first attempt. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]. Some may have been requeued by then.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before the call
+    /// failed, or if a reply was lost. A repetition does no harm.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been requeued.
@@ -196,15 +200,29 @@ impl DeadLetters {
     pub async fn requeue(&self, most: usize) -> Result<usize> {
         let op = self.queue.op("dead_letters().requeue");
         let mut requeued = 0;
-        while requeued < most {
-            let letters = self.read_for(op, 0, CALL.min(most - requeued)).await?;
-            if letters.is_empty() {
+        self.requeue_up_to(op, most, &mut requeued)
+            .await
+            .map_err(|error| error.after_parts(requeued, "dead letters were requeued"))?;
+        Ok(requeued)
+    }
+
+    async fn requeue_up_to(&self, op: Op<'_>, most: usize, requeued: &mut usize) -> Result<()> {
+        // Not those that die meanwhile.
+        let most = most.min(self.count(op).await?);
+        while *requeued < most {
+            let ids = self.oldest(op, most - *requeued).await?;
+            if ids.is_empty() {
                 break;
             }
-            let ids = letters.iter().map(|letter| letter.id);
-            requeued += self.requeue_these(op, ids).await?;
+            *requeued += self.requeue_these(op, ids).await?;
         }
-        Ok(requeued)
+        Ok(())
+    }
+
+    /// The ids of the oldest letters, at most as many as one call of a script changes.
+    async fn oldest(&self, op: Op<'_>, most: usize) -> Result<Vec<Bytes>> {
+        let letters = self.read_for(op, 0, CALL.min(most)).await?;
+        Ok(letters.iter().map(|letter| letter.id.bytes()).collect())
     }
 
     /// Lets one dead letter be delivered again at once. Returns whether it was there.
@@ -229,26 +247,27 @@ impl DeadLetters {
         if !self.contains(op, id).await? {
             return Ok(false);
         }
-        Ok(self.requeue_these(op, [id]).await? > 0)
+        Ok(self.requeue_these(op, vec![id.bytes()]).await? > 0)
     }
 
     async fn contains(&self, op: Op<'_>, id: MessageId) -> Result<bool> {
-        let score = Command::new("ZSCORE").arg(self.keys.dead.clone()).arg(Bytes::copy_from_slice(&id.0));
+        let score = Command::new("ZSCORE").arg(self.keys.dead.clone()).arg(id.bytes());
         Ok(op.optional_bytes(op.query(score).await?)?.is_some())
     }
 
-    async fn requeue_these(&self, op: Op<'_>, ids: impl IntoIterator<Item = MessageId>) -> Result<usize> {
-        let MessageKeys { dead, dead_messages, messages, retries, .. } = &self.keys;
+    async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
+        let MessageKeys { dead, dead_messages, messages, retries, channel, .. } = &self.keys;
         let call = scripts::REQUEUE_DEAD
-            .on(&[dead, dead_messages, messages, retries, self.queue.keys.scratch()])
-            .args(ids.into_iter().map(|id| Bytes::copy_from_slice(&id.0)));
+            .on(&[dead, dead_messages, messages, retries, self.queue.keys.scratch(), channel])
+            .args(ids);
         op.len(op.run(call.idempotent()).await?)
     }
 
     /// Deletes up to `most` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]. Some may have been deleted by then.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted before the call
+    /// failed, or if a reply was lost. A repetition does no harm.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been deleted.
@@ -265,15 +284,24 @@ impl DeadLetters {
     pub async fn remove(&self, most: usize) -> Result<usize> {
         let op = self.queue.op("dead_letters().remove");
         let mut removed = 0;
-        while removed < most {
-            let letters = self.read_for(op, 0, CALL.min(most - removed)).await?;
-            if letters.is_empty() {
+        self.remove_up_to(op, most, &mut removed)
+            .await
+            .map_err(|error| error.after_parts(removed, "dead letters were removed"))?;
+        Ok(removed)
+    }
+
+    async fn remove_up_to(&self, op: Op<'_>, most: usize, removed: &mut usize) -> Result<()> {
+        let most = most.min(self.count(op).await?);
+        while *removed < most {
+            let ids = self.oldest(op, most - *removed).await?;
+            if ids.is_empty() {
                 break;
             }
-            removed += letters.len();
-            self.remove_these(op, letters.iter().map(|letter| letter.id)).await?;
+            let count = ids.len();
+            self.remove_these(op, ids).await?;
+            *removed += count;
         }
-        Ok(removed)
+        Ok(())
     }
 
     /// Deletes one dead letter. Returns whether it was there.
@@ -296,15 +324,15 @@ impl DeadLetters {
     pub async fn remove_one(&self, id: MessageId) -> Result<bool> {
         let op = self.queue.op("dead_letters().remove_one");
         let was_there = self.contains(op, id).await?;
-        self.remove_these(op, [id]).await?;
+        self.remove_these(op, vec![id.bytes()]).await?;
         Ok(was_there)
     }
 
     /// First from the set: content that nothing names is deleted with the next letter of this id, and never read.
-    async fn remove_these(&self, op: Op<'_>, ids: impl IntoIterator<Item = MessageId>) -> Result<()> {
-        let ids: Vec<Bytes> = ids.into_iter().map(|id| Bytes::copy_from_slice(&id.0)).collect();
-        op.query(Command::new("ZREM").arg(self.keys.dead.clone()).args(ids.iter().cloned())).await?;
-        op.query(Command::new("HDEL").arg(self.keys.dead_messages.clone()).args(ids)).await?;
+    async fn remove_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<()> {
+        let MessageKeys { dead, dead_messages, .. } = &self.keys;
+        let call = scripts::REMOVE_DEAD.on(&[dead, dead_messages, self.queue.keys.scratch()]).args(ids);
+        op.run(call.idempotent()).await?;
         Ok(())
     }
 }

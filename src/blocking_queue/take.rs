@@ -298,7 +298,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// An error when the client takes no more.
-    pub(super) fn check_taking(&self, verb: &'static str) -> Result<()> {
+    pub(crate) fn check_taking(&self, verb: &'static str) -> Result<()> {
         self.queue.engine.pops.check_open().map_err(|error| self.queue.op(verb).failed(error))
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
 
@@ -227,7 +227,7 @@ impl UnconfirmedPops {
         let mut requeued = 0;
         self.requeue_all(op, min_age, &mut requeued)
             .await
-            .map_err(|error| after_parts(error, requeued, "payloads were requeued"))?;
+            .map_err(|error| error.after_parts(requeued, "payloads were requeued"))?;
         Ok(requeued)
     }
 
@@ -304,7 +304,7 @@ impl UnconfirmedPops {
         let mut removed = 0;
         self.remove_all(op, min_age, &mut removed)
             .await
-            .map_err(|error| after_parts(error, removed, "pops were removed"))?;
+            .map_err(|error| error.after_parts(removed, "pops were removed"))?;
         Ok(removed)
     }
 
@@ -399,11 +399,6 @@ impl UnconfirmedPops {
             .only_reads();
         op.run(call).await
     }
-}
-
-/// The error of a call of which a part was done before.
-fn after_parts(error: Error, done: usize, what: &str) -> Error {
-    if done == 0 { error } else { error.after_parts(&format!("{done} {what}")) }
 }
 
 fn unconfirmed(op: Op<'_>, target: Bytes, claim: Reply) -> Result<UnconfirmedPop> {

@@ -8,12 +8,11 @@ use bytes::Bytes;
 
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
-use crate::delivery::MessageId;
 use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::keys::MessageKeys;
-use crate::wire::message::Record;
+use crate::wire::message::{MessageId, Record};
 use crate::wire::time;
 
 /// The most messages that one call of a script reads.
@@ -100,7 +99,7 @@ impl<T: 'static> BlockingQueue<T> {
         Unsettled { queue: self.queue.clone(), keys: self.queue.keys.of_messages() }
     }
 
-    /// Gives what receivers have left back to the head of the list, where Java's takers find it, too: messages that wait for a
+    /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those that wait for a
     /// retry, and those whose leases have ended. They lose their ids and counts. Messages in flight stay with their receivers.
     /// Returns how many went back.
     ///
@@ -125,19 +124,21 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn release_all(&self) -> Result<usize> {
+        let mut released = 0;
+        self.release_all_counted(&mut released)
+            .await
+            .map_err(|error| error.after_parts(released, "messages were released"))?;
+        Ok(released)
+    }
+
+    async fn release_all_counted(&self, released: &mut usize) -> Result<()> {
         let op = self.queue.op("release_all");
         let keys = self.queue.keys.of_messages();
-        let mut released = 0;
         loop {
-            let MessageKeys { inbox, messages, leases, retries, control, .. } = &keys;
-            let target = self.queue.keys.target();
-            let call = scripts::RELEASE_ALL
-                .on(&[target, inbox, messages, leases, retries, control, self.queue.keys.scratch()])
-                .number(0)
-                .idempotent();
-            match op.len(op.run(call).await?)? {
-                0 => return Ok(released),
-                more => released += more,
+            let call = scripts::release_all(&self.queue.keys, &keys, 0);
+            match op.len(op.run(call.idempotent()).await?)? {
+                0 => return Ok(()),
+                more => *released += more,
             }
         }
     }
@@ -167,7 +168,7 @@ impl Unsettled {
         op.len(op.query(Command::new("HLEN").arg(self.keys.messages.clone())).await?)
     }
 
-    /// Reads up to `most` messages that receivers have now, those first whose leases end first, behind the first `skip`.
+    /// Reads up to `most` messages that receivers have now, those first whose leases end first, after skipping `skip` of them.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -188,7 +189,8 @@ impl Unsettled {
         self.read(self.queue.op("unsettled().in_flight"), &self.keys.leases, skip, most).await
     }
 
-    /// Reads up to `most` messages that wait for their next delivery, those first that are due first, behind the first `skip`.
+    /// Reads up to `most` messages that wait for their next delivery, those first that are due first, after skipping `skip` of
+    /// them.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -215,7 +217,7 @@ impl Unsettled {
             let from = skip.saturating_add(read).min(u32::MAX as usize);
             let call = scripts::READ_MESSAGES.on(&[set, &self.keys.messages]);
             let call = call.number(from).number(CALL.min(most - messages.len()));
-            let reply = op.run(call.idempotent()).await?.into_array().map_err(|shape| op.failed(shape))?;
+            let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
             if reply.len() <= 1 {
                 break;
             }
@@ -269,11 +271,11 @@ impl Unsettled {
     }
 
     async fn change(&self, op: Op<'_>, what: &'static str, id: MessageId) -> Result<bool> {
-        let MessageKeys { messages, leases, retries, .. } = &self.keys;
+        let MessageKeys { messages, leases, retries, channel, .. } = &self.keys;
         let call = scripts::REMOVE_MESSAGE
-            .on(&[messages, leases, retries, self.queue.keys.scratch()])
+            .on(&[messages, leases, retries, self.queue.keys.scratch(), channel])
             .arg(what)
-            .arg(Bytes::copy_from_slice(&id.0));
+            .arg(id.bytes());
         op.any(op.run(call).await?)
     }
 }
@@ -283,13 +285,12 @@ fn read_messages(reply: Vec<Reply>) -> Option<Vec<UnsettledMessage>> {
     let clock = reply.next()?.into_int().ok()?;
     let mut messages = Vec::new();
     while let Some(id) = reply.next() {
-        let (id, score) = (id.into_bytes().ok()?, reply.next()?.into_bytes().ok()?);
+        let (id, at) = (id.into_bytes().ok()?, reply.next()?.into_optional_score().ok()??);
         let record = reply.next()?.into_bytes().ok()?;
         // What somebody else wrote there is no message.
         let (Ok(id), Some(record)) = (<[u8; 16]>::try_from(&id[..]), Record::parse(&record)) else {
             continue;
         };
-        let at: f64 = std::str::from_utf8(&score).ok()?.parse().ok()?;
         messages.push(UnsettledMessage {
             id: MessageId(id),
             attempt: 1 + u32::from(record.failed) + u32::from(record.lost),

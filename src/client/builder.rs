@@ -347,12 +347,12 @@ impl Builder {
         self
     }
 
-    /// Sets when what receivers have left is given back to the target, where every taker finds it, Java's too: when no
-    /// [`Receiver`](crate::Receiver) of the queue has given a sign of life for this long (default an hour, at least 30 s).
-    /// `None` means never. A client that transfers for the queue looks for it, when it checks the idle queue.
+    /// Sets how long a queue may have no live [`Receiver`](crate::Receiver) before its unsettled messages return to the list,
+    /// where every taker finds them, Java's too (default an hour, at least 30 s).
+    /// `None` means never. A client that transfers for the queue notices this during its regular check of the queue.
     ///
-    /// What goes back loses its id and its counts. So this should be longer than a deployment takes, and than any outage of
-    /// all receivers in which a payload that kills its process should not come back with fresh counts.
+    /// What goes back loses its id and its counts. So this should be longer than any deployment or outage takes: a payload
+    /// that kills its process would begin again with the first attempt.
     ///
     /// # Examples
     /// ```no_run
@@ -455,7 +455,7 @@ impl Builder {
             ),
             (
                 self.release_after.is_some_and(|silence| silence < SHORTEST_SILENCE),
-                "release_abandoned_after is shorter than 30 s, and idle receivers give a sign of life every 10 s; an hour is usual",
+                "release_abandoned_after is shorter than 30 s, and idle receivers give a sign of life every 6 s; an hour is usual",
             ),
             (
                 !is_visible,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use fred::clients::Client;
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::interfaces::ClientLike;
-use fred::types::Builder;
 use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
+use fred::types::{Builder, RespVersion};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -121,15 +121,24 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
     };
     let performance = PerformanceConfig {
         default_command_timeout: match role {
-            Role::Commands => options.command_timeout,
+            Role::Commands | Role::Tracker => options.command_timeout,
             Role::Blocking | Role::Subscriber => Duration::ZERO,
         },
-        broadcast_channel_capacity: if role == Role::Subscriber { 4096 } else { 32 },
+        broadcast_channel_capacity: match role {
+            Role::Subscriber | Role::Tracker => 4096,
+            Role::Commands | Role::Blocking => 32,
+        },
         ..PerformanceConfig::default()
     };
-    let mut policy = ReconnectPolicy::new_exponential(0, 50, 5_000, 2);
+    // Leases of receivers are spared for a little longer than the longest pause, and its jitter (`recover.lua`).
+    let mut policy = ReconnectPolicy::new_exponential(0, 50, 1_000, 2);
     policy.set_jitter(25);
-    let mut builder = Builder::from_config(options.config.clone());
+    let mut config = options.config.clone();
+    if role == Role::Tracker {
+        // The older protocol would need a second connection for what the server tells.
+        config.version = RespVersion::RESP3;
+    }
+    let mut builder = Builder::from_config(config);
     builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
     builder.build()
 }

@@ -40,7 +40,7 @@ impl Expect {
             "BLPOP" | "BRPOP" => Self::StringsOrNil(2),
             "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" | "ZSCORE" => Self::BytesOrNil,
             "CLIENT" => match args.first().map(|word| &word[..]) {
-                Some(b"SETNAME") => Self::Text("OK"),
+                Some(b"SETNAME" | b"TRACKING") => Self::Text("OK"),
                 Some(b"UNBLOCK") => Self::Int(0..=1),
                 Some(b"ID" | b"KILL") => Self::Int(0..=i64::MAX),
                 Some(b"INFO") => Self::Bytes,

@@ -34,6 +34,8 @@ pub(super) enum Role {
     Blocking,
     /// Receives messages. The owner of the link sends pings.
     Subscriber,
+    /// As `Commands`. The server tells when a key changes that was read on it.
+    Tracker,
 }
 
 impl Role {
@@ -43,6 +45,7 @@ impl Role {
             Self::Commands => "commands",
             Self::Blocking => "pops",
             Self::Subscriber => "announcements",
+            Self::Tracker => "lists",
         }
     }
 }

@@ -54,13 +54,13 @@ impl OpError {
     /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
     pub(super) fn of_reply(message: &str) -> Self {
         // Redis 6.2 wraps the error of a script's command into one of its own.
-        let demoted = message.contains("READONLY You can't write");
+        let inner = ["READONLY You can't write", "-MISCONF "].iter().any(|words| message.contains(words));
         let message = &*cut(message);
         const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
         if let Some(why) = message.strip_prefix(REJECTED) {
             return Self::Rejected(why.to_owned());
         }
-        if demoted || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
+        if inner || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
             Self::NotExecuted(message.to_owned().into())
         } else {
             Self::Server(message.to_owned())

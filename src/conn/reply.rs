@@ -62,6 +62,8 @@ impl Reply {
         Ok(match frame {
             Resp3Frame::BlobString { data, .. } => Self::Bytes(data),
             Resp3Frame::SimpleString { data, .. } => Self::Bytes(data),
+            // `CLIENT INFO`, on the connection that speaks the newer protocol.
+            Resp3Frame::VerbatimString { data, .. } => Self::Bytes(data),
             Resp3Frame::Number { data, .. } => Self::Int(data),
             Resp3Frame::Null => Self::Nil,
             Resp3Frame::Array { data, .. } | Resp3Frame::Push { data, .. } => {
@@ -87,6 +89,12 @@ impl Reply {
             Self::Nil => Ok(None),
             _ => Err(Shape("a string or nil")),
         }
+    }
+
+    /// A score as the server prints it; `None` for nil, and for what is no number.
+    pub(crate) fn into_optional_score(self) -> Result<Option<f64>, Shape> {
+        let score = self.into_optional_bytes()?;
+        Ok(score.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()))
     }
 
     pub(crate) fn into_int(self) -> Result<i64, Shape> {

@@ -305,6 +305,9 @@ impl Supervisor {
             words.push(vec!["KILL", "ID", id, "ADDR", address]);
         }
         words.push(vec!["INFO"]);
+        if self.role == Role::Tracker {
+            words.push(vec!["TRACKING", "ON"]);
+        }
         words.push(vec!["ID"]);
         let expect: Vec<_> =
             words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
@@ -327,6 +330,9 @@ impl Supervisor {
         }
         let mut next = || answers.pop().expect("a reply for each command");
         let client_id = next()?.into_int()?;
+        if self.role == Role::Tracker {
+            next()?;
+        }
         // A user may lack the permission for the others: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));

@@ -6,28 +6,24 @@
 //!
 //! | event | consequence |
 //! |---|---|
-//! | a caller is dropped before the call is sent | its entry is not sent |
-//! | a caller is dropped later | its entry is stored all the same: the call belongs to the task |
 //! | the script rejects the arguments, because of one offer | each offer is sent again, alone; nothing was written |
 //! | the server refuses (type, permission, memory) | every offer gets that error |
 //! | the reply is lost | the call is sent again: see `store` |
-//! | the client's runtime does not run, or has ended | the caller stops waiting, and says whether the call may have been sent |
+//! | a caller is dropped, or the client's runtime does not run | see `batch` |
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use tokio::sync::mpsc::error::SendError;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
+use super::batch::{self, OpenBatch, Requests};
 use super::store::{Store, Stored, When};
-use crate::conn::{Conn, OpError};
+use crate::conn::{Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::yield_once;
+use crate::scripts::Call;
 use crate::transfer::Transfer;
 use crate::wire::keys::Keys;
 
@@ -35,8 +31,10 @@ use crate::wire::keys::Keys;
 const ENTRIES: usize = 256;
 /// The most bytes in one call, unless it has only one entry.
 const BYTES: usize = 1 << 18;
-/// The number of command timeouts that a call with all its retries may take. It ends before, if the client's runtime runs.
-const PATIENCE: u32 = 4;
+
+/// A time and an entry. The answer says what the time counted from.
+type Offers = OpenBatch<(u64, Bytes), Stored>;
+type Request = batch::Request<(u64, Bytes), Stored>;
 
 /// The offers to one queue that are about to be sent. Clones share them.
 #[derive(Clone, Debug)]
@@ -44,26 +42,8 @@ pub(super) struct Batcher {
     store: Store,
     /// To start the transfer of what is due at once, or was not announced. `None`: this client does not transfer.
     transfer: Option<Transfer>,
-    after: Arc<OpenBatch>,
-    at: Arc<OpenBatch>,
-}
-
-/// The batch that the next offer joins.
-type OpenBatch = Mutex<Option<Batch>>;
-
-#[derive(Clone, Debug)]
-struct Batch {
-    /// The channel to the task that sends next. A closed channel means that the task has sent.
-    requests: UnboundedSender<Request>,
-    /// Whether the task may have sent.
-    sent: Arc<AtomicBool>,
-}
-
-#[derive(Debug)]
-struct Request {
-    time: u64,
-    entry: Bytes,
-    answer: oneshot::Sender<Result<Stored, OpError>>,
+    after: Arc<Offers>,
+    at: Arc<Offers>,
 }
 
 impl Batcher {
@@ -80,28 +60,35 @@ impl Batcher {
 
     /// Stores one entry, in a call with other offers. Returns its due time, epoch ms.
     pub(super) async fn store(&self, when: When, time: u64, entry: Bytes) -> Result<u64, OpError> {
-        let (answer, mut receiver) = oneshot::channel();
-        let sent = self.push(when, Request { time, entry, answer });
-        let undriven = OpError::NotExecuted("the client's Tokio runtime does not run".into());
-        let (ended, unsent) =
-            match timeout(self.store.conn().command_timeout() * PATIENCE, &mut receiver).await {
-                Ok(Ok(stored)) => return Ok(stored?.due(time)),
-                Ok(Err(_)) => ("the client's Tokio runtime has ended", OpError::Closed),
-                Err(_) => ("no reply within four command timeouts", undriven),
-            };
-        // The task says first that it sends, and then drops requests that nobody waits for.
-        receiver.close();
-        match receiver.try_recv() {
-            Ok(stored) => Ok(stored?.due(time)),
-            Err(_) if sent.load(Ordering::SeqCst) => Err(OpError::Unknown(ended.into())),
-            Err(_) => Err(unsent),
-        }
+        let open = match when {
+            When::After => &self.after,
+            When::At => &self.at,
+        };
+        let conn = self.store.conn();
+        let start = |requests| drop(conn.runtime().spawn(self.clone().flush(when, requests)));
+        let stored = open.ask((time, entry), conn.command_timeout(), start).await?;
+        Ok(stored.due(time))
     }
 
     /// Stores all entries in one call, without other offers. Returns their due times, epoch ms.
     pub(super) async fn store_all(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Vec<u64>, OpError> {
         let stored = self.send(when, entries).await?;
         Ok(entries.iter().map(|(time, _)| stored.due(*time)).collect())
+    }
+
+    /// Makes a call that offers jobs, with as many tries as it takes.
+    pub(super) async fn offer_jobs(
+        &self,
+        timeout: Option<Duration>,
+        when: When,
+        call: impl Fn(&Bytes, Option<u64>) -> Call,
+    ) -> Result<Vec<Reply>, OpError> {
+        let store = timeout.map_or_else(|| self.store.clone(), |timeout| self.store.with_timeout(timeout));
+        let result = store.jobs(when, call).await;
+        if let (Some(transfer), Err(OpError::Unknown(_))) = (&self.transfer, &result) {
+            transfer.head_unknown(store.keys());
+        }
+        result
     }
 
     async fn send(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
@@ -116,42 +103,15 @@ impl Batcher {
         result
     }
 
-    /// Adds an offer to the open batch. Returns whether that may have been sent.
-    fn push(&self, when: When, request: Request) -> Arc<AtomicBool> {
-        let open = match when {
-            When::After => &self.after,
-            When::At => &self.at,
-        };
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        let request = match &*open {
-            Some(batch) => match batch.requests.send(request) {
-                Ok(()) => return batch.sent.clone(),
-                Err(SendError(request)) => request,
-            },
-            None => request,
-        };
-        let (requests, receiver) = unbounded_channel();
-        // The receiver is in scope.
-        let _ = requests.send(request);
-        let sent = Arc::new(AtomicBool::new(false));
-        *open = Some(Batch { requests, sent: sent.clone() });
-        self.store.conn().runtime().spawn(self.clone().flush(when, receiver, sent.clone()));
-        sent
-    }
-
-    async fn flush(self, when: When, mut requested: UnboundedReceiver<Request>, sent: Arc<AtomicBool>) {
+    async fn flush(self, when: When, requests: Requests<(u64, Bytes), Stored>) {
         yield_once().await;
-        requested.close();
-        let mut requests = Vec::with_capacity(requested.len());
-        while requested.recv_many(&mut requests, usize::MAX).await > 0 {}
-        sent.store(true, Ordering::SeqCst);
-        requests.retain(|request| !request.answer.is_closed());
+        let requests = requests.take().await;
         join_all(chunks(requests).map(|chunk| self.send_chunk(when, chunk))).await;
     }
 
     async fn send_chunk(&self, when: When, requests: Vec<Request>) {
         let (entries, answers): (Vec<_>, Vec<_>) =
-            requests.into_iter().map(|request| ((request.time, request.entry), request.answer)).unzip();
+            requests.into_iter().map(|request| (request.what, request.answer)).unzip();
         let result = self.send(when, &entries).await;
         let answer = |answer: oneshot::Sender<_>, result| {
             // An error means that the caller was dropped.
@@ -174,12 +134,13 @@ fn chunks(requests: Vec<Request>) -> impl Iterator<Item = Vec<Request>> {
     let mut requests = requests.into_iter().peekable();
     std::iter::from_fn(move || {
         let mut chunk = vec![requests.next()?];
-        let mut bytes = chunk[0].entry.len();
+        let size = |request: &Request| request.what.1.len();
+        let mut bytes = size(&chunk[0]);
         while chunk.len() < ENTRIES {
-            let Some(request) = requests.next_if(|request| bytes + request.entry.len() <= BYTES) else {
+            let Some(request) = requests.next_if(|request| bytes + size(request) <= BYTES) else {
                 break;
             };
-            bytes += request.entry.len();
+            bytes += size(&request);
             chunk.push(request);
         }
         Some(chunk)
@@ -191,11 +152,8 @@ mod tests {
     use super::*;
 
     fn requests(sizes: &[usize]) -> Vec<Request> {
-        let request = |size: &usize| Request {
-            time: 0,
-            entry: Bytes::from(vec![0; *size]),
-            answer: oneshot::channel().0,
-        };
+        let request =
+            |size: &usize| Request { what: (0, Bytes::from(vec![0; *size])), answer: oneshot::channel().0 };
         sizes.iter().map(request).collect()
     }
 

@@ -16,7 +16,8 @@ use super::{DelayedQueue, Ticket};
 use crate::error::Result;
 use crate::queue::{AsValue, Op, Queue};
 use crate::telemetry::events::Span;
-use crate::wire::{entry, time};
+use crate::wire::entry::{self, EntryFormat};
+use crate::wire::time;
 
 /// One payload on its way into a delayed queue. [`DelayedQueue::offer`] and [`DelayedQueue::offer_at`] return it.
 ///
@@ -65,14 +66,16 @@ enum State {
     Running(BoxFuture<'static, Result<Ticket>>),
 }
 
-struct Prepared {
-    queue: Arc<Queue>,
-    verb: &'static str,
-    batcher: Batcher,
-    when: When,
-    time: u64,
-    entry: Bytes,
-    timeout: Option<Duration>,
+/// An offer that is ready to be sent.
+pub(super) struct Prepared {
+    pub(super) queue: Arc<Queue>,
+    pub(super) verb: &'static str,
+    pub(super) batcher: Batcher,
+    pub(super) when: When,
+    pub(super) time: u64,
+    pub(super) format: EntryFormat,
+    pub(super) entry: Bytes,
+    pub(super) timeout: Option<Duration>,
 }
 
 impl<T: 'static> DelayedQueue<T> {
@@ -194,6 +197,7 @@ impl<T: 'static> DelayedQueue<T> {
                 batcher: self.batcher.clone(),
                 when,
                 time: time.map_err(|why| op.invalid(why))?,
+                format: self.format,
                 entry: entry::pack(self.format, &payload),
                 timeout: None,
             })
@@ -221,6 +225,16 @@ impl Offer {
             prepared.timeout = Some(timeout);
         }
         self
+    }
+}
+
+impl Offer {
+    /// What was to be offered, for a future of another kind.
+    pub(super) fn into_prepared(self) -> Option<Result<Prepared>> {
+        match self.0 {
+            State::Prepared(prepared) => prepared,
+            State::Running(_) => None,
+        }
     }
 }
 

@@ -249,6 +249,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are
     /// not affected.
+    /// A schedule loses its pending run, and goes on with the run after it.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::conn::{Command, Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::Retries;
-use crate::scripts::{self, REMEMBERED_MS};
+use crate::scripts::{self, Call, REMEMBERED_MS};
 use crate::wire::keys::Keys;
 
 /// This number of receipts is deleted by one command.
@@ -99,6 +99,19 @@ impl Store {
 
     /// Stores the entries with their times in one call, with as many tries as it takes.
     pub(super) async fn all(&self, when: When, entries: &[(u64, Bytes)]) -> Result<Stored, OpError> {
+        self.once(when, |receipt, base| self.send(receipt, base, entries)).await
+    }
+
+    /// Makes a call that leaves a receipt, with as many tries as it takes. A try gets the receipt, and what its times count
+    /// from, or `None` for the server's clock. Its inner result is final, the outer one says what went wrong with this try.
+    pub(super) async fn once<R, F>(
+        &self,
+        when: When,
+        send: impl Fn(Bytes, Option<u64>) -> F,
+    ) -> Result<R, OpError>
+    where
+        F: Future<Output = Result<Result<R, OpError>, OpError>>,
+    {
         let begun = Instant::now();
         let receipt = self.keys.offered();
         let mut base = (when == When::At).then_some(0);
@@ -114,7 +127,7 @@ impl Store {
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
-            let error = match self.send(&receipt, base, entries).await {
+            let error = match send(receipt.clone(), base).await {
                 Ok(outcome) => {
                     if lost.is_none() {
                         self.on_spent(receipt);
@@ -150,36 +163,42 @@ impl Store {
         }
     }
 
-    /// One try. The times count from `base`, or from the server's clock. The inner result is final, the outer one says
-    /// what went wrong with this try.
+    /// One try.
     async fn send(
         &self,
-        receipt: &Bytes,
+        receipt: Bytes,
         base: Option<u64>,
         entries: &[(u64, Bytes)],
     ) -> Result<Result<Stored, OpError>, OpError> {
         let Self { conn, keys, .. } = self;
         let args = entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
         let reply = scripts::OFFER
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt])
+            .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), &receipt])
             .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
             .number(REMEMBERED_MS)
             .args(args)
             .run(conn)
             .await?;
-        let mut parts = reply.into_array()?.into_iter();
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(Reply::Int(base)), Some(head), None) => {
-                let head = head.into_optional_bytes()?;
-                let head = head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok());
-                Ok(Ok(Stored { base: u64::try_from(base).unwrap_or(0), head }))
-            }
-            (Some(Reply::Nil), Some(Reply::Bytes(why)), Some(Reply::Int(undone))) => {
-                let why = String::from_utf8_lossy(&why).into_owned();
-                Ok(Err(if undone == 1 { OpError::Server(why) } else { OpError::Unknown(why.into()) }))
-            }
-            _ => Err(conn.desynchronised()),
+        let parts = reply.into_array()?;
+        if let Some(refusal) = refusal(&parts) {
+            return Ok(Err(refusal));
         }
+        let [Reply::Int(base), head] = &parts[..] else { return Err(conn.desynchronised()) };
+        let head = head.clone().into_optional_score()?;
+        Ok(Ok(Stored { base: u64::try_from(*base).unwrap_or(0), head }))
+    }
+
+    /// Offers jobs in one call, with as many tries as it takes. Returns the reply of the script.
+    pub(super) async fn jobs(
+        &self,
+        when: When,
+        call: impl Fn(&Bytes, Option<u64>) -> Call,
+    ) -> Result<Vec<Reply>, OpError> {
+        let send = async |call: Call| {
+            let parts = call.run(&self.conn).await?.into_array()?;
+            Ok(refusal(&parts).map_or(Ok(parts), Err))
+        };
+        self.once(when, |receipt, base| send(call(&receipt, base))).await
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {
@@ -225,4 +244,11 @@ impl Store {
         let now = u64::try_from(self.conn.time().await?).unwrap_or(0);
         Ok(now.saturating_sub(asked).div_ceil(1000))
     }
+}
+
+/// Why an offer was refused, if it was.
+fn refusal(reply: &[Reply]) -> Option<OpError> {
+    let [Reply::Nil, Reply::Bytes(why), Reply::Int(undone)] = reply else { return None };
+    let why = String::from_utf8_lossy(why).into_owned();
+    Some(if *undone == 1 { OpError::Server(why) } else { OpError::Unknown(why.into()) })
 }

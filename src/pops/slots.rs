@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -137,6 +138,13 @@ impl PopsOfKind {
                 }
             }
         }
+        let outcome = match (kind, outcome) {
+            // A payload may be in the inbox. The receiver looks: all that such a pop brings is a wake-up.
+            (Kind::Receive { source, .. }, PopOutcome::Failed(OpError::Unknown(_))) => {
+                PopOutcome::Payload(source.clone(), Bytes::new())
+            }
+            (_, outcome) => outcome,
+        };
         self.dispatcher.on_pop_ended(tier, outcome);
     }
 

@@ -41,7 +41,10 @@ impl Op<'_> {
 
     /// The error for a command that failed.
     pub(crate) fn failed(self, error: impl Into<OpError>) -> Error {
-        Error::operation(self.attempt(), error.into())
+        match error.into() {
+            OpError::Closed if self.queue.engine.check_open().is_ok() => Error::takes_no_more(self.attempt()),
+            error => Error::operation(self.attempt(), error),
+        }
     }
 
     /// The error for a delivery that no longer holds.
@@ -119,8 +122,7 @@ impl Op<'_> {
 
     /// A reply says that this is the head of the queue, and that its transfer may have to be started.
     pub(crate) fn on_head(self, head: Reply) -> Result<()> {
-        let head = self.optional_bytes(head)?;
-        let head = head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok());
+        let head = head.into_optional_score().map_err(|shape| self.failed(shape))?;
         if let (Some(transfer), Some(head)) = (&self.queue.engine.transfer, head) {
             transfer.head(&self.queue.keys, head);
         }

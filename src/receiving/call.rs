@@ -8,8 +8,8 @@ use super::Settings;
 use super::waiting::ToSettle;
 use crate::conn::{OpError, Reply};
 use crate::scripts::{self, Call};
-use crate::wire::keys::{Keys, MessageKeys, new_binary_id};
-use crate::wire::message::{Member, Record};
+use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::message::{Member, MessageId, Record};
 
 /// How a delivery is settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,22 +64,46 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    pub(super) fn add(&mut self, to_settle: ToSettle) {
+        match &to_settle.settlement {
+            Settlement::Acknowledge => self.acknowledge.push(to_settle),
+            _ => self.settle.push(to_settle),
+        }
+    }
+
     pub(super) fn call(
         &self,
         receiver: &Bytes,
+        token: [u8; 16],
         keys: &Keys,
         of_messages: &MessageKeys,
         settings: &Settings,
     ) -> Call {
-        let words = [(self.sweep, "sweep "), (self.retries_first, "retries "), (self.empty_inbox, "inbox")];
+        let words = [
+            (self.sweep, "sweep "),
+            (self.retries_first, "retries "),
+            (self.empty_inbox, "inbox "),
+            (settings.send_to.is_some(), "send"),
+        ];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
         let (most_dead, dead_age) = settings.dead_letters;
-        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control } =
+        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel } =
             of_messages;
         let mut call = scripts::RECEIVE
-            .on(&[keys.target(), inbox, messages, leases, retries, receipts, dead, dead_messages, control])
+            .on(&[
+                keys.target(),
+                inbox,
+                messages,
+                leases,
+                retries,
+                receipts,
+                dead,
+                dead_messages,
+                control,
+                channel,
+            ])
             .arg(receiver.clone())
-            .arg(Bytes::copy_from_slice(&new_binary_id()))
+            .arg(Bytes::copy_from_slice(&token))
             .number(self.most)
             .arg(settings.policy.bytes())
             .number(most_dead)
@@ -123,8 +147,8 @@ pub(super) struct Outcome {
     pub(super) lease_ends_in: Option<Duration>,
     /// Until the first retry is due.
     pub(super) retry_in: Option<Duration>,
-    /// Payloads that others can claim.
-    pub(super) left: u64,
+    /// Whether the call has left payloads; not said by one that claims nothing.
+    pub(super) left: bool,
     /// Messages taken back from lost receivers.
     pub(super) recovered: u64,
     /// Messages that became dead letters.
@@ -133,6 +157,8 @@ pub(super) struct Outcome {
     pub(super) trimmed: u64,
     /// Dead letters that wait to be sent to another queue.
     pub(super) to_send: u64,
+    /// For how long not as many messages may be claimed as were asked for: the queue is paused or limited.
+    pub(super) hold: Option<Duration>,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
     /// Of each settlement, in the order of the call.
@@ -147,7 +173,9 @@ impl Outcome {
         let mut int = || items.next()?.into_int().ok();
         let (clock, lease_ends, retry) = (int()?, int()?, int()?);
         let mut count = || u64::try_from(int()?).ok();
-        let (left, recovered, died, trimmed, to_send) = (count()?, count()?, count()?, count()?, count()?);
+        let (left, recovered, died) = (count()? > 0, count()?, count()?);
+        let (trimmed, to_send) = (count()?, count()?);
+        let hold = u64::try_from(int()?).ok().map(Duration::from_millis);
         let after = |at: i64| {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
             (at >= 0).then_some(Duration::from_millis(wait))
@@ -170,7 +198,8 @@ impl Outcome {
         let mut claims = Vec::new();
         while let Some(id) = bytes() {
             let record = Record::parse(&bytes()?)?;
-            claims.push((Member::new(id[..].try_into().ok()?, record.delivery), record));
+            let id = MessageId(id[..].try_into().ok()?);
+            claims.push((Member::new(id, record.delivery), record));
         }
         let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
         let outcome = Self {
@@ -181,6 +210,7 @@ impl Outcome {
             died,
             trimmed,
             to_send,
+            hold,
             refused,
             settled,
             claims,

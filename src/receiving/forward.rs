@@ -5,14 +5,22 @@
 
 use std::fmt;
 
-use bytes::Bytes;
+use std::future::pending;
+use std::time::Duration;
 
-use crate::conn::{Command, Conn, OpError};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::conn::{Conn, OpError};
+use crate::pacing::backoff;
 use crate::scripts;
-use crate::wire::keys::{Keys, MessageKeys};
+use crate::telemetry::events;
+use crate::wire::keys::Keys;
 
-/// The most letters that are sent between two calls.
+/// The most letters that are sent at a time.
 const MOST: u64 = 20;
+/// The shortest pause after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where dead letters are sent.
 #[derive(Clone)]
@@ -27,13 +35,82 @@ impl fmt::Debug for Destination {
     }
 }
 
+/// Sends dead letters in the background: the destination may be on another server, which may be down.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    destination: Option<Destination>,
+    running: Option<AbortOnDropHandle<Result<usize, OpError>>>,
+    failures: u32,
+    not_before: Instant,
+}
+
+impl Forwarding {
+    pub(super) fn new(destination: Option<Destination>) -> Self {
+        Self { destination, running: None, failures: 0, not_before: Instant::now() }
+    }
+
+    /// Begins to send some of the letters that wait to be sent, unless that is being done, or has failed just now.
+    pub(super) fn start(&mut self, conn: &Conn, from: &Keys, waiting: u64) {
+        let Some(destination) = self.destination.clone().filter(|_| waiting > 0) else { return };
+        if self.running.is_none() && self.not_before <= Instant::now() {
+            let (conn, from) = (conn.clone(), from.clone());
+            let runtime = conn.runtime().clone();
+            let task = runtime.spawn(async move { destination.send(&conn, &from, waiting).await });
+            self.running = Some(AbortOnDropHandle::new(task));
+        }
+    }
+
+    /// Waits for the end of what was begun. Returns whether there may be more to send. Cancel safe.
+    pub(super) async fn ended(&mut self, keys: &Keys) -> bool {
+        let ended = match &mut self.running {
+            Some(running) => running.await,
+            None => pending().await,
+        };
+        self.running = None;
+        match ended {
+            // What cannot be read is not sent, and is no reason to hurry.
+            Ok(Ok(sent)) => {
+                self.failures = 0;
+                sent > 0
+            }
+            Ok(Err(error)) => {
+                if self.failures == 0 {
+                    events::forward_failing(keys, &error);
+                }
+                self.not_before = Instant::now() + PAUSE + backoff(self.failures);
+                self.failures = self.failures.saturating_add(1);
+                false
+            }
+            // The runtime is shutting down.
+            Err(_) => false,
+        }
+    }
+
+    /// Waits for what was begun, before the receiver ends.
+    pub(super) async fn finish(&mut self, keys: &Keys) {
+        if self.running.is_some() {
+            self.ended(keys).await;
+        }
+    }
+}
+
 impl Destination {
     /// Sends some of the letters that wait to be sent, the oldest first. Returns how many.
-    pub(super) async fn send(&self, conn: &Conn, from: &MessageKeys, waiting: u64) -> Result<usize, OpError> {
-        let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
-        let letters = read.number(0).number(waiting.min(MOST)).idempotent().run(conn).await?.into_array()?;
-        // Behind the number of letters that were looked at.
+    async fn send(&self, conn: &Conn, keys: &Keys, waiting: u64) -> Result<usize, OpError> {
+        let (from, scratch) = (keys.of_messages(), keys.scratch());
+        let mut looked_at = 0;
+        let letters = loop {
+            let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
+            let read = read.number(looked_at).number(MOST).only_reads();
+            let letters = read.run(conn).await?.into_array()?;
+            looked_at += MOST;
+            // Behind the number of letters that were looked at. Those that cannot be read are not in the way.
+            if letters.len() > 1 || looked_at >= waiting {
+                break letters;
+            }
+        };
         let letters = letters.get(1..).unwrap_or_default().chunks_exact(8);
+        let letters = letters.take(usize::try_from(waiting).unwrap_or(usize::MAX));
         let sent = letters.len();
         for letter in letters {
             let [id, _, _, _, _, _, died, payload] = letter else { continue };
@@ -44,14 +121,10 @@ impl Destination {
             let push = scripts::RETURN_TO_LIST.on(&[self.keys.target(), &receipt, self.keys.scratch()]);
             let push = push.arg("RPUSH").number(scripts::REMEMBERED_MS).arg(payload);
             push.idempotent().run(&self.conn).await?;
-            forget(conn, from, id).await?;
+            // In one step: a process that dies between two leaves the content for ever.
+            let forget = scripts::REMOVE_DEAD.on(&[&from.dead, &from.dead_messages, scratch]).arg(id);
+            forget.idempotent().run(conn).await?;
         }
         Ok(sent)
     }
-}
-
-async fn forget(conn: &Conn, from: &MessageKeys, id: Bytes) -> Result<(), OpError> {
-    conn.call_idempotent(Command::new("ZREM").arg(from.dead.clone()).arg(id.clone())).await?;
-    conn.call_idempotent(Command::new("HDEL").arg(from.dead_messages.clone()).arg(id)).await?;
-    Ok(())
 }

@@ -1,4 +1,6 @@
-//! The task of one receiver: it decides what the next call does, makes it, and hands out what it brings.
+//! The task of one receiver: it decides what the next call does, and waits for a reason to make one.
+
+mod make;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,27 +8,30 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::OptionFuture;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Outcome, Settled, Settlement, Turn};
+use super::call::{Settlement, Turn};
+use super::forward::Forwarding;
 use super::waiting::{Demand, ToSettle, Waiting};
 use super::{Claim, Settings};
 use crate::conn::{Command, Conn, OpError};
 use crate::leases::Leases;
 use crate::outbox::Outbox;
-use crate::pacing::{backoff, yield_once};
-use crate::pops::{PendingTake, Pops, Wanted};
-use crate::telemetry::{Delivered, QueueCounters, events};
+use crate::pacing::yield_once;
+use crate::pops::{PendingWake, Place, Pops};
+use crate::telemetry::{QueueCounters, events};
+use crate::transfer::AnnouncedRetry;
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id};
-use crate::wire::message::{Member, Record};
+use make::NoAnswer;
 
 /// The most messages that one call claims, and the most deliveries that it settles.
 const MOST: usize = 1000;
 /// The most settlements of one call that may have a text of a kilobyte.
 const MOST_TEXTS: usize = 100;
-/// An idle receiver makes a call this often, and at least every third of its lease.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// An idle receiver makes a call this often, and at least every fifth of its lease: a silence of a quarter of a lease means
+/// that receivers may be cut off (`recover.lua`).
+const SIGN_OF_LIFE: Duration = Duration::from_secs(6);
 /// How often a receiver sweeps.
 const SWEEP: Duration = Duration::from_secs(10);
 /// Receivers of other processes do not look at an ended lease at the same time.
@@ -57,13 +62,18 @@ pub(super) struct Task {
     lease: Duration,
     /// The id of the receiver.
     id: Bytes,
+    /// The token of the last call. The server refuses a call whose token is lower than that of one it has answered.
+    token: [u8; 16],
     waiting: Arc<Waiting>,
+    announced: Arc<AnnouncedRetry>,
     outbox: Outbox<Vec<Claim>>,
     /// Claims that nobody read.
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
     leases: Leases,
-    /// The blocked pop.
+    /// What wakes it up.
     parked: Option<Parked>,
+    /// The permission to block.
+    place: Option<Place>,
     content: Content,
     /// A payload may be in the inbox that was moved there for this receiver.
     woken: bool,
@@ -74,30 +84,46 @@ pub(super) struct Task {
     /// When the first retry is due.
     retry_at: Option<Instant>,
     next_sweep: Instant,
-    /// The server has refused to claim or to wait: no attempt before then.
+    /// The server has refused to claim or to wait, or receivers are held back: no attempt before then.
     pause_until: Option<Instant>,
+    /// Why, if it was a refusal.
+    refusal: Option<OpError>,
+    /// The queue is paused, or one of its limits is reached.
+    hold: bool,
     refusals: u32,
     may_park_at: Instant,
     /// When the last receive ended.
     idle_since: Option<Instant>,
-    /// Dead letters could not be sent on.
-    forward_failing: bool,
+    forwarding: Forwarding,
+    /// Announcements in a row that have led to nothing, because others were quicker.
+    misses: u32,
     closed: bool,
+    /// A try of a call was lost, and may still arrive.
+    lost: bool,
 }
 
 struct Parked {
-    take: PendingTake,
+    wake: PendingWake,
     expired: bool,
 }
 
-/// Why a call was not answered.
-enum NoAnswer {
-    Refused(OpError),
-    Closed,
+impl Parked {
+    fn expire(&mut self) {
+        if !std::mem::replace(&mut self.expired, true) {
+            self.wake.expire();
+        }
+    }
 }
 
 impl Task {
-    pub(super) fn new(conn: Conn, pops: Pops, keys: Keys, settings: Settings, waiting: Arc<Waiting>) -> Self {
+    pub(super) fn new(
+        conn: Conn,
+        pops: Pops,
+        keys: Keys,
+        settings: Settings,
+        waiting: Arc<Waiting>,
+        announced: Arc<AnnouncedRetry>,
+    ) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
         let outbox = Outbox::new({
             let waiting = waiting.clone();
@@ -109,10 +135,12 @@ impl Task {
         });
         let lease = Duration::from_millis(settings.policy.lease_ms.into());
         let now = Instant::now();
+        let forwarding = Forwarding::new(settings.send_to.clone());
         Self {
             of_messages: keys.of_messages(),
             leases: Leases::new(lease, settings.extend_for),
             id: Bytes::copy_from_slice(&new_binary_id()),
+            token: [0; 16],
             counters: conn.counters().queue(&keys),
             conn,
             pops,
@@ -120,9 +148,11 @@ impl Task {
             settings,
             lease,
             waiting,
+            announced,
             outbox,
             unread,
             parked: None,
+            place: None,
             content: Content::Unknown,
             woken: false,
             retries_first: false,
@@ -130,11 +160,15 @@ impl Task {
             retry_at: None,
             next_sweep: now,
             pause_until: None,
+            refusal: None,
+            hold: false,
             refusals: 0,
             may_park_at: now,
             idle_since: None,
-            forward_failing: false,
+            forwarding,
+            misses: 0,
             closed: false,
+            lost: false,
         }
     }
 
@@ -143,18 +177,21 @@ impl Task {
         let closing = self.pops.stopping().clone();
         loop {
             let next = self.next_timer().max(Instant::now());
-            // Every branch is cancel safe: notifications, tokens, timers, and a pop that stays where it is.
+            // Every branch is cancel safe: notifications, tokens, timers, and futures that stay where they are.
             tokio::select! {
                 () = self.waiting.changed() => {}
-                Some(answer) = OptionFuture::from(self.parked.as_mut().map(|parked| &mut parked.take)) => {
-                    self.parked = None;
-                    self.on_woken(answer.map(|popped| popped.is_some()));
+                Some(answer) = OptionFuture::from(self.parked.as_mut().map(|parked| &mut parked.wake)) => {
+                    let expired = self.parked.take().is_none_or(|parked| parked.expired);
+                    self.on_woken(answer, expired);
                 }
-                () = sleep_until(next) => self.on_timer(next),
+                at = self.announced.next() => self.on_announced(at),
+                more = self.forwarding.ended(&self.keys) => if more { self.next_call = Instant::now() },
+                () = sleep_until(next) => {}
                 () = closing.cancelled(), if !self.closed => self.close(),
                 () = end.cancelled() => break,
                 () = stop.cancelled() => break,
             }
+            self.notice_delay(next);
             // Handlers that were answered just now settle and receive again, and share one call.
             yield_once().await;
             while let Some((turn, demand)) = self.next_turn() {
@@ -179,10 +216,13 @@ impl Task {
         let mut next = self.next_call;
         next = next.min(self.leases.next().unwrap_or(next));
         if demand.messages > 0 {
-            next = next.min(self.retry_at.unwrap_or(next));
+            // During a pause, neither a retry nor anything else is a reason to look.
+            let pause = self.pause_until.unwrap_or(self.may_park_at);
+            next = next.min(self.retry_at.map_or(next, |retry| retry.max(self.pause_until.unwrap_or(retry))));
             if self.parked.is_none() && !self.closed {
-                let resumes = self.pause_until.unwrap_or(self.may_park_at);
-                next = next.min(resumes.max(self.may_park_at));
+                next = next.min(pause.max(self.may_park_at));
+            } else if self.pause_until.is_some() && self.content == Content::Unknown {
+                next = next.min(pause);
             }
         } else if let (Some(parked), Some(since)) = (&self.parked, self.idle_since)
             && !parked.expired
@@ -192,18 +232,36 @@ impl Task {
         next
     }
 
-    fn on_timer(&self, due: Instant) {
+    /// The timer should have fired at `due`, or later.
+    fn notice_delay(&self, due: Instant) {
         let late = due.elapsed();
         if late > LATE.max(self.lease / 3) && !self.leases.is_empty() {
             events::runtime_blocked(&self.keys, late);
         }
     }
 
+    /// Another receiver announces a retry, or that there is room for more messages. Not all receivers look for it at the same time.
+    fn on_announced(&mut self, due: Instant) {
+        let misses = if self.hold { 0 } else { self.misses.min(6) };
+        let at = due + Duration::from_millis(1) + JITTER.saturating_mul(1 << misses).mul_f64(fastrand::f64());
+        if !self.hold {
+            self.misses = self.misses.saturating_add(1);
+        }
+        self.retry_at = Some(self.retry_at.map_or(at, |known| known.min(at)));
+        if self.hold {
+            // It may be over.
+            self.pause_until = self.pause_until.map(|until| until.min(at));
+        }
+    }
+
     /// The blocked pop ended.
-    fn on_woken(&mut self, answer: Result<bool, OpError>) {
+    fn on_woken(&mut self, answer: Result<bool, OpError>, expired: bool) {
         match answer {
             Ok(moved) => {
                 self.woken |= moved;
+                if !expired {
+                    self.content = Content::Unknown;
+                }
                 self.may_park_at = Instant::now();
             }
             Err(OpError::Closed) => self.woken = true,
@@ -245,13 +303,10 @@ impl Task {
         unread.sort_unstable_by(|one, other| other.cmp(one));
         for member in unread {
             self.leases.remove(&member);
-            turn.settle.push(ToSettle::unheard(member, Settlement::Unread));
+            turn.add(ToSettle::unheard(member, Settlement::Unread));
         }
         for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS) {
-            match &to_settle.settlement {
-                Settlement::Acknowledge => turn.acknowledge.push(to_settle),
-                _ => turn.settle.push(to_settle),
-            }
+            turn.add(to_settle);
         }
         for to_settle in turn.acknowledge.iter().chain(&turn.settle) {
             if !matches!(to_settle.settlement, Settlement::Extend { .. }) {
@@ -262,7 +317,14 @@ impl Task {
             turn.extend = self.leases.due(now);
         }
         let is_due = self.next_call <= now;
-        let may_look = self.pause_until.is_none_or(|until| until <= now);
+        let settles = !(turn.acknowledge.is_empty() && turn.extend.is_empty() && turn.settle.is_empty());
+        // What is settled makes room for more.
+        let may_look = self.pause_until.is_none_or(|until| until <= now) || self.hold && settles;
+        if demand.at_once && !may_look {
+            // Who does not wait may have other queues to ask.
+            let why = self.refusal.clone();
+            self.waiting.answer(demand.before, false, || why.clone().map_or(Ok(()), Err));
+        }
         let looks = demand.messages > 0
             && may_look
             && (self.woken
@@ -270,18 +332,19 @@ impl Task {
                 || is_due
                 || self.content == Content::Unknown
                 || self.retry_at.is_some_and(|retry| retry <= now));
-        let settles = !(turn.acknowledge.is_empty() && turn.extend.is_empty() && turn.settle.is_empty());
-        let empties = self.woken && demand.messages == 0;
+        let empties = self.woken && (demand.messages == 0 || self.hold && !may_look);
         if !(settles || looks || is_due || empties) {
             return None;
         }
         turn.most = if looks { demand.messages.min(MOST) } else { 0 };
         turn.empty_inbox = empties || is_due && turn.most == 0;
-        turn.sweep = is_due && self.next_sweep <= now;
+        turn.sweep = self.next_sweep <= now;
         turn.retries_first = self.retries_first;
         if turn.most > 0 {
             self.woken = false;
             self.retries_first = !self.retries_first;
+            // If the notice of a change was lost, the server tells of none until the list is read again.
+            self.parked.take_if(|parked| matches!(parked.wake, PendingWake::Changed(_)));
         }
         if turn.empty_inbox {
             self.woken = false;
@@ -290,183 +353,8 @@ impl Task {
             self.next_sweep = now + SWEEP;
         }
         // Until the reply says more.
-        self.next_call = now + SIGN_OF_LIFE.min(self.lease / 3);
+        self.next_call = now + SIGN_OF_LIFE.min(self.lease / 5);
         Some((turn, demand))
-    }
-
-    /// Makes a call until it is answered, and hands out what it brings. Meanwhile leases may end.
-    async fn make(
-        &mut self,
-        mut turn: Turn,
-        demand: Demand,
-        stop: &CancellationToken,
-    ) -> Result<(), NoAnswer> {
-        // The server may count from the first try on.
-        let sent = Instant::now();
-        let call = turn.call(&self.id, &self.keys, &self.of_messages, &self.settings);
-        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
-        let mut attempts = 0;
-        let outcome = loop {
-            let reply = {
-                let mut reply = std::pin::pin!(call.clone().run(&self.conn));
-                loop {
-                    let over = self.leases.end(Instant::now());
-                    let over = OptionFuture::from(over.map(sleep_until));
-                    tokio::select! {
-                        biased;
-                        reply = &mut reply => break reply,
-                        Some(()) = over => {}
-                    }
-                }
-            };
-            match reply {
-                Ok(reply) => match Outcome::read(reply, settlements) {
-                    Some(outcome) => break outcome,
-                    None => drop(self.conn.desynchronised()),
-                },
-                Err(OpError::Closed) => return Err(NoAnswer::Closed),
-                Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
-                    turn.answer_all(&error);
-                    turn.extend.iter().for_each(|member| self.leases.on_refused(member));
-                    return Err(NoAnswer::Refused(error));
-                }
-                Err(error) => {
-                    if stop.is_cancelled() {
-                        turn.answer_all(&error);
-                        return Err(NoAnswer::Closed);
-                    }
-                    // Receives that do not wait are not delayed by what nobody can do now.
-                    self.waiting.answer(u64::MAX, false, || Err(error.clone()));
-                }
-            }
-            let pause = sleep(backoff(attempts));
-            tokio::select! {
-                () = pause => {}
-                () = stop.cancelled() => {}
-            }
-            attempts += 1;
-        };
-        let to_send = outcome.to_send;
-        self.on_answered(turn, demand, outcome, sent);
-        if let Some(destination) = self.settings.send_to.clone().filter(|_| to_send > 0) {
-            match destination.send(&self.conn, &self.of_messages, to_send).await {
-                // What cannot be read is not sent, and is no reason to hurry.
-                Ok(0) => self.forward_failing = false,
-                // There may be more.
-                Ok(_) => {
-                    self.forward_failing = false;
-                    self.next_call = Instant::now();
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut self.forward_failing, true) {
-                        events::forward_failing(&self.keys, &error);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn on_answered(&mut self, turn: Turn, demand: Demand, outcome: Outcome, sent: Instant) {
-        let now = Instant::now();
-        let Outcome { settled, claims, refused, .. } = outcome;
-        let mut settled = settled.into_iter();
-        for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
-            self.count(&to_settle.settlement, &result);
-            let _ = to_settle.answer.send(result);
-        }
-        for (member, result) in turn.extend.into_iter().zip(&mut settled) {
-            match result {
-                Ok(settled) => self.leases.on_extended(&member, sent, settled == Settled::Done),
-                Err(_) => self.leases.on_refused(&member),
-            }
-        }
-        for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
-            match (&to_settle.settlement, &result) {
-                (Settlement::Extend { by_ms }, Ok(Settled::Done)) => {
-                    let safe_until = sent + Duration::from_millis(*by_ms);
-                    self.leases.on_extended_by_hand(&to_settle.member, safe_until);
-                }
-                (Settlement::Extend { .. }, Ok(_)) => {
-                    self.leases.on_extended(&to_settle.member, sent, false);
-                }
-                _ => {}
-            }
-            self.count(&to_settle.settlement, &result);
-            let _ = to_settle.answer.send(result);
-        }
-        self.counters.delivered(Delivered::Received, claims.len() as u64);
-        self.counters.delivered(Delivered::Recovered, outcome.recovered);
-        self.counters.delivered(Delivered::Died, outcome.died);
-        let leases = &mut self.leases;
-        let claim = |(member, record): (Member, Record)| Claim {
-            lease: leases.add(member, sent),
-            member,
-            failed: record.failed,
-            lost: record.lost,
-            first: record.first,
-            payload: record.payload,
-        };
-        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
-        // A call claims a megabyte or so, and no more than it was told to.
-        let is_all = claims.is_empty() || outcome.left == 0 && outcome.retry_in != Some(Duration::ZERO);
-        let unwanted = self.waiting.hand_out(claims, &self.outbox);
-        if !unwanted.is_empty() {
-            drop(self.outbox.hold(unwanted));
-        }
-        let after = |wait: Duration| now + wait;
-        self.retry_at = outcome.retry_in.map(|wait| after(wait + Duration::from_millis(1)));
-        if let Some(ends) = outcome.lease_ends_in {
-            let looks = after(ends) + Duration::from_millis(1) + JITTER.mul_f64(fastrand::f64());
-            self.next_call = self.next_call.min(looks);
-        }
-        if outcome.recovered > 0 {
-            events::leases_ended(&self.keys, outcome.recovered);
-        }
-        if outcome.trimmed > 0 {
-            events::dead_letters_removed(&self.keys, outcome.trimmed);
-        }
-        if outcome.died > 0 {
-            events::dead_letters(&self.keys, outcome.died);
-        }
-        if let Some(why) = refused {
-            self.on_refused(OpError::Server(why), demand);
-            return;
-        }
-        if turn.most > 0 {
-            self.refusals = 0;
-            self.pause_until = None;
-            self.content = if outcome.left == 0 { Content::Empty } else { Content::Unknown };
-            // They have seen what there is. If there is more, the next call is for them.
-            if is_all {
-                self.waiting.answer(demand.before, false, || Ok(()));
-            }
-        } else if turn.empty_inbox {
-            self.content = Content::Unknown;
-        }
-    }
-
-    fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
-        let what = match (result, settlement) {
-            (Ok(Settled::Gone), _) => Delivered::Lost,
-            (Err(_), _) | (_, Settlement::Extend { .. }) => return,
-            (_, Settlement::Acknowledge) => Delivered::Acknowledged,
-            (_, Settlement::Retry { .. }) => Delivered::Failed,
-            (_, Settlement::Snooze { .. } | Settlement::Unread) => Delivered::Released,
-            (_, Settlement::Reject { .. }) => Delivered::Rejected,
-        };
-        self.counters.delivered(what, 1);
-    }
-
-    /// The server refuses to claim.
-    fn on_refused(&mut self, error: OpError, demand: Demand) {
-        if self.refusals == 0 {
-            self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
-        }
-        self.pause_until = Some(Instant::now() + backoff(self.refusals));
-        self.refusals = self.refusals.saturating_add(1);
-        self.content = Content::Unknown;
-        self.waiting.answer(demand.before, true, || Err(error.clone()));
     }
 
     /// Blocks while nothing is ready and somebody waits. Ends a blocked pop that nobody waits for.
@@ -476,15 +364,16 @@ impl Task {
         if let Some(parked) = &mut self.parked {
             let lingers = self.idle_since.is_none_or(|since| now < since + LINGER);
             if (demand.messages == 0 && !lingers || self.closed) && !parked.expired {
-                parked.expired = true;
-                parked.take.expire();
+                parked.expire();
+                self.place = None;
             }
             return;
         }
         let may_park = now >= self.may_park_at && self.pause_until.is_none_or(|until| until <= now);
         if demand.messages > 0 && self.content == Content::Empty && may_park && !self.closed {
-            let wanted = Wanted::received(self.keys.clone(), self.of_messages.inbox.clone());
-            self.parked = Some(Parked { take: self.pops.wait(wanted), expired: false });
+            self.place = self.place.take().or_else(|| self.pops.place(&self.keys));
+            let wake = self.pops.wake(&self.keys, &self.of_messages.inbox, self.place.as_ref());
+            self.parked = Some(Parked { wake, expired: false });
         }
     }
 
@@ -494,10 +383,12 @@ impl Task {
         let bound = self.conn.command_timeout();
         let _ = timeout(bound, async {
             if let Some(mut parked) = self.parked.take() {
-                if !parked.expired {
-                    parked.take.expire();
-                }
-                let _ = parked.take.await;
+                parked.expire();
+                let _ = parked.wake.await;
+            }
+            // A blocked pop may move one more payload until it has ended.
+            if self.pops.stopping().is_cancelled() {
+                self.pops.stopped().await;
             }
             self.woken = true;
             while let Some((turn, demand)) = self.next_turn() {
@@ -505,8 +396,13 @@ impl Task {
                     break;
                 }
             }
-            let receipt = Command::new("HDEL").arg(self.of_messages.receipts.clone()).arg(self.id.clone());
-            let _ = self.conn.call(receipt).await;
+            self.forwarding.finish(&self.keys).await;
+            // With the receipt, a try that arrives late has no effect.
+            if !self.lost {
+                let receipt =
+                    Command::new("HDEL").arg(self.of_messages.receipts.clone()).arg(self.id.clone());
+                let _ = self.conn.call(receipt).await;
+            }
         })
         .await;
         self.waiting.end();

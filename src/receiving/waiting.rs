@@ -131,7 +131,7 @@ impl Waiting {
         demand
     }
 
-    /// Up to so many deliveries to settle, and up to so many of them with a text.
+    /// Takes at most `most` deliveries to settle, of which at most `texts` have a text.
     pub(super) fn take_to_settle(&self, most: usize, texts: usize) -> Vec<ToSettle> {
         let mut queue = self.queue();
         let mut with_text = 0;

@@ -1,17 +1,18 @@
 -- Settles deliveries and claims messages, in one call. A lost reply has no effect: the call is sent again with its token,
--- and gets the same reply, without the claims that no longer hold.
+-- and gets the same reply, without the claims that no longer hold. A try that arrives after a later call has no effect.
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, results, claims
---        7 dead letters: id -> time, epoch ms   8 their content   9 control
+--        7 dead letters: id -> time, epoch ms   8 their content   9 control   10 channel of retries
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
---        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back)   8 a random number
+--        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
+--        8 a random number
 --        9 how many deliveries to acknowledge, a; 10 to extend, e; 11 to settle in another way, s
 --        12.. a members, e members, then s times: verb, member, ms, reason, error
--- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, how many payloads
---        are left, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, why no message was claimed or '', results of the settlements, refusals..., id, record, id,
---        record, ...}
+-- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
+--        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
+--        letters to be sent, ms for which no more may be claimed or -1, why no message was claimed or '', results of the
+--        settlements, refusals..., id, record, id, record, ...}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'r' refused; why is in
 --        the refusals, which follow in a number that the results tell.
 -- Clock  the server's (TIME)
@@ -19,6 +20,8 @@
 local queue = {
     target = KEYS[1], inbox = KEYS[2], messages = KEYS[3], leases = KEYS[4], retries = KEYS[5], receipts = KEYS[6],
     dead = KEYS[7], dead_messages = KEYS[8], control = KEYS[9],
+    is_retry_earlier = false, -- whether the first retry is due earlier than before this call
+    has_room = false, -- whether there were too many messages in flight before this call, and are no longer
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local acks, extends, others = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
@@ -31,26 +34,42 @@ local function message_of(error)
     return type(error) == 'table' and error.err or tostring(error)
 end
 
-local grace = 0
+-- What is looked at once a call: when the first lease may be ended, and when the first retry is due.
+local lease_ends, retry_due
+
+local function first_score(set)
+    return tonumber(redis.call('ZRANGE', set, '0', '0', 'WITHSCORES')[2])
+end
+
+-- When the first lease may be ended. `later` says it for the first of those that have ended and are spared for now.
+local function first_end(later)
+    local first = first_score(queue.leases)
+    if later and first and first <= now then
+        local after = string.format('(%.0f', now)
+        local next = redis.call('ZRANGEBYSCORE', queue.leases, after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
+        return math.min(later, tonumber(next) or later)
+    end
+    return first
+end
 
 -- Nothing here ends the script: what is done is done.
-local function reply(numbers, refused, results, refusals, claims)
-    local lease_ends = redis.pcall('ZRANGE', queue.leases, 0, 0, 'WITHSCORES')[2]
-    local retry = redis.pcall('ZRANGE', queue.retries, 0, 0, 'WITHSCORES')[2]
-    local function number_of(count)
-        return type(count) == 'number' and count or 0
+local function reply(numbers, left, hold, refused, results, refusals, claims)
+    local to_send = string.find(words, 'send') and redis.pcall('ZCOUNT', queue.dead, '-inf', '(0')
+    local announced = queue.has_room and now or queue.is_retry_earlier and retry_due
+    if announced then
+        -- Other receivers sleep until the retry that they know, or until there is room. Without the permission, they look a few
+        -- seconds later.
+        redis.pcall('PUBLISH', KEYS[10], string.format('%.0f', announced))
     end
-    local left = number_of(redis.pcall('LLEN', queue.target)) + number_of(redis.pcall('LLEN', queue.inbox))
-    local to_send = number_of(redis.pcall('ZCOUNT', queue.dead, '-inf', '(0'))
     local out = {
-        now, lease_ends and math.max(tonumber(lease_ends), grace) or -1, retry and tonumber(retry) or -1, left,
-        numbers[1], numbers[2], numbers[3], to_send, refused, results,
+        now, lease_ends or -1, retry_due or -1, left,
+        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, hold, refused, results,
     }
     for _, refusal in ipairs(refusals) do
         out[#out + 1] = refusal
     end
     for i, record in ipairs(claims.records) do
-        out[#out + 1] = string.sub(claims.members[i], 1, 16)
+        out[#out + 1] = claims.ids[i]
         out[#out + 1] = record
     end
     return out
@@ -69,13 +88,29 @@ if receipt and string.sub(receipt, 1, 16) == token then
         local id = string.sub(member, 1, 16)
         local record = redis.call('ZSCORE', queue.leases, member) and redis.call('HGET', queue.messages, id)
         if record then
-            Claims.add(claims, id, record)
+            Claims.add(claims, id, member, record)
         end
     end
-    return reply({0, 0, 0}, '', results, refusals, claims)
+    -- What is left is looked at by the next call.
+    return reply({0, 0, 0}, 1, -1, '', results, refusals, claims)
+end
+if receipt and #receipt >= 16 then
+    -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call were answered: it
+    -- must not claim messages for nobody, under ids that its retry has given to others.
+    local last_time, last_count = struct.unpack('>I6I6', receipt)
+    local time_of_this, count_of_this = struct.unpack('>I6I6', token)
+    if last_time > time_of_this or last_time == time_of_this and last_count > count_of_this then
+        return redis.error_reply('REDELAY a later call of this receiver was answered')
+    end
 end
 -- The first write. It needs no memory, and after it no command is refused for lack of memory.
 redis.call('HDEL', queue.receipts, receiver)
+
+-- Before the settlements, which may make room.
+local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
+local limits = Limits.new(control.err and {} or {unpack(control, 3)})
+local is_known, were_full = pcall(Limits.are_full, limits, queue)
+were_full = is_known and were_full
 
 local results, refusals, died = {}, {}, 0
 local function settled(count, ok, done)
@@ -96,7 +131,7 @@ if acks > 0 then
     at = at + acks
 end
 if extends > 0 then
-    settled(extends, pcall(extend, queue, ARGV, at, at + extends - 1, string.format('%.0f', now + lease)))
+    settled(extends, pcall(extend, queue, ARGV, at, at + extends - 1, string.format('%d', now + lease)))
     at = at + extends
 end
 for _ = 1, others do
@@ -108,20 +143,31 @@ for _ = 1, others do
 end
 
 local claims = Claims.new(queue, token, policy, now, now + lease)
-local recovered, trimmed = 0, 0
+local recovered, trimmed, left, hold = 0, 0, 0, -1
 local ok, refused = pcall(function()
-    grace = look_at_the_clock(queue, now, lease)
-    if now >= grace then
-        local taken, dead = recover(queue, now)
+    if control.err then
+        error(control.err, 0)
+    end
+    local silences, later = look_at_the_clock(queue, now, lease, control[1], control[2]), nil
+    lease_ends = first_score(queue.leases)
+    if lease_ends and lease_ends <= now then
+        local taken, dead
+        taken, dead, later = recover(queue, now, silences)
         recovered, died = taken, died + dead
+        lease_ends = first_end(later)
     end
     if string.find(words, 'sweep') then
         sweep(queue, now)
+        lease_ends = first_end(later)
     end
+    retry_due = first_score(queue.retries)
     if died > 0 or string.find(words, 'sweep') then
         trimmed = trim(queue, now, tonumber(ARGV[5]), tonumber(ARGV[6]))
     end
-    if string.find(words, 'inbox') then
+    if most > 0 then
+        most, hold = Limits.allowed(limits, queue, most, time[1] * 1000000 + time[2])
+    end
+    if string.find(words, 'inbox') or hold >= 0 and most == 0 then
         for _ = 1, 1000 do
             if not redis.call('RPOPLPUSH', queue.inbox, queue.target) then
                 break
@@ -133,15 +179,31 @@ local ok, refused = pcall(function()
         if most == 1 and not string.find(words, 'retries') then
             first = 0
         end
-        Claims.retries(claims, first, now)
-        Claims.payloads(claims, queue.inbox, most - #claims.members)
-        Claims.payloads(claims, queue.target, most - #claims.members)
-        if #claims.members < most then
-            Claims.retries(claims, most - #claims.members, now)
+        local is_due = retry_due and retry_due <= now
+        if is_due then
+            Claims.retries(claims, first, now)
+        end
+        local emptied = Claims.payloads(claims, queue.inbox, most)
+        emptied = Claims.payloads(claims, queue.target, most) and emptied
+        if not emptied and redis.call('LLEN', queue.target) + redis.call('LLEN', queue.inbox) > 0 then
+            left = 1
+        end
+        if is_due then
+            Claims.retries(claims, most, now)
+            retry_due = first_score(queue.retries)
+        end
+        Limits.claimed(limits, queue, #claims.members)
+        if #claims.members < most and left == 0 then
+            -- There is room for the next one.
+            hold = -1
         end
     end
+    queue.has_room = were_full and not Limits.are_full(limits, queue)
 end)
+if #claims.members > 0 then
+    lease_ends = math.min(lease_ends or claims.till, claims.till)
+end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
 redis.pcall('HSET', queue.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. table.concat(claims.members))
-return reply({recovered, died, trimmed}, ok and '' or message_of(refused), results, refusals, claims)
+return reply({recovered, died, trimmed}, left, hold, ok and '' or message_of(refused), results, refusals, claims)

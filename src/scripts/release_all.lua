@@ -8,14 +8,21 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if tonumber(ARGV[1]) > 0 then
-    local seen = tonumber(redis.call('HGET', KEYS[6], 'seen') or nil)
+    local seen, silent = unpack(redis.call('HMGET', KEYS[6], 'seen', 'silent'))
+    seen, silent = tonumber(seen), tonumber(silent)
     if not seen then
         -- Nothing is known of receivers. If they have left something, its time begins now.
-        if redis.call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+        if redis.call('LLEN', KEYS[2]) + redis.call('HLEN', KEYS[3]) > 0 then
             redis.call('HSET', KEYS[6], 'seen', string.format('%.0f', now))
         end
         return 0
     elseif now - seen < tonumber(ARGV[1]) then
+        return 0
+    elseif not silent or silent <= seen or silent > now then
+        -- The server may have been away, or its clock was set: receivers that live have half a minute to show it.
+        redis.call('HSET', KEYS[6], 'silent', string.format('%.0f', now))
+        return 0
+    elseif now - silent < 30000 then
         return 0
     end
 end

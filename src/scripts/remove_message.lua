@@ -1,5 +1,5 @@
 -- Deletes messages that are in flight or wait for a retry, or lets them be delivered at once. Their deliveries no longer hold.
--- KEYS   1 messages   2 leases   3 retries   4 scratch
+-- KEYS   1 messages   2 leases   3 retries   4 scratch   5 channel of retries
 -- ARGV   1 'remove' | 'retry'   2 id
 -- Reply  1, or 0 if there is no such message
 -- Clock  the server's (TIME)
@@ -16,6 +16,8 @@ if ARGV[1] == 'remove' then
     redis.call('HDEL', KEYS[1], ARGV[2])
 else
     local time = redis.call('TIME')
-    redis.call('ZADD', KEYS[3], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), ARGV[2])
+    local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+    redis.call('ZADD', KEYS[3], now, ARGV[2])
+    redis.pcall('PUBLISH', KEYS[5], now)
 end
 return 1

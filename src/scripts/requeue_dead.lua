@@ -1,5 +1,5 @@
 -- Lets dead letters be delivered again at once, with the same ids and without their counts. Idempotent.
--- KEYS   1 dead letters   2 their content   3 messages   4 retries   5 scratch
+-- KEYS   1 dead letters   2 their content   3 messages   4 retries   5 scratch   6 channel of retries
 -- ARGV   1.. ids, up to 1,000
 -- Reply  how many of these are no dead letters now
 -- Clock  the server's (TIME)
@@ -8,18 +8,22 @@ local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 ensure_permitted(KEYS[5], {'ZREM', 'HDEL'}, {})
 redis.call('ZADD', KEYS[4], 'XX', 0, '') -- changes nothing, but fails without the permission
-local gone = 0
+local gone, added = 0, false
 for _, id in ipairs(ARGV) do
     local content = redis.call('HGET', KEYS[2], id)
     if content then
         local _, _, _, _, first, _, delivery, payload = unpack(cmsgpack.unpack(content))
         -- The next receiver puts its own policy there.
-        local policy = struct.pack('>HHI4c1', 10, 5, 30000, 'k') .. '\0\0'
-        redis.call('HSET', KEYS[3], id, header(delivery, 0, 0, policy, struct.pack('>I8', first)) .. payload)
+        local policy = struct.pack('>HHI4c1', 10, 5, 30000, 'k')
+        redis.call('HSET', KEYS[3], id, header(delivery, 0, 0, policy, struct.pack('>I6', first)) .. payload)
         redis.call('ZADD', KEYS[4], now, id)
+        added = true
     end
     redis.call('ZREM', KEYS[1], id)
     redis.call('HDEL', KEYS[2], id)
     gone = gone + 1
+end
+if added then
+    redis.pcall('PUBLISH', KEYS[6], now)
 end
 return gone

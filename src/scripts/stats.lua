@@ -1,7 +1,8 @@
--- Counts what is in the keys of a queue.
--- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims   6 leases   7 retries   8 dead letters
+-- Counts what is in the keys of a queue, and reads what holds its receivers back.
+-- KEYS   1 timeout set   2 ordered list   3 target   4 quarantine   5 claims   6 leases   7 retries   8 dead letters   9 control
 -- Reply  {pending, in the ordered list, ready, quarantined, claims, overdue, head or false, in flight, waiting for a retry,
---        dead letters, first retry or false, the server's clock in microseconds}
+--        dead letters, first retry or false, 1 if it is paused or 0, the most messages in flight or false, the server's clock in
+--        microseconds}
 -- Clock  the server's (TIME)
 -- Cost   O(log n)
 local time = redis.call('TIME')
@@ -18,5 +19,8 @@ return {
     redis.call('ZCARD', KEYS[7]),
     redis.call('ZCARD', KEYS[8]),
     redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')[2] or false,
+    redis.call('HGET', KEYS[9], 'paused') and 1 or 0,
+    -- What is no number limits nothing: see receive/limits.lua.
+    string.match(redis.call('HGET', KEYS[9], 'most') or '', '^%d+$') or false,
     time[1] * 1000000 + time[2],
 }

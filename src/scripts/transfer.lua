@@ -1,6 +1,6 @@
 -- Transfers due entries: moves their payloads to the target, earliest due first.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 target   4 quarantine   5 channel of the transfers
---        6 scratch
+--        6 scratch   7 jobs
 -- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
 --        4 the cursor of the client's last reply, or 0
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor}
@@ -49,6 +49,7 @@ local gone, quarantined = 0, 0
 
 local function move_due(missing)
     gone, quarantined = move(search, KEYS[3], KEYS[4], most, budget, missing)
+    forget(KEYS[7], search.due, gone)
 end
 
 local function move_found(at, missing)

@@ -25,6 +25,8 @@ pub(crate) struct OnServer {
     pub(crate) dead_letters: u64,
     /// The score of the first retry, epoch ms.
     pub(crate) retry: Option<f64>,
+    pub(crate) is_paused: bool,
+    pub(crate) max_in_flight: Option<u64>,
     /// The score of the head, epoch ms.
     pub(crate) head: Option<f64>,
     /// The server's clock, epoch µs.
@@ -256,6 +258,8 @@ impl QueueCounters {
             next_due_in: ahead.map(span),
             quarantined: server.quarantined,
             unconfirmed_pops: server.unconfirmed_pops,
+            paused: server.is_paused,
+            max_in_flight: server.max_in_flight,
             receiving: self.receiving(server),
             transferring: self.transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),

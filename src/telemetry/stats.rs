@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 /// Counters and gauges of a client since it connected. [`Client::stats`](crate::Client::stats) returns them.
 ///
 /// Fields that say "now" are gauges. All other numbers only grow. Serialized, a duration is a number of milliseconds
-/// and its field ends in `_ms`.
+/// with decimals, and its field ends in `_ms`.
 ///
 /// # Examples
 /// ```no_run
@@ -49,7 +49,7 @@ pub struct ClientStats {
 /// them.
 ///
 /// The client's own counters start with its first handle for the queue and end with its last one. Serialized, a
-/// duration is a number of milliseconds and its field ends in `_ms`.
+/// duration is a number of milliseconds with decimals, and its field ends in `_ms`.
 ///
 /// # Examples
 /// ```no_run
@@ -84,6 +84,11 @@ pub struct QueueStats {
     /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
     /// that died before they had confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
     pub unconfirmed_pops: u64,
+    /// Whether [`BlockingQueue::pause`](crate::BlockingQueue::pause) holds back all receivers of the queue.
+    pub paused: bool,
+    /// How many messages may be in flight at a time, as
+    /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight) says; `None` if there is no limit.
+    pub max_in_flight: Option<u64>,
     /// What receivers of the queue have done, and what they have to do.
     pub receiving: ReceivingStats,
     /// Whether this client transfers for this queue now.

@@ -2,27 +2,31 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::conn::{Conn, OpError};
 use crate::scripts;
 use crate::telemetry::events;
-use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::keys::Keys;
+
+/// How often a queue is searched, at most.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+/// The next time to look, if receivers may be silent for this long.
+pub(super) fn next_look(release_after: Duration) -> Instant {
+    Instant::now() + (release_after / 6).min(INTERVAL)
+}
 
 /// Releases what has been left, if no receiver has given a sign of life for this long. If it fails, it is repeated later.
 pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let of_messages = keys.of_messages();
+    let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
+    let run = async || -> Result<i64, OpError> { Ok(call.clone().run(&conn).await?.into_count()?) };
     let mut released = 0;
-    while let Ok(more @ 1..) = call(&conn, &keys, &of_messages, after).await {
+    while let Ok(more @ 1..) = run().await {
         released += more as u64;
     }
     if released > 0 {
         events::abandoned_released(&keys, released);
     }
-}
-
-async fn call(conn: &Conn, keys: &Keys, of_messages: &MessageKeys, after: Duration) -> Result<i64, OpError> {
-    let MessageKeys { inbox, messages, leases, retries, control, .. } = of_messages;
-    let call = scripts::RELEASE_ALL
-        .on(&[keys.target(), inbox, messages, leases, retries, control, keys.scratch()])
-        .number(after.as_millis().max(1));
-    Ok(call.run(conn).await?.into_count()?)
 }

@@ -9,6 +9,7 @@ use super::Settings;
 use super::clock::ClockReading;
 use super::schedule::QueueId;
 use crate::conn::{Conn, OpError, Reply};
+use crate::schedules;
 use crate::scripts;
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events::{self, Span};
@@ -25,6 +26,8 @@ pub(super) struct Call {
     pub(super) client_id: Bytes,
     /// Where the call before has stopped.
     pub(super) cursor: i64,
+    /// Whether to find out if the queue has schedules.
+    pub(super) looks_for_schedules: bool,
 }
 
 /// A call that was made.
@@ -33,6 +36,8 @@ pub(super) struct Report {
     pub(super) sent: Instant,
     pub(super) received: Instant,
     pub(super) result: Result<Transferred, OpError>,
+    /// Whether the queue has schedules, or a key that is none; `None` if that is not known.
+    pub(super) has_schedules: Option<bool>,
 }
 
 /// The reply of the script.
@@ -51,7 +56,7 @@ pub(super) struct Transferred {
 impl Call {
     /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred are gone.
     pub(super) async fn run(self) -> Report {
-        let Self { conn, queue, keys, counters, settings, client_id, cursor } = self;
+        let Self { conn, queue, keys, counters, settings, client_id, cursor, looks_for_schedules } = self;
         let span = Span::transfer(&keys);
         let sent = Instant::now();
         let call = scripts::TRANSFER
@@ -62,13 +67,24 @@ impl Call {
                 keys.quarantine(),
                 keys.moved(),
                 keys.scratch(),
+                &keys.jobs(),
             ])
             .number(settings.batch)
             .number(settings.budget.as_micros())
             .arg(client_id)
             .number(cursor);
-        let reply = span.run(call.run(&conn)).await;
-        let received = Instant::now();
+        let transfer = async {
+            let reply = span.run(call.run(&conn)).await;
+            (reply, Instant::now())
+        };
+        let look = async {
+            match schedules::count(&conn, &keys).await {
+                Ok(count) => Some(count > 0),
+                Err(error) => matches!(error, OpError::Server(_)).then_some(true),
+            }
+        };
+        let ((reply, received), has_schedules) =
+            tokio::join!(transfer, async { if looks_for_schedules { look.await } else { None } });
         let result = reply.and_then(Transferred::parse);
         // Counted here, and not where the report is read: the queue may be closed by then.
         match &result {
@@ -88,7 +104,7 @@ impl Call {
                 span.transferred(Err(error));
             }
         }
-        Report { queue, sent, received, result }
+        Report { queue, sent, received, result, has_schedules }
     }
 }
 
@@ -103,11 +119,10 @@ impl Report {
 impl Transferred {
     fn parse(reply: Reply) -> Result<Self, OpError> {
         let [transferred, quarantined, head, clock, cursor] = reply.into_parts()?;
-        let head = head.into_optional_bytes()?;
         Ok(Self {
             transferred: transferred.into_count()?,
             quarantined: quarantined.into_count()?,
-            head: head.and_then(|score| std::str::from_utf8(&score).ok()?.parse().ok()),
+            head: head.into_optional_score()?,
             clock: clock.into_clock()?,
             cursor: cursor.into_int()?,
         })

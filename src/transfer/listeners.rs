@@ -1,36 +1,45 @@
-//! The queues behind each channel: `q` and `{q}` share theirs.
+//! Who listens to each channel: queues, where `q` and `{q}` share theirs, and receivers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::schedule::QueueId;
 use crate::conn::Channels;
 
-#[derive(Debug, Default)]
-pub(super) struct Listeners(HashMap<Arc<str>, Vec<QueueId>>);
+#[derive(Debug)]
+pub(super) struct Listeners<L>(HashMap<Arc<str>, Vec<L>>);
 
-impl Listeners {
-    /// Subscribes a queue to a channel.
-    pub(super) fn add(&mut self, channel: &[u8], queue: QueueId, channels: &Channels) {
+impl<L> Default for Listeners<L> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<L> Listeners<L> {
+    /// Subscribes a listener to a channel.
+    pub(super) fn add(&mut self, channel: &[u8], listener: L, channels: &Channels) {
         let channel = name(channel);
-        self.0.entry(channel.clone()).or_default().push(queue);
+        self.0.entry(channel.clone()).or_default().push(listener);
         channels.subscribe(channel);
     }
 
-    /// Removes a queue from a channel, and the subscription with the last queue.
-    pub(super) fn remove(&mut self, channel: &[u8], queue: QueueId, channels: &Channels) {
+    /// Removes a listener from a channel, and the subscription with the last one.
+    pub(super) fn remove(&mut self, channel: &[u8], is_it: impl Fn(&L) -> bool, channels: &Channels) {
         let channel = name(channel);
-        let Some(queues) = self.0.get_mut(&channel) else { return };
-        queues.retain(|other| *other != queue);
-        if queues.is_empty() {
+        let Some(listeners) = self.0.get_mut(&channel) else { return };
+        listeners.retain(|other| !is_it(other));
+        if listeners.is_empty() {
             self.0.remove(&channel);
             channels.unsubscribe(channel);
         }
     }
 
-    /// The queues that listen to a channel.
-    pub(super) fn of(&self, channel: &str) -> impl Iterator<Item = QueueId> {
-        self.0.get(channel).into_iter().flatten().copied()
+    /// Those that listen to a channel.
+    pub(super) fn of(&self, channel: &str) -> impl Iterator<Item = &L> {
+        self.0.get(channel).into_iter().flatten()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &L> {
+        self.0.values().flatten()
     }
 }
 

@@ -72,6 +72,16 @@ pub(crate) fn pack(format: EntryFormat, payload: &[u8]) -> Bytes {
     }
 }
 
+/// Packs a payload with an id of 1 to 255 bytes.
+pub(crate) fn pack_job(id: &[u8], payload: &[u8]) -> Bytes {
+    let mut entry = BytesMut::with_capacity(1 + id.len() + 8 + payload.len());
+    entry.put_u8(u8::try_from(id.len()).unwrap_or(u8::MAX));
+    entry.put_slice(id);
+    entry.put_u64_le(payload.len() as u64);
+    entry.put_slice(payload);
+    entry.freeze()
+}
+
 /// The payload of an entry of either format, or `None` if the entry is malformed.
 pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
     let current = split(entry, 1 + usize::from(*entry.first()?));

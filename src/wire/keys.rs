@@ -11,7 +11,9 @@
 //! | claims: what each pop took, until its reply has arrived | `redelay:popped:` + tag |
 //! | receipt of an offer | `redelay:offered:` + tag + `:` + id |
 //! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
+//! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
+//! | jobs, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
 //! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
@@ -141,9 +143,7 @@ impl Keys {
 
     /// The keys of receivers.
     pub(crate) fn of_messages(&self) -> MessageKeys {
-        // `q` and `{q}` have the same tag, but different targets. A second colon marks names with a brace of their own.
-        let mark = if self.0.tag.len() == self.0.target.len() { ":" } else { "" };
-        let key = |what: &str| Bytes::from([what.as_bytes(), mark.as_bytes(), &self.0.tag].concat());
+        let key = |what: &str| self.marked(what);
         MessageKeys {
             inbox: key("redelay:inbox:"),
             messages: key("redelay:messages:"),
@@ -153,7 +153,29 @@ impl Keys {
             dead: key("redelay:dead:"),
             dead_messages: key("redelay:dead-messages:"),
             control: key("redelay:control:"),
+            channel: key("redelay:receivers:"),
         }
+    }
+
+    /// The hash of pending jobs, by their ids.
+    pub(crate) fn jobs(&self) -> Bytes {
+        self.marked("redelay:jobs:")
+    }
+
+    /// The sorted set of schedules by their next runs, and the hash of their records.
+    pub(crate) fn schedules(&self) -> [Bytes; 2] {
+        ["redelay:schedules:", "redelay:schedule-records:"].map(|what| self.marked(what))
+    }
+
+    /// The key that exists while no other job of this id, or with a payload of this hash, is accepted.
+    pub(crate) fn throttle(&self, what: &str, id: &[u8]) -> Bytes {
+        [&self.marked("redelay:throttle:")[..], b":", what.as_bytes(), b":", id].concat().into()
+    }
+
+    /// `q` and `{q}` have the same tag, but different targets. A second colon marks names with a brace of their own.
+    fn marked(&self, what: &str) -> Bytes {
+        let mark = if self.0.tag.len() == self.0.target.len() { ":" } else { "" };
+        [what.as_bytes(), mark.as_bytes(), &self.0.tag].concat().into()
     }
 
     fn side(&self, what: &str) -> Bytes {
@@ -180,11 +202,22 @@ pub(crate) struct MessageKeys {
     pub(crate) dead_messages: Bytes,
     /// The hash of what concerns all receivers: their last sign of life, and the sweep.
     pub(crate) control: Bytes,
+    /// The channel on which the due time of the first retry is published when it becomes earlier, epoch ms.
+    pub(crate) channel: Bytes,
 }
 
 /// A new id of 16 bytes: unique, and in the order of time, with which it begins.
 pub(crate) fn new_binary_id() -> [u8; 16] {
     Uuid::now_v7().into_bytes()
+}
+
+/// A new id that is greater than `last`, also where the clock has been set back.
+///
+/// `Uuid::now_v7` alone does not promise that: version 1.26.1 may put an id up to a second ahead, if a thread that was
+/// interrupted brings the time of the second before. The fixed versions need a newer compiler than this crate.
+pub(crate) fn new_binary_id_after(last: [u8; 16]) -> [u8; 16] {
+    let new = new_binary_id();
+    if new[..12] > last[..12] { new } else { (u128::from_be_bytes(last) + (1 << 32)).to_be_bytes() }
 }
 
 /// A new id: unique, and in the order of time.
@@ -197,6 +230,17 @@ mod tests {
     use std::hash::DefaultHasher;
 
     use super::*;
+
+    #[test]
+    fn ids_go_up() {
+        let now = u128::from_be_bytes(new_binary_id());
+        for ahead in [0, 5 << 80] {
+            let last = (now + ahead).to_be_bytes();
+            let next = new_binary_id_after(last);
+            // The scripts compare these bytes.
+            assert!(next[..12] > last[..12], "{last:?} {next:?}");
+        }
+    }
 
     /// Measured on Redisson 4.7.0, 3.50.0 and 3.21.0: mapped name, ordered list.
     const MEASURED: &[(&str, &str)] = &[

@@ -1,12 +1,43 @@
 //! Messages that receivers claimed, as they are on the server: records, and the members of the set of leases.
 
+use std::fmt;
+
 use bytes::Bytes;
 
-/// The id of a message: 16 bytes, in the order of the first claims.
-pub(crate) type MessageId = [u8; 16];
+/// The id of a message. It stays the same however often the message is delivered, so it is the key that makes a handler
+/// idempotent. Ids sort by the time of the first delivery.
+///
+/// # Examples
+/// ```
+/// use redelay::MessageId;
+///
+/// let id: MessageId = "0199a0b1c2d37e4f8a9b0c1d2e3f0001".parse()?;
+/// assert_eq!(id.to_string(), "0199a0b1c2d37e4f8a9b0c1d2e3f0001");
+/// # Ok::<(), redelay::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub(crate) [u8; 16]);
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MessageId({self})")
+    }
+}
+
+impl MessageId {
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+}
 
 /// The bytes of a record before the payload.
-const HEADER: usize = 28;
+const HEADER: usize = 24;
 /// The version of the records here.
 const VERSION: u8 = 1;
 
@@ -17,7 +48,7 @@ pub(crate) struct Member(pub(crate) [u8; 20]);
 impl Member {
     pub(crate) fn new(id: MessageId, delivery: u32) -> Self {
         let mut bytes = [0; 20];
-        bytes[..16].copy_from_slice(&id);
+        bytes[..16].copy_from_slice(&id.0);
         bytes[16..].copy_from_slice(&delivery.to_be_bytes());
         Self(bytes)
     }
@@ -25,7 +56,7 @@ impl Member {
     pub(crate) fn id(&self) -> MessageId {
         let mut id = [0; 16];
         id.copy_from_slice(&self.0[..16]);
-        id
+        MessageId(id)
     }
 
     pub(crate) fn bytes(&self) -> Bytes {
@@ -61,7 +92,7 @@ impl Record {
             delivery: u32::try_from(number(1, 5)).ok()?,
             failed: u16::try_from(number(5, 7)).ok()?,
             lost: u16::try_from(number(7, 9)).ok()?,
-            first: number(20, 28),
+            first: number(18, 24),
             payload: bytes.slice(HEADER..),
         })
     }
@@ -88,7 +119,7 @@ pub(crate) struct Policy {
 
 impl Policy {
     pub(crate) fn bytes(&self) -> Bytes {
-        let mut bytes = Vec::with_capacity(11);
+        let mut bytes = Vec::with_capacity(9);
         bytes.extend(self.attempts.to_be_bytes());
         bytes.extend(self.losses.to_be_bytes());
         bytes.extend(self.lease_ms.to_be_bytes());
@@ -97,7 +128,6 @@ impl Policy {
             DeadMode::Send => b's',
             DeadMode::Discard => b'd',
         });
-        bytes.extend([0, 0]);
         bytes.into()
     }
 }
@@ -111,7 +141,7 @@ mod tests {
         let policy = Policy { attempts: 10, losses: 5, lease_ms: 30_000, dead: DeadMode::Keep };
         let mut bytes = vec![1, 0, 0, 1, 2, 0, 3, 0, 4];
         bytes.extend(policy.bytes());
-        bytes.extend(1_700_000_000_123_u64.to_be_bytes());
+        bytes.extend(&1_700_000_000_123_u64.to_be_bytes()[2..]);
         bytes.extend(b"payload");
         let bytes = Bytes::from(bytes);
         let record = Record::parse(&bytes).unwrap();
@@ -125,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_member_is_the_id_and_the_number_of_the_delivery() {
-        let member = Member::new([7; 16], 258);
+        let member = Member::new(MessageId([7; 16]), 258);
         assert_eq!(member.0[16..], [0, 0, 1, 2]);
-        assert_eq!(member.id(), [7; 16]);
+        assert_eq!(member.id(), MessageId([7; 16]));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Due times in epoch ms are below this: from 10^15, Redisson's decoder and Lua's doubles lose digits.
-const LIMIT: u64 = 1_000_000_000_000_000;
+pub(crate) const LIMIT: u64 = 1_000_000_000_000_000;
 
 /// A duration in whole milliseconds, rounded up, so that nothing ends early.
 pub(crate) fn millis(span: Duration) -> Result<u64, String> {

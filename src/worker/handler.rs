@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::{IntoOutcome, Outcome};
 use crate::{Delivery, MessageId};
 
-/// What a handler may know of its message: its second argument.
+/// Metadata of the message: the optional second argument of a handler.
 ///
 /// # Examples
 /// ```no_run

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::MessageId;
 
-type BoxError = Box<dyn Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What a handler says of a message. A handler may also return `()`, or a `Result` whose `Err` is a [`Retry`](Self::Retry).
+/// What to do with a message after its handler has run. A handler may also return `()`, or a `Result` whose `Err` is a [`Retry`](Self::Retry).
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! One of the places of a worker: it receives a message, handles it, settles it, and receives the next one.
+//! One concurrency slot of a worker: it receives a message, handles it, settles it, and receives the next one.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -94,6 +94,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                 }
                 Err(error) if error.is_closed() => break,
                 Err(error) if error.payload().is_some() => {
+                    self.counts.failed.fetch_add(1, Ordering::Relaxed);
                     self.failed(Message { queue: queue.to_owned(), id: None, attempt: 1 }, error);
                 }
                 // It concerns no message. The receiver pauses after a refusal.
@@ -124,7 +125,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let cancelled = context.cancelled.clone();
         let _cancel_on_drop = cancelled.clone().drop_guard();
         let (value, delivery) = delivery.split();
-        let handled = async { self.handler.call(value, context).await };
+        let handled = delivery.instrument(async { self.handler.call(value, context).await });
         let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
         let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
         let delivery = ReleaseOnDrop(Some(delivery));

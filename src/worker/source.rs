@@ -46,10 +46,16 @@ impl<T: 'static> Source<T> {
 
     /// Finds settings that are out of their range.
     pub(super) async fn check(&self) -> Result<()> {
-        for (_, receiver, _) in &self.receivers {
-            receiver.receive_many(0).await?;
+        for (name, receiver, _) in &self.receivers {
+            let checked = receiver.receive_many(0).await;
+            checked.map_err(|error| error.of(format!("run a worker on `{name}`")))?;
         }
         Ok(())
+    }
+
+    /// Waits until one of the clients takes no more. Cancel safe.
+    pub(super) async fn closed(&self) {
+        select_all(self.receivers.iter().map(|(_, receiver, _)| Box::pin(receiver.closed()))).await;
     }
 
     /// Waits for the next message. Cancel safe.
@@ -61,8 +67,8 @@ impl<T: 'static> Source<T> {
             let (name, receiver, _) = &self.receivers[index];
             match receiver.try_receive().await {
                 Ok(Some(delivery)) => return (name, Ok(delivery)),
-                // The wait that follows goes through reconnections.
-                Err(error) if !error.is_unavailable() => return (name, Err(error)),
+                Err(error) if error.is_closed() || error.payload().is_some() => return (name, Err(error)),
+                // A queue that is refused must not hold up the others, and the wait that follows goes through reconnections.
                 Ok(None) | Err(_) => {}
             }
         }

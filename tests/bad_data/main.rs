@@ -6,5 +6,6 @@ mod foreign_messages;
 mod hostile_replies;
 mod input;
 mod malformed_entries;
+mod receivers;
 mod undecodable;
 mod wrong_types;

@@ -1,5 +1,6 @@
 //! redelay beside a real Redisson on one server. Either of them offers, transfers and takes, in every combination.
 
+mod jobs;
 mod objects;
 mod payloads;
 mod peer;

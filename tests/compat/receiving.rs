@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, codec};
 use redelay_fixture::{Server, until, until_async, until_within};
+use redelay_support::{CONTROL, INBOX, LEASES, RETRIES};
 use serde_json::{Value, json};
 
 use crate::peer::{Lang, Peer, Setup};
 use crate::{BOTH, HOUR, overdue};
 
 const VERSIONS: [&str; 2] = ["4.7.0", "3.50.0"];
-const INBOX: &str = "redelay:inbox:{q}";
-const LEASES: &str = "redelay:leases:{q}";
 
 /// A delivery, as the Rust peer prints it.
 #[derive(Clone, Debug)]
@@ -85,7 +84,7 @@ fn what_java_offers_and_moves_is_received_and_gone() {
         rust.quit();
         let keys: Vec<String> =
             server.keys().iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
-        assert_eq!(keys, ["redelay:control:{q}"], "redisson {redisson}");
+        assert_eq!(keys, [CONTROL], "redisson {redisson}");
     }
 }
 
@@ -227,8 +226,8 @@ fn java_does_not_see_what_waits_for_retries() {
         }
         assert_eq!(rust.ask(&["inflight", "q"]), "3");
         // They are due now.
-        for member in server.zset("redelay:retries:{q}") {
-            server.cmd([&b"ZADD"[..], b"redelay:retries:{q}", b"0", &member.0]);
+        for member in server.zset(RETRIES) {
+            server.cmd([&b"ZADD"[..], RETRIES.as_bytes(), b"0", &member.0]);
         }
         let mut again = Vec::new();
         for _ in 0..3 {
@@ -342,7 +341,7 @@ fn consumers_of_both_languages_get_each_message_once() {
     }
 }
 
-/// Acknowledges so many messages. Each seventh delivery fails first, and somebody gets it again.
+/// Acknowledges `count` messages. Each seventh delivery fails first, and somebody gets it again.
 fn receive_and_settle(rust: &mut Peer, count: usize) -> Vec<String> {
     let mut got = Vec::new();
     for n in 1.. {

@@ -183,6 +183,48 @@ fn all(decoded: Vec<redelay::Result<String>>) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn jobs() {
+    each(async |rig| {
+        rig.delayed.offer("offered", HOUR).id("a").throttle(HOUR).await?;
+        stored(&["offered"])
+    })
+    .await;
+    each(async |rig| {
+        let replaced = rig.free.1.offer("one", HOUR).id("a").await;
+        replaced.expect("nothing is missing");
+        match rig.delayed.offer("two", HOUR).id("a").replace().await {
+            Ok(_) => stored(&["two"]),
+            Err(error) => {
+                rig.free.1.job("a").cancel().await.expect("nothing is missing");
+                // Only the hash was there before.
+                Err(error)
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn schedules() {
+    each(async |rig| {
+        rig.delayed.schedule("s").every(HOUR).upsert("run").await?;
+        stored(&["run"])
+    })
+    .await;
+    each(async |rig| {
+        rig.free.1.schedule("s").every(HOUR).upsert("one").await.expect("nothing is missing");
+        match rig.delayed.schedule("s").every(HOUR).upsert("two").await {
+            Ok(_) => stored(&["two"]),
+            Err(error) => {
+                rig.free.1.schedule("s").remove().await.expect("nothing is missing");
+                Err(error)
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn offers() {
     each(async |rig| {
         rig.delayed.offer("offered", HOUR).await?;

@@ -269,3 +269,24 @@ fn the_front_page_lists_every_feature() {
     }
     assert_eq!(listed.len(), features.len(), "the front page lists a feature that does not exist");
 }
+
+/// The README links to each guide, the front page names it, and its examples are compiled.
+#[test]
+fn every_guide_is_listed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [readme, page] =
+        ["README.md", "src/lib.rs"].map(|file| fs::read_to_string(root.join(file)).expect("text"));
+    let mut guides = 0;
+    for guide in
+        fs::read_dir(root.join("docs")).expect("the guides").map(|entry| entry.expect("an entry").path())
+    {
+        if guide.extension().is_some_and(|extension| extension == "md") {
+            let guide = format!("docs/{}", guide.file_name().expect("a name").to_string_lossy());
+            assert!(readme.contains(&format!("]({guide})")), "the README does not link to {guide}");
+            assert!(page.contains(&format!("//! | `{guide}` |")), "the front page does not name {guide}");
+            assert!(page.contains(&format!(" \"{guide}\"\n")), "the examples of {guide} are not compiled");
+            guides += 1;
+        }
+    }
+    assert!(guides > 5, "only {guides} guides");
+}

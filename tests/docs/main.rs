@@ -1,7 +1,9 @@
 //! What the documentation promises.
 
 mod architecture;
+mod deployment;
 mod from_redisson;
 #[cfg(feature = "tracing")]
 mod observability;
+mod patterns;
 mod troubleshooting;

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
-use redelay_support::{CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, TIMEOUT_SET, ms, soon};
+use redelay_support::{
+    CHANNEL, HOUR, Listener, MINUTE, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, TIMEOUT_SET, ms,
+    soon,
+};
 use tokio_test::{assert_pending, task};
 use tracing::Level;
 
@@ -20,6 +23,29 @@ fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)
         (cells[1].trim_matches('`'), (cells[2], fields))
     };
     rows.map(row).collect()
+}
+
+/// The stats that `docs/observability.md` lists, and those of the structs.
+#[test]
+fn all_stats_are_documented() {
+    let table = include_str!("../../docs/observability.md").split("| of a client | ").nth(1);
+    let table = table.and_then(|rest| rest.split("\n\n").next()).expect("the table");
+    let mut documented = [BTreeSet::new(), BTreeSet::new()];
+    for cells in table.lines().skip(2).map(|row| row.split('|').collect::<Vec<_>>()) {
+        let names = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+        documented[0].extend(names(cells[1]));
+        documented[1].extend(names(cells[2]).chain(names(cells[3])));
+    }
+    let fields = |stats: serde_json::Value| -> BTreeSet<String> {
+        let names = |stats: &serde_json::Value| stats.as_object().expect("a struct").clone();
+        let all = names(&stats);
+        let inner = all.get("receiving").map(names).unwrap_or_default();
+        all.keys().chain(inner.keys()).map(|name| name.trim_end_matches("_ms").to_owned()).collect()
+    };
+    let [client, queue] =
+        documented.map(|names| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>());
+    assert_eq!(client, fields(serde_json::to_value(redelay::ClientStats::default()).unwrap()));
+    assert_eq!(queue, fields(serde_json::to_value(redelay::QueueStats::default()).unwrap()));
 }
 
 /// Everything recorded is documented, with its level and fields.
@@ -98,6 +124,60 @@ async fn spans_of_offers_transfers_and_takes() {
     is_documented(&listener.all());
 }
 
+#[tokio::test]
+async fn spans_of_deliveries() {
+    let (listener, _listening) = Listener::start();
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).name_prefix("shop:").connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let receiver = ready.receiver().lease(ms(200));
+    ready.offer_all(&[1, 2]).await.unwrap();
+    let mut deliveries = soon(receiver.receive_many(10)).await.unwrap();
+    let receive = &listener.named("redelay.receive")[0];
+    assert_eq!(receive.fields["messaging.batch.message_count"], "2");
+    assert_eq!(receive.fields["messaging.destination.name"], "shop:q");
+    assert!(receive.is_over);
+
+    let first = deliveries.remove(0).unwrap();
+    let id = first.id();
+    first.instrument(async { tracing::info!(name: "inside", target: "redelay", "ships it") }).await;
+    assert_eq!(listener.named("inside")[0].parent, Some("redelay.process"));
+    let process = || {
+        listener
+            .named("redelay.process")
+            .into_iter()
+            .find(|span| span.fields["messaging.message.id"] == id.to_string())
+    };
+    let open = process().unwrap();
+    assert!(!open.is_over && !open.fields.contains_key("outcome"));
+    assert_eq!((&*open.fields["attempt"], &*open.fields["messaging.message.body.size"]), ("1", "1"));
+    first.ack().await.unwrap();
+    let over = process().unwrap();
+    assert!(over.is_over);
+    assert_eq!(over.fields["outcome"], "ack");
+    let settles = listener.named("redelay.settle");
+    assert_eq!((settles.len(), settles[0].parent), (1, Some("redelay.process")));
+    assert_eq!(settles[0].fields["messaging.operation.name"], "ack");
+    assert_eq!(settles[0].fields["messaging.message.id"], id.to_string());
+    assert!(settles[0].is_over && !settles[0].fields.contains_key("error.type"));
+
+    // The server forgets the lease.
+    server.cmd(["DEL", "redelay:leases:{shop:q}"]);
+    assert!(deliveries.remove(0).unwrap().retry().await.is_err());
+    let settle = listener.named("redelay.settle").pop().unwrap();
+    assert_eq!(
+        (&*settle.fields["messaging.operation.name"], &*settle.fields["error.type"]),
+        ("retry", "LeaseLost")
+    );
+
+    drop(soon(receiver.receive()).await.unwrap());
+    let outcomes: Vec<_> =
+        listener.named("redelay.process").iter().map(|span| span.fields["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["ack", "retry", "dropped"]);
+    let ours: Vec<_> = listener.all().into_iter().filter(|recorded| recorded.name != "inside").collect();
+    is_documented(&ours);
+}
+
 /// What receivers report.
 async fn receivers(server: &Server, listener: &Listener) {
     let messages = |name: &str| -> u64 {
@@ -150,8 +230,8 @@ async fn receivers(server: &Server, listener: &Listener) {
     let watching = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1));
     let watching = watching.release_abandoned_after(Duration::from_secs(30)).connect().await.unwrap();
     let (seconds, _): (u64, u64) = server.get(["TIME"]);
-    let long_ago = ((seconds - 31) * 1000).to_string();
-    server.cmd(["HSET", "redelay:control:{blocked}", "seen", &long_ago]);
+    let ago = |past: u64| ((seconds - past) * 1000).to_string();
+    server.cmd(["HSET", "redelay:control:{blocked}", "seen", &ago(40), "silent", &ago(31)]);
     let _delayed = watching.delayed_queue(&watching.blocking_queue("blocked", codec::Long));
     until_async("given back", || async { messages("redelay.abandoned.released") == 1 }).await;
     watching.shutdown().await;
@@ -205,6 +285,16 @@ async fn everything_documented_is_reported() {
     server.cmd(["DEL", "q"]);
     until_async("put back", || async { server.list("q") == [b"2"] }).await;
     assert_eq!(soon(ready.take()).await.unwrap(), 2);
+
+    // A schedule of a newer version.
+    server.cmd(["HSET", SCHEDULE_RECORDS, "s", "from 3 to 4\n\npayload"]);
+    server.cmd(["ZADD", SCHEDULES, "5", "s"]);
+    delayed.schedule("other").every(MINUTE).upsert(&0).await.unwrap();
+    until_async("it does not run", || async { times("redelay.schedule.failing") == 1 }).await;
+    let failing = &listener.named("redelay.schedule.failing")[0].fields;
+    assert_eq!((&*failing["queue"], &*failing["schedule"]), ("q", "s"));
+    assert!(delayed.schedule("other").remove().await.unwrap());
+    server.cmd(["DEL", SCHEDULES, SCHEDULE_RECORDS]);
 
     // Lost connections.
     let waiting = tokio::spawn({

@@ -10,6 +10,7 @@ use redelay::{Error, ErrorKind, Ticket};
 use redelay_fixture::Server;
 use redelay_support::{CLAIMS, ORDERED_LIST, Queues};
 
+use crate::deliveries::Deliveries;
 use crate::server_clock::ServerClock;
 
 /// Returns the payloads in all claims, and the entries in those of polls. `src/scripts/parts/claims.lua` has the format.
@@ -54,6 +55,10 @@ pub(crate) struct Record {
     pub(crate) clock: ServerClock,
     /// The number of taker calls that ended with an error.
     pub(crate) failed_takes: usize,
+    /// What receivers and workers did.
+    pub(crate) deliveries: Deliveries,
+    /// Numbers that a receiver has put off for an hour.
+    pub(crate) waited: BTreeSet<i64>,
 }
 
 /// The times of one offer, by the clock of this machine.
@@ -73,6 +78,10 @@ pub(crate) struct Price {
     pub(crate) dead_pops: usize,
     /// Whether the server may have lost stored data.
     pub(crate) forgot: bool,
+    /// Whether it may have refused a command of a script, so that the script was not done or half done.
+    pub(crate) refused: bool,
+    /// There were no faults, so everything can be counted.
+    pub(crate) exact: bool,
 }
 
 /// The faults found in a run.
@@ -84,6 +93,8 @@ pub(crate) struct Verdict {
     pub(crate) uncalled: Vec<i64>,
     /// Delivered before the server's clock had reached the due time, or with a ticket whose due time is too early.
     pub(crate) early: Vec<i64>,
+    /// Deliveries that nothing explains.
+    pub(crate) wrong: Vec<String>,
     pub(crate) is_too_dear: bool,
 }
 
@@ -92,6 +103,12 @@ impl Record {
         let mut times = BTreeMap::<i64, usize>::new();
         for number in &self.taken {
             *times.entry(*number).or_default() += 1;
+        }
+        for number in self.deliveries.arrived() {
+            times.entry(number).or_default();
+        }
+        for (number, times) in &mut times {
+            *times += self.deliveries.certain(*number);
         }
         let numbers = |wanted: &dyn Fn(i64, usize) -> bool| {
             let found = times.iter().filter(|(number, times)| wanted(**number, **times));
@@ -108,7 +125,11 @@ impl Record {
             is_too_dear: !price.forgot && lost.len() > price.dead_pops,
             lost,
             doubled: numbers(&|_, times| times > 1),
-            uncalled: numbers(&|number, _| !may_come(number)),
+            uncalled: numbers(&|number, _| !may_come(number))
+                .into_iter()
+                .chain(self.deliveries.numbers().filter(|number| !may_come(*number)))
+                .collect(),
+            wrong: if price.forgot { Vec::new() } else { self.deliveries.judge(price) },
             early: self.early().collect(),
         }
     }
@@ -137,6 +158,11 @@ impl Record {
         due < least || ready_by.is_some_and(is_early)
     }
 
+    /// Whether one of these numbers has been taken or received.
+    pub(crate) fn has_any(&self, numbers: &[i64]) -> bool {
+        self.taken.iter().copied().chain(self.deliveries.numbers()).any(|number| numbers.contains(&number))
+    }
+
     pub(crate) fn count(&self, wanted: Offered) -> usize {
         self.offered.values().filter(|offered| **offered == wanted).count()
     }
@@ -144,15 +170,17 @@ impl Record {
 
 impl Verdict {
     pub(crate) fn is_good(&self) -> bool {
-        !self.is_too_dear && self.doubled.is_empty() && self.uncalled.is_empty() && self.early.is_empty()
+        let is_right = self.uncalled.is_empty() && self.early.is_empty() && self.wrong.is_empty();
+        is_right && !self.is_too_dear && self.doubled.is_empty()
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lost, doubled, uncalled, early, is_too_dear } = self;
+        let Self { lost, doubled, uncalled, early, wrong, is_too_dear } = self;
         let dear = if *is_too_dear { " (more than faults can explain)" } else { "" };
-        write!(f, "lost{dear}: {lost:?}, doubled: {doubled:?}, uncalled: {uncalled:?}, early: {early:?}")
+        write!(f, "lost{dear}: {lost:?}, doubled: {doubled:?}, uncalled: {uncalled:?}, early: {early:?}")?;
+        wrong.iter().try_for_each(|why| write!(f, "\n{why}"))
     }
 }
 
@@ -234,14 +262,15 @@ impl Ledger {
         self.took_pending(server.list(ORDERED_LIST).iter().filter_map(|entry| payload_of(entry)));
     }
 
-    /// What pops have taken and no taker has received: their replies are lost or on their way, and the server has copies.
+    /// What pops have taken and nobody has received: their replies are lost or on their way, and the server has copies.
     pub(crate) fn unconfirmed(&self, server: &Server) -> Vec<i64> {
         let (payloads, entries): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
             server.get(["EVAL", UNCONFIRMED, "1", CLAIMS]);
         let mut numbers: BTreeSet<_> = payloads.iter().map(|payload| number(payload)).collect();
         numbers.extend(entries.iter().filter_map(|entry| payload_of(entry)));
-        for number in &self.record().taken {
-            numbers.remove(number);
+        let record = self.record();
+        for number in record.taken.iter().copied().chain(record.deliveries.numbers()) {
+            numbers.remove(&number);
         }
         numbers.into_iter().collect()
     }
@@ -280,15 +309,16 @@ pub(crate) fn outcome<T>(result: &redelay::Result<T>) -> Offered {
 }
 
 /// The payload of an entry; `None` if it is one of the unreadable entries of a plan.
-fn payload_of(entry: &[u8]) -> Option<i64> {
+pub(crate) fn payload_of(entry: &[u8]) -> Option<i64> {
     if entry.iter().all(|byte| *byte == 0xff) {
         return None;
     }
-    let is_legacy = entry[8..16] == (entry.len() as u64 - 16).to_le_bytes();
-    Some(number(if is_legacy { &entry[16..] } else { &entry[25..] }))
+    let after_legacy = (entry.len() as u64).wrapping_sub(16).to_le_bytes();
+    let is_legacy = entry.get(8..16) == Some(&after_legacy);
+    Some(number(if is_legacy { &entry[16..] } else { &entry[9 + usize::from(entry[0])..] }))
 }
 
-fn number(payload: &[u8]) -> i64 {
+pub(crate) fn number(payload: &[u8]) -> i64 {
     String::from_utf8_lossy(payload).parse().expect("a number")
 }
 
@@ -310,8 +340,8 @@ fn judgements() {
         taken: taken.to_vec(),
         ..Record::default()
     };
-    let (nothing, one) = (Price::default(), Price { dead_pops: 1, forgot: false });
-    let forgot = Price { dead_pops: 0, forgot: true };
+    let (nothing, one) = (Price::default(), Price { dead_pops: 1, ..Price::default() });
+    let forgot = Price { forgot: true, ..Price::default() };
     // Taken, allowed losses, [lost, duplicated, unexpected], and whether that is acceptable.
     type Row<'a> = (&'a [i64], Price, [&'a [i64]; 3], bool);
     let rows: [Row<'_>; 10] = [

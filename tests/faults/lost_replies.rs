@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use redelay::ErrorKind;
+use redelay::{ErrorKind, Offered, Schedule};
+use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{Boxed, MINUTE, ORDERED_LIST, TIMEOUT_SET, builder, ms, still_builder, unread};
+use redelay_support::{
+    Boxed, HOUR, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, TIMEOUT_SET, builder, ms, still_builder, unread,
+};
 use tokio_test::assert_pending;
 use tokio_test::task::{self};
 
@@ -83,6 +86,87 @@ async fn an_offer_at_a_time_whose_reply_is_lost_is_stored_once_with_its_time() {
     let score = Duration::from_millis(server.zset(TIMEOUT_SET)[0].1 as u64);
     assert_eq!(ticket.unwrap().due(), std::time::UNIX_EPOCH + score);
     assert_eq!(stored(&server), 1);
+}
+
+/// Case 50.
+#[tokio::test]
+async fn a_job_whose_reply_is_lost_is_stored_once() {
+    let (server, proxy) = server_and_proxy().await;
+    let warm = Queues::of_numbers(still_builder(&server)).await;
+    warm.delayed.offer(&0, MINUTE).id("a").await.unwrap();
+    warm.delayed.job("a").cancel().await.unwrap();
+    for n in [1, 2, 3] {
+        let Queues { delayed, .. } = behind(&proxy).await;
+        proxy.hold_replies(true);
+        let (offered, ()) = tokio::join!(
+            delayed.offer(&n, MINUTE).id("a").replace(),
+            lose_replies(&proxy, || server
+                .list(ORDERED_LIST)
+                .first()
+                .is_some_and(|entry| entry.ends_with(n.to_string().as_bytes())))
+        );
+        match offered.unwrap() {
+            Offered::Stored(_) if n == 1 => {}
+            Offered::Replaced(_) if n > 1 => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(delayed.read_all().await.unwrap(), [n]);
+        assert_eq!(stored(&server), 1);
+    }
+    // Two jobs with one id, of which the second replaces the first, also in the first try.
+    let Queues { delayed, .. } = behind(&proxy).await;
+    proxy.hold_replies(true);
+    let (offered, ()) = tokio::join!(
+        delayed.offer_jobs([("b", &7, MINUTE), ("b", &8, MINUTE)]).replace(),
+        lose_replies(&proxy, || listed(&server) == 2)
+    );
+    assert!(matches!(offered.unwrap()[..], [Offered::Stored(_), Offered::Replaced(_)]));
+    assert_eq!(delayed.read_all().await.unwrap(), [3, 8]);
+    delayed.job("b").cancel().await.unwrap();
+    // The window counts from the first try, and the second one is not throttled by it.
+    let Queues { delayed, .. } = behind(&proxy).await;
+    proxy.hold_replies(true);
+    let (offered, ()) = tokio::join!(
+        delayed.offer(&9, MINUTE).throttle(MINUTE),
+        lose_replies(&proxy, || listed(&server) == 2)
+    );
+    assert!(matches!(offered.unwrap(), Offered::Stored(_)));
+}
+
+#[tokio::test]
+async fn a_change_of_a_schedule_whose_reply_is_lost_is_made_once() {
+    let (server, proxy) = server_and_proxy().await;
+    let warm = Queues::of_numbers(still_builder(&server)).await.delayed;
+    warm.schedule("s").every(HOUR).upsert(&0).await.unwrap();
+    assert!(warm.schedule("s").remove().await.unwrap());
+    type Call = fn(Schedule<i64>) -> BoxFuture<'static, redelay::Result<bool>>;
+    let calls: [(&str, Call, usize); 6] = [
+        ("upsert", |s| async move { s.every(HOUR).upsert(&1).await.map(|run| run.is_some()) }.boxed(), 1),
+        (
+            "replace",
+            |s| async move { s.every(2 * HOUR).upsert(&2).await.map(|run| run.is_some()) }.boxed(),
+            1,
+        ),
+        ("pause", |s| async move { s.pause().await }.boxed(), 0),
+        ("resume", |s| async move { s.resume().await }.boxed(), 1),
+        ("trigger", |s| async move { s.trigger().await }.boxed(), 2),
+        ("remove", |s| async move { s.remove().await }.boxed(), 1),
+    ];
+    let record = || server.get::<Option<Vec<u8>>, _>(["HGET", SCHEDULE_RECORDS, "s"]);
+    for (name, call, left) in calls {
+        let Queues { delayed, .. } = behind(&proxy).await;
+        let before = (record(), listed(&server));
+        // The reply to the read comes, and the one to the change does not.
+        proxy.delay(Duration::from_millis(200));
+        let (done, ()) = tokio::join!(
+            call(delayed.schedule("s")),
+            lose_replies(&proxy, || (record(), listed(&server)) != before)
+        );
+        proxy.delay(Duration::ZERO);
+        assert!(done.unwrap(), "{name}");
+        assert_eq!(stored(&server), left, "{name}");
+    }
+    assert_eq!(record(), None);
 }
 
 /// The first try does not arrive, and the round trip is long.
@@ -322,6 +406,41 @@ async fn an_entry_whose_restoring_is_not_answered_is_delivered_once() {
         others.client.shutdown().await;
         assert_eq!((stored(&server), server.list("q")), (0, vec![]), "stored again");
         assert_eq!(receipts(&server), 1, "a lost try may still arrive");
+        server.cmd(["FLUSHALL"]);
+    }
+}
+
+/// The second try of a pop is refused, for a while. What the first one took must not be left behind.
+#[tokio::test]
+async fn a_pop_whose_second_try_is_refused_arrives() {
+    let (server, proxy) = server_and_proxy().await;
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all"]);
+    for early in [false, true] {
+        let client = still_builder(&proxy).credentials("user", "secret");
+        let Queues { ready, delayed, .. } = Queues::of_numbers(client).await;
+        if early {
+            delayed.offer(&7, MINUTE).await.unwrap();
+        } else {
+            ready.put(&7).await.unwrap();
+        }
+        let losing = async {
+            until_async("it is executed", || async {
+                listed(&server) + server.list("q").len() == 0 && proxy.held() > 0
+            })
+            .await;
+            server.cmd(["ACL", "SETUSER", "user", "-evalsha", "-eval"]);
+            server.cmd(["ACL", "LOG", "RESET"]);
+            proxy.cut();
+            proxy.hold_replies(false);
+            until_async("refused", || async { !server.get::<Vec<Value>, _>(["ACL", "LOG"]).is_empty() })
+                .await;
+            server.cmd(["ACL", "SETUSER", "user", "+evalsha", "+eval"]);
+        };
+        proxy.hold_replies(true);
+        let polling = async { if early { delayed.poll().await } else { ready.poll().await } };
+        let ((), polled) = tokio::join!(losing, polling);
+        assert_eq!(polled.unwrap(), Some(7), "early: {early}");
+        until_async("confirmed", || async { ready.unconfirmed_pops().len().await.unwrap() == 0 }).await;
         server.cmd(["FLUSHALL"]);
     }
 }

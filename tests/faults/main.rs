@@ -1,20 +1,27 @@
 //! Faults, and their effects on payloads and callers: every acknowledged payload is delivered once, and no process
 //! needs a restart.
 //!
-//! A `ledger` compares what was promised with what arrived. A `workload` runs clients that offer, take and record.
+//! A `ledger` compares what was promised with what arrived, and `deliveries` what receivers did with what the server
+//! counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
 
 mod cancellation;
+mod consumers;
+mod deliveries;
 mod dropping;
+mod dying;
 mod early_polls;
 mod give_back;
+mod leases;
 mod ledger;
 mod lost_replies;
 mod many_takers;
 mod never_stuck;
 mod offered_once;
 mod processes;
+mod receiver_calls;
 mod receivers;
 mod runtimes;
+mod schedules;
 mod server_clock;
 mod shutdown;
 mod stop_taking;

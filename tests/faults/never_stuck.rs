@@ -11,6 +11,8 @@
 pub(super) mod clock;
 mod failover;
 mod faults;
+mod jobs;
+mod limits;
 mod loading;
 mod memory;
 mod overflow;
@@ -18,36 +20,59 @@ mod plan;
 mod rig;
 mod stopped;
 
+use std::fmt::Debug;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::deliveries::DEEDS;
 use faults::{Hit, Hits};
 use plan::Plan;
 use redelay_support::part;
 use rig::{BOUND, Report};
+use tokio::sync::Semaphore;
 
 /// The plans of a run without these variables.
-pub(crate) const SEEDS: std::ops::Range<u64> = 0..600;
-/// The number of plans that run at a time. Most of the time, a plan waits.
+pub(crate) const SEEDS: Range<u64> = 0..600;
+/// The number of plans that run at a time, in all tests together. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
+static RUNNING: Semaphore = Semaphore::const_new(AT_A_TIME);
 /// From this number of plans on, a quarter at least of the faults of each kind must do something.
 const MANY: usize = 60;
 /// The time limit of a plan. It ends a plan that hangs where nothing else does.
 const LONGEST: Duration = Duration::from_secs(90);
 
 /// The number in an environment variable.
-fn variable(name: &str) -> Option<u64> {
+pub(super) fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}: it should be a number")))
 }
 
-fn run(seed: u64) -> Result<Report, String> {
-    let plan = Plan::of_seed(seed);
+/// The seeds that the variables ask for, or else those of `all` that belong to this part.
+fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
+    let begun = Instant::now();
+    let soak = variable("REDELAY_SOAK").map(Duration::from_secs);
+    match (variable("REDELAY_SEED"), soak) {
+        (Some(seed), _) => Box::new(std::iter::once(seed)),
+        (None, Some(time)) => {
+            Box::new(std::iter::repeat_with(|| fastrand::u64(..)).take_while(move |_| begun.elapsed() < time))
+        }
+        (None, None) => Box::new(all.filter(|seed| part().has(*seed))),
+    }
+}
+
+/// Runs one plan of a test.
+fn run<R>(
+    test: &str,
+    seed: u64,
+    plan: &impl Debug,
+    running: impl Future<Output = Result<R, String>>,
+) -> Result<R, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime can be built");
-    let running = async { tokio::time::timeout(LONGEST, rig::run(&plan)).await };
+    let running = async { tokio::time::timeout(LONGEST, running).await };
     // A panic has printed its reason.
     let result = match catch_unwind(AssertUnwindSafe(|| runtime.block_on(running))) {
         Ok(Ok(result)) => result,
@@ -56,51 +81,89 @@ fn run(seed: u64) -> Result<Report, String> {
     };
     runtime.shutdown_background();
     result.map_err(|reason| {
-        let again = format!("REDELAY_SEED={seed} cargo test --all-features --test faults seeded");
+        let again = format!(
+            "REDELAY_SEED={seed} cargo test --all-features --test faults -- --exact never_stuck::{test}"
+        );
         format!("{plan:#?}\n{reason}\nTo run it again: {again}\n")
     })
 }
 
-#[test]
-fn seeded_plans() {
-    let begun = Instant::now();
-    let soak = variable("REDELAY_SOAK").map(Duration::from_secs);
-    let mut seeds: Box<dyn Iterator<Item = u64> + Send> = match (variable("REDELAY_SEED"), soak) {
-        (Some(seed), _) => Box::new(std::iter::once(seed)),
-        (None, Some(time)) => {
-            Box::new(std::iter::repeat_with(|| fastrand::u64(..)).take_while(move |_| begun.elapsed() < time))
-        }
-        (None, None) => Box::new(SEEDS.filter(|seed| part().has(*seed))),
-    };
-    let (next, reports) = (Mutex::new(&mut seeds), Mutex::new(Vec::new()));
+/// Runs the plans of these seeds. Returns the reports, and the seeds of plans that failed.
+fn run_all<R: Send>(
+    seeds: impl Iterator<Item = u64> + Send,
+    run: impl Fn(u64) -> Result<R, String> + Sync,
+) -> (Vec<R>, Vec<u64>) {
+    let (next, results) = (Mutex::new(seeds), Mutex::new((Vec::new(), Vec::new())));
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
                 loop {
                     let Some(seed) = next.lock().unwrap().next() else { return };
+                    let running = futures::executor::block_on(RUNNING.acquire());
                     let result = run(seed);
-                    if let Err(failure) = &result {
-                        eprintln!("{failure}");
+                    drop(running);
+                    let mut results = results.lock().unwrap();
+                    match result {
+                        Ok(report) => results.0.push(report),
+                        Err(failure) => {
+                            eprintln!("{failure}");
+                            results.1.push(seed);
+                        }
                     }
-                    reports.lock().unwrap().push((seed, result));
                 }
             });
         }
     });
-    let reports = reports.into_inner().unwrap();
-    let good: Vec<_> = reports.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
+    results.into_inner().unwrap()
+}
+
+/// Without faults, everything is counted exactly.
+#[test]
+fn plans_without_faults() {
+    let seeds = SEEDS.filter(|seed| part().has(*seed) && Plan::of_seed(*seed).has_receivers()).take(10);
+    let (good, bad) = run_all(seeds, |seed| {
+        let plan = Plan::of_seed(seed).without_faults();
+        run("plans_without_faults", seed, &plan, rig::run(&plan))
+    });
+    println!("{} plans, {} deliveries", good.len(), good.iter().map(|report| report.received).sum::<usize>());
+    assert!(bad.is_empty(), "the plans of these seeds failed: {bad:?}");
+    assert!(good.iter().all(|report| report.receipts == 0), "receivers that end leave receipts");
+}
+
+#[test]
+fn seeded_plans() {
+    let begun = Instant::now();
+    let (good, bad) = run_all(seeds(SEEDS), |seed| {
+        let plan = Plan::of_seed(seed);
+        run("seeded_plans", seed, &plan, rig::run(&plan))
+    });
     let hits = summarize(&good, begun.elapsed());
-    let bad: Vec<_> = reports.iter().filter(|(_, result)| result.is_err()).map(|(seed, _)| seed).collect();
-    assert!(
-        reports.len() < MANY || hits.iter().all(|hit| 4 * hit.hitting >= hit.faults),
-        "a kind of fault did too little"
-    );
-    assert!(bad.is_empty(), "{} of {} plans failed, with the seeds {bad:?}", bad.len(), reports.len());
+    let deeds = deeds(&good);
+    let plans = good.len() + bad.len();
+    assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    if plans >= MANY {
+        assert!(hits.iter().all(|hit| 4 * hit.hitting >= hit.faults), "a kind of fault did too little");
+        assert!(deeds.iter().all(|count| *count > 0), "receivers have never done something");
+    }
+}
+
+/// How often each of [`DEEDS`] was done.
+fn deeds(good: &[Report]) -> [usize; DEEDS.len()] {
+    let receiving = good.iter().filter(|report| report.received > 0).count();
+    let received: usize = good.iter().map(|report| report.received).sum();
+    let untidy = good.iter().filter(|report| report.receipts > 0).count();
+    // A receiver that has lost a reply leaves its receipt on purpose.
+    println!("{receiving} plans with receivers, {received} deliveries; {untidy} plans have left receipts");
+    DEEDS.map(|deed| {
+        let count = good.iter().map(|report| report.deeds.get(deed).copied().unwrap_or_default()).sum();
+        println!("{count} {deed}");
+        count
+    })
 }
 
 /// Returns what [`Hits::ALL`] counts.
-fn summarize(good: &[&Report], took: Duration) -> [Hit; Hits::ALL.len()] {
-    let sum = |of: fn(&Report) -> usize| good.iter().map(|report| of(report)).sum::<usize>();
+fn summarize(good: &[Report], took: Duration) -> [Hit; Hits::ALL.len()] {
+    let sum = |of: fn(&Report) -> usize| good.iter().map(of).sum::<usize>();
     println!(
         "{} plans with {} faults in {took:.0?}: {} offers acknowledged, {} of unknown outcome, {} refused; {} taken",
         good.len(),

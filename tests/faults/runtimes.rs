@@ -54,8 +54,10 @@ fn bounded(ready: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) -> Vec<Call>
     ]
 }
 
-fn offer(delayed: &DelayedQueue<i64>) -> Vec<Call> {
-    calls![delayed.offer(&1, HOUR)]
+/// Those that a task of the client sends.
+fn gathered(delayed: &DelayedQueue<i64>) -> Vec<Call> {
+    let job = delayed.job("a");
+    calls![delayed.offer(&1, HOUR), job.cancel()]
 }
 
 fn takes(ready: &BlockingQueue<i64>) -> Vec<Call> {
@@ -81,10 +83,10 @@ fn where_nothing_runs_calls_end_in_time() {
 }
 
 #[test]
-fn where_nothing_runs_an_offer_ends_in_time() {
+fn where_nothing_runs_offers_and_cancels_end_in_time() {
     let server = Server::start();
     let (home, queues) = undriven(&server);
-    Runtime::new().unwrap().block_on(ends_in_time(offer(&queues.delayed)));
+    Runtime::new().unwrap().block_on(ends_in_time(gathered(&queues.delayed)));
     drop((queues, home));
 }
 
@@ -149,11 +151,11 @@ fn where_the_runtime_is_gone_everything_is_closed() {
 }
 
 #[test]
-fn where_the_runtime_is_gone_an_offer_is_closed() {
+fn where_the_runtime_is_gone_offers_and_cancels_are_closed() {
     let server = Server::start();
     let (home, queues) = undriven(&server);
     drop(home);
-    is_closed(offer(&queues.delayed));
+    is_closed(gathered(&queues.delayed));
     assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
 }
 

@@ -34,7 +34,7 @@ async fn start(server: &Server, producers: usize) -> Load {
         client("offers", &vec![Producer::Presses; producers], &[]),
         client("takes", &[], &[Taker::Takes; TAKERS]),
     ];
-    Load::start(&Crew { seed: 0, backlog: 0, distant: Vec::new(), clients }, &server.url()).await
+    Load::start(&Crew { seed: 0, backlog: 0, distant: Vec::new(), clients, others: 0 }, &server.url()).await
 }
 
 /// Stops offering, waits until the queue is empty, and checks that no more than `may_be_lost` payloads are lost.
@@ -45,7 +45,7 @@ async fn finish(what: &str, mut load: Load, server: &Server, may_be_lost: usize)
     load.shut_down().await;
     load.ledger.took_what_is_left(server, &["q"]);
     let record = load.ledger.record();
-    let verdict = record.judge(Price { dead_pops: may_be_lost, forgot: false });
+    let verdict = record.judge(Price { dead_pops: may_be_lost, ..Price::default() });
     assert!(verdict.is_good(), "{what}: {verdict}");
     assert_eq!(record.failed_takes, 0, "{what}: a take has failed, though it waits for connections");
     let count = |offered| record.count(offered);

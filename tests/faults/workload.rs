@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::consumers::{Consumer, consume, take_elsewhere};
 use crate::ledger::{Ledger, Offered, outcome};
 
 type Queues = redelay_support::Queues<i64>;
@@ -31,6 +32,8 @@ pub(crate) struct Crew {
     /// The delays of entries that become due long after the run, unless the server's clock is set.
     pub(crate) distant: Vec<Duration>,
     pub(crate) clients: Vec<Member>,
+    /// The number of takers that use another library.
+    pub(crate) others: usize,
 }
 
 impl Crew {
@@ -43,7 +46,7 @@ impl Crew {
         };
         let first = member(2, &[P::Offers, P::Cancels], &[T::Takes, T::Drops, T::Polls]);
         let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
-        Self { seed: 0, backlog: 0, distant: Vec::new(), clients: vec![first, second] }
+        Self { seed: 0, backlog: 0, distant: Vec::new(), clients: vec![first, second], others: 0 }
     }
 }
 
@@ -65,6 +68,7 @@ pub(crate) struct Member {
     pub(crate) is_legacy: bool,
     pub(crate) producers: Vec<Producer>,
     pub(crate) takers: Vec<Taker>,
+    pub(crate) consumers: Vec<Consumer>,
 }
 
 /// The ways in which payloads are offered.
@@ -107,6 +111,7 @@ impl Member {
             is_legacy: false,
             producers: producers.to_vec(),
             takers: takers.to_vec(),
+            consumers: Vec::new(),
         }
     }
 }
@@ -116,6 +121,8 @@ pub(crate) struct Load {
     pub(crate) ledger: Ledger,
     pub(crate) members: Vec<Queues>,
     stop: CancellationToken,
+    /// Ends the takers that use another library.
+    end: CancellationToken,
     producers: JoinSet<()>,
     takers: JoinSet<()>,
 }
@@ -145,9 +152,16 @@ impl Load {
             for taker in &member.takers {
                 takers.spawn(take(*taker, queues.clone(), ledger.clone(), random.fork()));
             }
+            for consumer in &member.consumers {
+                takers.spawn(consume(*consumer, queues.clone(), ledger.clone(), random.fork()));
+            }
             members.push(queues);
         }
-        Self { ledger, members, stop, producers, takers }
+        let end = CancellationToken::new();
+        for _ in 0..crew.others {
+            takers.spawn(take_elsewhere(url.to_owned(), ledger.clone(), end.clone()));
+        }
+        Self { ledger, members, stop, end, producers, takers }
     }
 
     /// Waits until `more` payloads have been taken. Returns how long that took.
@@ -169,6 +183,7 @@ impl Load {
 
     /// Shuts all clients down. Payloads in flight arrive or are returned.
     pub(crate) async fn shut_down(&mut self) {
+        self.end.cancel();
         for queues in &self.members {
             queues.client.shutdown().await;
         }
@@ -250,7 +265,7 @@ async fn produce(
     }
 }
 
-fn random_pause(random: &mut Rng) -> Duration {
+pub(crate) fn random_pause(random: &mut Rng) -> Duration {
     Duration::from_micros(random.u64(0..4_000))
 }
 
@@ -309,7 +324,7 @@ fn numbers(drained: Vec<redelay::Result<i64>>) -> Vec<i64> {
 
 /// Drops a future when it is woken after this number of polls, which most likely means that a payload is on its way to
 /// it.
-async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output> {
+pub(crate) async fn drop_after<F: Future>(mut polls: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if polls == 0 {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use redelay::{Backoff, BlockingQueue, DeadLetter, MessageId, codec};
+use redelay::{Backoff, BlockingQueue, DeadLetter, ErrorKind, MessageId, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, MINUTE, Queues, builder, ms, number_queues, soon};
-
-const MESSAGES: &str = "redelay:messages:{q}";
-const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
+use redelay_support::{
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, number_queues,
+    soon,
+};
 
 /// Makes dead letters of these numbers.
 async fn bury(queue: &BlockingQueue<i64>, numbers: &[i64]) -> Vec<MessageId> {
@@ -118,6 +118,25 @@ async fn receivers_limit_them() {
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
 
+/// A message that could not become a dead letter is delivered again, and leaves no content behind.
+#[tokio::test]
+async fn what_cannot_become_a_dead_letter_is_none() {
+    for key in [DEAD, DEAD_MESSAGES] {
+        let server = Server::start();
+        let (_client, ready, _) = number_queues(&server).await;
+        ready.put(&7).await.unwrap();
+        let delivery = soon(ready.receiver().receive()).await.unwrap();
+        server.cmd(["SET", key, "x"]);
+        assert_eq!(delivery.reject("no").await.unwrap_err().kind(), ErrorKind::Refused, "{key}");
+        server.cmd(["DEL", key]);
+        // Another receiver finds it when it looks for what is in no other key.
+        let again = soon(ready.receiver().receive()).await.unwrap();
+        assert_eq!((*again, again.attempt()), (7, 1), "{key}");
+        again.ack().await.unwrap();
+        assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES, MESSAGES]), 0, "{key}");
+    }
+}
+
 /// Case 11.
 #[tokio::test]
 async fn they_are_sent_to_another_queue() {
@@ -189,9 +208,8 @@ async fn everything_is_released_to_java() {
             failed += 1;
         }
     }
-    server.cmd(["RPUSH", "redelay:inbox:{q}", "-1"]);
-    until_async("they failed", || async { server.get::<usize, _>(["ZCARD", "redelay:retries:{q}"]) == 1500 })
-        .await;
+    server.cmd(["RPUSH", INBOX, "-1"]);
+    until_async("they failed", || async { server.get::<usize, _>(["ZCARD", RETRIES]) == 1500 }).await;
     assert_eq!(ready.release_all().await.unwrap(), 1501);
     let mut back = ready.read_all().await.unwrap();
     back.sort_unstable();
@@ -215,8 +233,12 @@ async fn what_is_abandoned_goes_back_by_itself() {
     in_flight.release().await.unwrap();
     first.client.shutdown().await;
     let (seconds, _): (u64, u64) = server.get(["TIME"]);
-    let long_ago = ((seconds - 31) * 1000).to_string();
-    server.cmd(["HSET", "redelay:control:{q}", "seen", &long_ago]);
+    let ago = |past: u64| ((seconds - past) * 1000).to_string();
+    server.cmd(["HSET", CONTROL, "seen", &ago(40)]);
+    // The first look only makes a note: the server may have been away, or its clock was set.
+    until_async("it is noted", || async { server.get::<bool, _>(["HEXISTS", CONTROL, "silent"]) }).await;
+    assert_eq!(watching.ready.len().await.unwrap(), 1);
+    server.cmd(["HSET", CONTROL, "silent", &ago(31)]);
     until_async("they are Java's again", || async { watching.ready.len().await.unwrap() == 3 }).await;
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }

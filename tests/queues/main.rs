@@ -2,14 +2,23 @@
 
 mod announced;
 mod dead_letters;
+mod handlers;
+mod jobs;
+mod limits;
 mod long_lists;
 mod offer_batches;
 mod operations;
 mod quarantine;
+mod receiver_costs;
 mod receiving;
 mod returned;
 mod scale;
+#[cfg(feature = "cron")]
+mod schedules;
+#[cfg(feature = "tower")]
+mod services;
 mod stats;
 mod transfer_script;
 mod unconfirmed_pops;
+mod waiting_receivers;
 mod workers;

@@ -7,15 +7,10 @@ use futures::StreamExt;
 use futures::future::join_all;
 use redelay::{Backoff, BlockingQueue, Delivery, ErrorKind, OnUndecodable, Receiver, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, MINUTE, ms, number_queues, soon, still_number_queues, text_queues};
-
-const INBOX: &str = "redelay:inbox:{q}";
-const MESSAGES: &str = "redelay:messages:{q}";
-const LEASES: &str = "redelay:leases:{q}";
-const RETRIES: &str = "redelay:retries:{q}";
-const RECEIPTS: &str = "redelay:receipts:{q}";
-const DEAD: &str = "redelay:dead:{q}";
-const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
+use redelay_support::{
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, ms,
+    number_queues, soon, still_number_queues, text_queues,
+};
 
 fn count(server: &Server, command: &str, key: &str) -> usize {
     server.get([command, key])
@@ -296,7 +291,7 @@ async fn a_flush_of_the_scripts_changes_nothing() {
 /// Case 14: side keys of another type.
 #[tokio::test]
 async fn a_side_key_of_another_type_is_refused_and_nothing_is_lost() {
-    for key in [INBOX, MESSAGES, LEASES, RETRIES, RECEIPTS, "redelay:control:{q}"] {
+    for key in [INBOX, MESSAGES, LEASES, RETRIES, RECEIPTS, CONTROL] {
         let server = Server::start();
         let (_client, ready, _) = number_queues(&server).await;
         ready.put(&7).await.unwrap();
@@ -325,7 +320,7 @@ async fn junk_in_side_keys_stops_nothing() {
         server.cmd(["ZADD", RETRIES, "1", &id]);
         server.cmd(["HSET", RECEIPTS, &id, junk]);
     }
-    server.cmd(["HSET", "redelay:control:{q}", "seen", "junk", "grace", "junk", "cursor", "junk"]);
+    server.cmd(["HSET", CONTROL, "seen", "junk", "silences", "junk 1:x :", "cursor", "junk"]);
     ready.put(&7).await.unwrap();
     let delivery = soon(ready.receiver().receive()).await.unwrap();
     assert_eq!(*delivery, 7);

@@ -5,10 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use redelay::{Delivery, ErrorKind, Receiver, Worker};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, ms, number_queues, soon, text_queues};
-
-const LEASES: &str = "redelay:leases:{q}";
-const MESSAGES: &str = "redelay:messages:{q}";
+use redelay_support::{HOUR, INBOX, LEASES, MESSAGES, ms, number_queues, soon, text_queues};
 
 fn count(server: &Server, command: &str, key: &str) -> usize {
     server.get([command, key])
@@ -99,6 +96,29 @@ async fn leases_may_be_extended_without_end() {
     assert_eq!(stopped.done, 1);
 }
 
+/// A receiver that is never idle looks for messages without lease and retry, too.
+#[tokio::test]
+async fn a_busy_receiver_finds_what_is_in_no_other_key() {
+    let server = Server::start();
+    let (_first, ready, _) = number_queues(&server).await;
+    let (_second, other, _) = number_queues(&server).await;
+    let busy = other.receiver();
+    assert!(busy.try_receive().await.unwrap().is_none());
+    ready.put(&7).await.unwrap();
+    let held = soon(ready.receiver().receive()).await.unwrap();
+    server.cmd(["DEL", LEASES]);
+    let again = soon(async {
+        loop {
+            if let Some(again) = busy.try_receive().await.unwrap() {
+                break again;
+            }
+        }
+    });
+    let again = again.await;
+    assert_eq!((*again, again.id()), (7, held.id()));
+    again.ack().await.unwrap();
+}
+
 /// The messages cannot be written, so nothing is claimed.
 #[tokio::test]
 async fn what_cannot_be_claimed_is_not_delivered() {
@@ -111,6 +131,6 @@ async fn what_cannot_be_claimed_is_not_delivered() {
     ready.put(&7).await.unwrap();
     let received = soon(receiver.receive()).await;
     assert_eq!(received.map(|delivery| delivery.id()).unwrap_err().kind(), ErrorKind::Refused);
-    let left = [server.list("q"), server.list("redelay:inbox:{q}")].concat();
+    let left = [server.list("q"), server.list(INBOX)].concat();
     assert_eq!(left, [b"7"]);
 }

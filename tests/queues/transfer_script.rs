@@ -14,9 +14,10 @@ const SCRIPT: &str = concat!(
     include_str!("../../src/scripts/parts/entry.lua"),
     include_str!("../../src/scripts/parts/lists.lua"),
     include_str!("../../src/scripts/parts/permitted.lua"),
-    include_str!("../../src/scripts/transfer/clock.lua"),
+    include_str!("../../src/scripts/parts/clock.lua"),
     include_str!("../../src/scripts/transfer/find.lua"),
     include_str!("../../src/scripts/transfer/take_out.lua"),
+    include_str!("../../src/scripts/transfer/jobs.lua"),
     include_str!("../../src/scripts/transfer/move.lua"),
     include_str!("../../src/scripts/transfer.lua")
 );

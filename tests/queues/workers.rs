@@ -8,12 +8,9 @@ use std::time::{Duration, Instant};
 use futures::stream;
 use redelay::{Backoff, BlockingQueue, Context, ErrorKind, Outcome, Stopped, Worker, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, MINUTE, ms, number_queues, soon};
+use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, soon};
 use tokio::sync::Notify;
 use tokio::time::sleep;
-
-const LEASES: &str = "redelay:leases:{q}";
-const DEAD: &str = "redelay:dead:{q}";
 
 /// Signals a worker to stop; twice, to end its grace.
 #[derive(Clone, Default)]
@@ -148,13 +145,35 @@ async fn plain_functions_and_results_are_handlers() {
     ready.offer_all(&[1, -1, 2]).await.unwrap();
     let running = tokio::spawn(Worker::new(&ready).attempts(1).run_until(stream::pending::<()>(), plain));
     until_async("handled", || async {
-        server.get::<usize, _>(["ZCARD", DEAD]) == 1
-            && server.get::<usize, _>(["HLEN", "redelay:messages:{q}"]) == 0
+        server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", MESSAGES]) == 0
     })
     .await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
     assert_eq!((stopped.done, stopped.failed), (2, 1));
+}
+
+/// `stop_taking` ends a worker as a signal does: what does not end within the grace is released.
+#[tokio::test]
+async fn a_client_that_takes_no_more_ends_its_workers() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    ready.put(&7).await.unwrap();
+    let begun = Arc::new(AtomicBool::new(false));
+    let handler = {
+        let begun = begun.clone();
+        move |_: i64| {
+            begun.store(true, Ordering::SeqCst);
+            sleep(HOUR)
+        }
+    };
+    // No handler ends, so no slot asks for another message.
+    let worker = Worker::new(&ready).concurrency(1).grace(ms(100));
+    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
+    client.stop_taking().await;
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert_eq!((stopped.done, stopped.released), (0, 1));
 }
 
 /// Case 41.
@@ -294,16 +313,55 @@ async fn settings_that_make_no_sense_are_refused() {
     let (client, ready, _) = number_queues(&server).await;
     let other = client.blocking_queue::<i64>("other", codec::Long);
     let workers = [
-        Worker::new(&ready).concurrency(0),
-        Worker::new(&ready).attempts(0),
-        Worker::new(&ready).lease(Duration::ZERO),
-        Worker::strict([]),
-        Worker::strict([&ready, &other, &ready]),
-        Worker::weighted([(&ready, 1), (&other, 0)]),
+        (Worker::new(&ready).concurrency(0), "run a worker failed: a concurrency of 0"),
+        (
+            Worker::new(&ready).attempts(0),
+            "run a worker on `q` failed: attempts(0): it has to be 1 to 65,535",
+        ),
+        (
+            Worker::new(&ready).losses(65_536),
+            "run a worker on `q` failed: losses(65536): it has to be 1 to 65,535",
+        ),
+        (
+            Worker::new(&ready).lease(ms(99)),
+            "run a worker on `q` failed: lease(99ms): it has to be 100 ms to a day",
+        ),
+        (Worker::strict([]), "run a worker failed: it has no queue"),
+        (Worker::strict([&ready, &other, &ready]), "run a worker failed: it has the queue `q` twice"),
+        (
+            Worker::weighted([(&ready, 1), (&other, 0)]),
+            "run a worker failed: the queue `other` has a weight of 0",
+        ),
     ];
-    for worker in workers {
+    for (worker, expected) in workers {
         let error = soon(worker.run_until(stream::pending::<()>(), |_: i64| async {})).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_says_whether_the_client_takes_no_more_or_was_shut_down() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let waiting = tokio::spawn({
+        let ready = ready.clone();
+        async move { ready.take().await }
+    });
+    until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+    let run = || Worker::new(&ready).run_until(stream::pending::<()>(), |_: i64| async {});
+    client.stop_taking().await;
+    for error in [waiting.await.unwrap().unwrap_err(), soon(run()).await.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert!(error.to_string().contains("takes no more"), "{error}");
+    }
+    ready.put(&1).await.unwrap();
+    client.shutdown().await;
+    let called =
+        [ready.put(&1).await.unwrap_err(), ready.take().await.unwrap_err(), soon(run()).await.unwrap_err()];
+    for error in called {
+        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert!(error.to_string().contains("the client was shut down"), "{error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Shared by all measurements: the server, a warm worker of each system, and taking turns.
 
+use std::collections::BTreeMap;
 use std::mem::replace;
 use std::slice::from_mut;
 use std::thread::available_parallelism;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::contest::Contest;
 use crate::effort::Effort;
 use crate::job::{Job, Offer, Reply};
 use crate::repeat::{Outcome, Repeat, Repeats};
@@ -16,12 +18,19 @@ use crate::tuning::{Settings, Tuning, tune};
 use crate::worker::{Sides, System, Worker};
 
 /// The result of a measurement.
-pub(crate) type Measured = (Vec<Table>, Vec<Plot>);
+#[derive(Default)]
+pub(crate) struct Measured {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) contests: Vec<Contest>,
+    pub(crate) plots: Vec<Plot>,
+}
 
 pub(crate) struct Bench {
     pub(crate) effort: Effort,
     pub(crate) server: Server,
     pub(crate) tuning: Tuning,
+    /// BullMQ and asynq, if they are there.
+    pub(crate) peers: Vec<System>,
     /// One process of each system for all measurements that do not start their own.
     workers: Workers,
     pub(crate) progress: ProgressBar,
@@ -30,7 +39,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn start(effort: Effort, mut server: Server, measurements: u64) -> Self {
+    pub(crate) fn start(effort: Effort, mut server: Server, peers: Vec<System>, measurements: u64) -> Self {
         let style = ProgressStyle::with_template("{elapsed_precise} {bar:24} {pos}/{len} {wide_msg}");
         let progress = ProgressBar::new(measurements).with_style(style.expect("a template"));
         progress.set_message("starting, and warming up");
@@ -39,8 +48,8 @@ impl Bench {
         let repeats = Repeats::new(progress.clone());
         let tuning = tune(&effort, &mut server, &repeats, |what| progress.set_message(what));
         let workers = Workers::new(|bench, system| bench.start_warm(system, bench.tuning.best));
-        let mut bench = Self { effort, server, tuning, workers, progress, repeats, begun };
-        bench.with_shared(|bench, workers| workers.start(bench));
+        let mut bench = Self { effort, server, tuning, peers, workers, progress, repeats, begun };
+        bench.with_shared(|bench, workers| workers.start(bench, System::BOTH));
         bench
     }
 
@@ -86,6 +95,26 @@ impl Bench {
                 let redisson = turn(self, System::Redisson);
                 Sides { redelay: turn(self, System::Redelay), redisson }
             });
+        }
+        all
+    }
+
+    /// Measures each of these ways in turns, for this number of rounds. Each round begins with another one. The server is
+    /// empty at the start of each turn. A turn that fails is repeated. Returns the rounds of each way.
+    pub(crate) fn take_turns<W, T>(
+        &mut self,
+        what: &str,
+        ways: &[W],
+        rounds: usize,
+        mut measure: impl FnMut(&mut Self, &W) -> Outcome<T>,
+    ) -> Vec<Vec<T>> {
+        let mut all: Vec<Vec<T>> = ways.iter().map(|_| Vec::with_capacity(rounds)).collect();
+        for round in 0..rounds {
+            for turn in 0..ways.len() {
+                let way = (round + turn) % ways.len();
+                self.progress.set_message(format!("{what}, round {} of {rounds}", round + 1));
+                all[way].push(self.turn(what, |bench| measure(bench, &ways[way])));
+            }
         }
         all
     }
@@ -141,33 +170,34 @@ impl Bench {
 
 type Start = Box<dyn Fn(&mut Bench, System) -> Outcome<Worker>>;
 
-/// A worker of each system for many turns. A turn that fails ends its worker, and the next turn starts another one.
+/// One worker of each system for many turns. A turn that fails ends its worker, and the next turn starts another one.
 pub(crate) struct Workers {
-    all: Sides<Option<Worker>>,
+    all: BTreeMap<System, Worker>,
     start: Start,
 }
 
 impl Workers {
     /// `start` returns a warm worker.
     pub(crate) fn new(start: impl Fn(&mut Bench, System) -> Outcome<Worker> + 'static) -> Self {
-        Self { all: Sides::default(), start: Box::new(start) }
+        Self { all: BTreeMap::new(), start: Box::new(start) }
     }
 
-    /// Starts both now, and not in their first turns.
-    pub(crate) fn start(&mut self, bench: &mut Bench) {
-        for system in System::BOTH {
+    /// Starts these now, and not in their first turns.
+    pub(crate) fn start(&mut self, bench: &mut Bench, systems: impl IntoIterator<Item = System>) {
+        for system in systems {
             let started = bench.turn("warm-up", |bench| (self.start)(bench, system));
-            *self.all.get_mut(system) = Some(started);
+            self.all.insert(system, started);
         }
     }
 
-    fn turn<T>(
+    /// A turn with the worker on this system, and with another one after it has failed.
+    pub(crate) fn turn<T>(
         &mut self,
         bench: &mut Bench,
         system: System,
         measure: impl FnOnce(&mut Bench, &mut Worker) -> Outcome<T>,
     ) -> Outcome<T> {
-        let mut worker = if let Some(worker) = self.all.get_mut(system).take() {
+        let mut worker = if let Some(worker) = self.all.remove(&system) {
             worker
         } else {
             let worker = (self.start)(bench, system)?;
@@ -176,7 +206,7 @@ impl Workers {
         };
         let measured = measure(bench, &mut worker)?;
         worker.ask(&Job::Close)?;
-        *self.all.get_mut(system) = Some(worker);
+        self.all.insert(system, worker);
         Ok(measured)
     }
 }
@@ -190,6 +220,7 @@ pub(crate) fn warm_up(workers: &mut [Worker], millis: u64) -> Outcome<()> {
     let (group, millis) = match system {
         System::Redelay => (workers.len(), millis.min(500)),
         System::Redisson => (available_parallelism().map_or(1, usize::from), millis),
+        System::BullMq | System::Asynq => return Ok(()),
     };
     workers.chunks_mut(group).try_for_each(|group| warm_up_together(group, millis))
 }

@@ -49,7 +49,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     }
     let about = "An order with two lines, and a string of 100 letters, on one thread. Kryo5 is Redisson's default codec. \
                  Redisson's MessagePack is Jackson's, in its codec for typed JSON.";
-    (vec![Table { name: "codecs".into(), about: about.into(), rows }], Vec::new())
+    Measured {
+        tables: vec![Table { name: "codecs".into(), about: about.into(), rows }],
+        ..Measured::default()
+    }
 }
 
 /// Runs one codec in one direction, in the worker.

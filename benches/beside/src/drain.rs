@@ -70,7 +70,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         y: Axis { name: "moved/s".into(), log: true },
         lines,
     };
-    (vec![table], vec![plot])
+    Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }
 }
 
 fn turns(bench: &mut Bench, order: &str, drain: Drain) -> Vec<Sides<Turn>> {

@@ -30,12 +30,24 @@ pub(crate) struct Effort {
     /// Pending entries to drain.
     pub(crate) drains: &'static [Drain],
     pub(crate) takers: &'static [usize],
+    /// Messages that are received and not yet acknowledged.
+    pub(crate) in_flight: &'static [usize],
+    /// Messages in flight whose memory is measured.
+    pub(crate) held: u64,
+    /// Leases of killed processes, ms.
+    pub(crate) leases: &'static [u64],
+    /// Whether the peers recover from a kill, too: that takes minutes.
+    pub(crate) peers_recover: bool,
     /// Payloads to take, for each system and round.
     pub(crate) taken: u64,
     /// Messages a second from end to end.
     pub(crate) per_second: f64,
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
+    /// Messages a second, and messages of a turn.
+    pub(crate) alternatives: &'static [(f64, u64)],
+    /// Jobs that are pending.
+    pub(crate) jobs: &'static [u64],
     /// Processes that share a queue.
     pub(crate) processes: &'static [usize],
 }
@@ -52,7 +64,7 @@ const fn drain(pending: u64, rounds: usize, limit: f64) -> Drain {
     Drain { pending, rounds, limit }
 }
 
-/// Half an hour.
+/// 45 minutes.
 pub(crate) const FULL: Effort = Effort {
     name: "full",
     rounds: 3,
@@ -73,14 +85,20 @@ pub(crate) const FULL: Effort = Effort {
         drain(1_000_000, 1, 15.0),
     ],
     takers: &[1, 8, 64, 1_024],
+    in_flight: &[1, 8, 64, 256],
+    held: 10_000,
+    leases: &[5_000, 30_000],
+    peers_recover: true,
     taken: 30_000,
     per_second: 1_000.0,
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
+    alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
+    jobs: &[10_000, 100_000, 1_000_000],
     processes: &[1, 4, 16],
 };
 
-/// Two minutes.
+/// Five minutes.
 pub(crate) const QUICK: Effort = Effort {
     name: "quick",
     rounds: 2,
@@ -96,10 +114,16 @@ pub(crate) const QUICK: Effort = Effort {
     late_rounds: 1,
     drains: &[drain(1_000, 2, 5.0), drain(10_000, 2, 5.0)],
     takers: &[1, 64],
+    in_flight: &[1, 64],
+    held: 5_000,
+    leases: &[5_000],
+    peers_recover: false,
     taken: 10_000,
     per_second: 1_000.0,
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
+    alternatives: &[(1_000.0, 2_000), (50.0, 200)],
+    jobs: &[10_000, 100_000],
     processes: &[4],
 };
 
@@ -119,10 +143,16 @@ pub(crate) const TINY: Effort = Effort {
     late_rounds: 1,
     drains: &[drain(200, 1, 5.0)],
     takers: &[4],
+    in_flight: &[4],
+    held: 200,
+    leases: &[1_000],
+    peers_recover: false,
     taken: 200,
     per_second: 200.0,
     idle_queues: &[2],
     idle_millis: 200,
+    alternatives: &[(200.0, 50)],
+    jobs: &[5_000],
     processes: &[2],
 };
 

@@ -47,7 +47,10 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at the same rate for \
                  both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
                  the offers.";
-    (vec![Table { name: "end to end".into(), about: about.into(), rows }], Vec::new())
+    Measured {
+        tables: vec![Table { name: "end to end".into(), about: about.into(), rows }],
+        ..Measured::default()
+    }
 }
 
 /// All workers offer and take, at this rate together, or as fast as they can.

@@ -19,7 +19,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let about = "One process with this number of delayed queues open, in which nothing is pending, on a server of its own. Memory \
                  is the resident memory. A virtual machine and a native program differ from the start, so compare the difference \
                  between few queues and many as well.";
-    (vec![Table { name: "idle".into(), about: about.into(), rows }], Vec::new())
+    Measured { tables: vec![Table { name: "idle".into(), about: about.into(), rows }], ..Measured::default() }
 }
 
 fn rows(bench: &Bench, millis: u64) -> Outcome<Vec<Row>> {

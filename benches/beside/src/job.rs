@@ -1,5 +1,6 @@
-//! The jobs of a worker and its answers: one JSON object a line. Both sides speak it, `redelay.rs` here and
-//! `compat/java/src/main/java/redelay/bench` with Redisson, so that the harness cannot treat them differently.
+//! The jobs of a worker and its answers: one JSON object a line. All systems speak it, `redelay.rs` here,
+//! `compat/java/src/main/java/redelay/bench` with Redisson and `peers` with BullMQ and asynq, so that the harness cannot
+//! treat them differently.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,11 +20,17 @@ pub(crate) enum Job {
     Offer(Offer),
     /// Takes with this number of takers. Replies when `count` payloads are taken.
     Take { queue: String, takers: usize, count: u64 },
+    /// Puts messages that are ready.
+    Fill(Fill),
+    /// Receives and acknowledges messages that are ready.
+    Receive(Receive),
+    /// Starts a worker on the delayed queue. Replies at once.
+    Work(Work),
     /// Opens the delayed queue and starts takers. Replies at once.
     Collect { queue: String, takers: usize },
-    /// Replies with the number of payloads collected so far.
+    /// Replies with the number of payloads that the takers or the handlers of the worker have got so far.
     Collected,
-    /// Ends the takers. Replies with the lateness of each payload.
+    /// Ends the takers or the worker. Replies with the lateness of each payload.
     Stop,
     /// Runs one codec in one direction, on one thread, for this time.
     Codec { codec: String, encode: bool, millis: u64 },
@@ -66,6 +73,69 @@ impl Offer {
     pub(crate) fn job(self) -> Job {
         Job::Offer(self)
     }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Fill {
+    pub(crate) queue: String,
+    pub(crate) count: u64,
+    /// Bytes of a payload.
+    pub(crate) size: usize,
+    /// What will be done with them: BullMQ keeps the settings of retries with the message.
+    pub(crate) handler: Handler,
+}
+
+impl Fill {
+    pub(crate) fn new(queue: &str, count: u64) -> Self {
+        Self { queue: queue.into(), count, size: 100, handler: Handler::Done }
+    }
+
+    pub(crate) fn job(self) -> Job {
+        Job::Fill(self)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Receive {
+    pub(crate) queue: String,
+    /// Only redelay has both. The others have workers.
+    pub(crate) by_hand: bool,
+    /// Messages in flight.
+    pub(crate) concurrency: usize,
+    pub(crate) count: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Work {
+    pub(crate) queue: String,
+    pub(crate) concurrency: usize,
+    pub(crate) handler: Handler,
+    /// redelay's lease. The others have their defaults.
+    pub(crate) lease_ms: u64,
+}
+
+impl Work {
+    pub(crate) fn new(queue: &str, concurrency: usize, handler: Handler) -> Self {
+        Self { queue: queue.into(), concurrency, handler, lease_ms: 30_000 }
+    }
+
+    pub(crate) fn job(self) -> Job {
+        Job::Work(self)
+    }
+}
+
+/// What a worker's handler does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Handler {
+    /// Returns.
+    Done,
+    /// Returns. Notes how late the message is.
+    Late,
+    /// The first attempt fails. The retry is due after a millisecond.
+    FailOnce,
+    /// Does not return.
+    Hold,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -64,7 +64,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         y: Axis { name: "% of the messages".into(), log: false },
         lines,
     };
-    (vec![table], vec![plot])
+    Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }
 }
 
 fn turn(bench: &mut Bench, system: System, case: Case) -> Outcome<Turn> {

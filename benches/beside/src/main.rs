@@ -1,35 +1,43 @@
-//! redelay and Java Redisson in turns, on one server: `make bench`.
+//! redelay and Java Redisson in turns, on one server: `make bench`. Where messages are acknowledged, BullMQ and asynq join.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs` | one measurement each |
+//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs`, `jobs.rs` | one measurement each |
+//! | `alternatives.rs` and its folder | redelay beside a sorted set that is polled, and beside timers of the process |
+//! | `acknowledged.rs` and its folder | receivers and workers: one measurement each |
 //! | `bench.rs` | shared by all of them: a server, workers, taking turns |
 //! | `repeat.rs` | repeats a turn in which a system failed |
-//! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on either system |
+//! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on any system |
 //! | `redelay.rs` | the worker on redelay: this program, started again |
 //! | `redisson.rs` | the worker on Redisson: `compat/java/src/main/java/redelay/bench` |
+//! | `peers.rs` | the workers on BullMQ and asynq: `peers` |
 //! | `tuning.rs` | which settings suit each system best on this machine |
 //! | `redis_benchmark.rs` | the upper limit of the server |
 //! | `server.rs` | the server, and its counters |
-//! | `results.rs` | numbers, medians, ratios, goals |
+//! | `results.rs`, `contest.rs` | numbers, medians, ratios, goals |
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
 //! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a sentence:
 //! half a measurement is none.
 
+mod acknowledged;
+mod alternatives;
 mod bench;
 mod codecs;
+mod contest;
 mod drain;
 mod effort;
 mod end_to_end;
 mod idle;
 mod job;
+mod jobs;
 mod lateness;
 mod machine;
 mod offer;
 mod options;
 mod order;
+mod peers;
 mod plot;
 mod redelay;
 mod redis_benchmark;
@@ -51,12 +59,13 @@ use std::time::Duration;
 use bench::{Bench, Measured};
 use machine::Machine;
 use options::{Options, Task};
+use peers::Peers;
 use results::Results;
 use server::Server;
 
 type Measurement = (&'static str, fn(&mut Bench) -> Measured);
 
-const MEASUREMENTS: [Measurement; 8] = [
+const MEASUREMENTS: [Measurement; 17] = [
     ("offer", offer::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
@@ -65,7 +74,19 @@ const MEASUREMENTS: [Measurement; 8] = [
     ("idle", idle::measure),
     ("codecs", codecs::measure),
     ("scaling", scaling::measure),
+    ("jobs", jobs::measure),
+    ("alternatives", alternatives::measure),
+    ("receive", acknowledged::receive::measure),
+    ("delayed-jobs", acknowledged::delayed::measure),
+    ("retries", acknowledged::retries::measure),
+    ("idle-workers", acknowledged::idle_workers::measure),
+    ("recovery", acknowledged::recovery::measure),
+    ("memory", acknowledged::memory::measure),
+    ("beside-java", acknowledged::beside_java::measure),
 ];
+
+/// Those in which the peers take part.
+const WITH_PEERS: [&str; 6] = ["receive", "delayed-jobs", "retries", "idle-workers", "recovery", "memory"];
 
 /// The delay that a check of the harness adds to each reply to redelay: longer than Redisson is ever late.
 const SLOWED: Duration = Duration::from_millis(100);
@@ -74,6 +95,7 @@ fn main() -> ExitCode {
     match options::parse(lexopt::Parser::from_env(), &MEASUREMENTS.map(|(name, _)| name)) {
         Ok(Task::Help) => println!("{}", options::HELP),
         Ok(Task::Work(url)) => redelay::work(&url),
+        Ok(Task::Alternative(url, interval)) => alternatives::work::work(&url, interval),
         Ok(Task::Report(file, options)) => {
             let text = fs::read_to_string(file).expect("a file of results");
             write(&serde_json::from_str(&text).expect("results"), &options);
@@ -97,21 +119,33 @@ fn measure(options: &Options) -> Results {
     redisson::build();
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let measurements: Vec<_> = MEASUREMENTS.into_iter().filter(|(name, _)| wanted(name)).collect();
+    let with_peers = measurements.iter().any(|(name, _)| WITH_PEERS.contains(name));
+    let peers = if with_peers { peers::build() } else { Peers::default() };
     let server = Server::start(options.self_check.then_some(SLOWED));
     let machine = Machine::here(&server, &options.effort, options.command());
-    let mut bench = Bench::start(options.effort, server, measurements.len() as u64);
-    let (mut tables, mut plots) = (Vec::new(), Vec::new());
+    let mut bench = Bench::start(options.effort, server, peers.present.clone(), measurements.len() as u64);
+    let mut all = Measured::default();
     for (name, measure) in measurements {
         let measured = measure(&mut bench);
-        tables.extend(measured.0);
-        plots.extend(measured.1);
+        all.tables.extend(measured.tables);
+        all.contests.extend(measured.contests);
+        all.plots.extend(measured.plots);
         bench.progress.inc(1);
         if bench.progress.is_hidden() {
             eprintln!("{name}: done after {:.0?}", bench.elapsed());
         }
     }
     bench.progress.finish_and_clear();
-    Results { machine, tuning: bench.tuning.clone(), repeated: bench.repeated(), tables, plots }
+    let Measured { tables, contests, plots } = all;
+    Results {
+        machine,
+        peers,
+        tuning: bench.tuning.clone(),
+        repeated: bench.repeated(),
+        tables,
+        contests,
+        plots,
+    }
 }
 
 /// Writes the results. Returns the report.

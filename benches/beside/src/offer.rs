@@ -16,7 +16,7 @@ const MOST: u64 = 1 << 28;
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     // Started long before they are measured: a virtual machine goes on compiling for some time.
     let mut untuned = Workers::new(|bench, system| bench.start_warm(system, Settings::defaults()));
-    untuned.start(bench);
+    untuned.start(bench, System::BOTH);
     let mut rows = Vec::new();
     let (mut lines, mut limits) = (System::BOTH.map(|system| (system, Vec::new())), Vec::new());
     for &size in bench.effort.sizes {
@@ -52,7 +52,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         y: Axis { name: "offers/s".into(), log: false },
         lines,
     };
-    (vec![table], vec![plot])
+    Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }
 }
 
 /// Both systems with default settings, which most services have.

@@ -7,9 +7,9 @@ use lexopt::prelude::*;
 use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 
 pub(crate) const HELP: &str = "\
-Measures redelay and Java Redisson in turns, on one server. Usually started by `make bench`.
+Measures redelay in turns with Java Redisson, BullMQ and asynq, on one server. Usually started by `make bench`.
 
-  --quick          two minutes instead of half an hour
+  --quick          five minutes instead of 45
   --tiny           seconds: shows whether the harness works
   --only NAME      one measurement; may be given more than once
   --self-check     slows redelay down, and fails unless the report shows it
@@ -31,6 +31,8 @@ pub(crate) enum Task {
     Help,
     /// Runs this process as a worker on the server with this URL.
     Work(String),
+    /// The same for an alternative that polls at this interval, ms; zero stands for timers of the process.
+    Alternative(String, u64),
     Report(PathBuf, Options),
     Measure(Options),
 }
@@ -43,6 +45,9 @@ pub(crate) fn parse(mut parser: lexopt::Parser, names: &[&str]) -> Result<Task, 
         match argument {
             Long("help") | Short('h') => return Ok(Task::Help),
             Long("worker") => return Ok(Task::Work(parser.value()?.string()?)),
+            Long("alternative") => {
+                return Ok(Task::Alternative(parser.value()?.string()?, parser.value()?.parse()?));
+            }
             Long("quick") => options.effort = QUICK,
             Long("tiny") => options.effort = TINY,
             Long("self-check") => {

@@ -18,6 +18,8 @@ const SIZE: (u32, u32) = (860, 500);
 /// Colours that people with colour blindness can distinguish.
 const REDELAY: RGBColor = RGBColor(0, 114, 178);
 const REDISSON: RGBColor = RGBColor(213, 94, 0);
+const BULLMQ: RGBColor = RGBColor(0, 158, 115);
+const ASYNQ: RGBColor = RGBColor(204, 121, 167);
 const OTHER: RGBColor = RGBColor(110, 110, 110);
 
 pub(crate) fn draw(plot: &Plot, folder: &Path) -> Result<()> {
@@ -94,6 +96,8 @@ fn style(line: &Line, earlier: usize) -> ShapeStyle {
     let colour = match line.system {
         Some(System::Redelay) => REDELAY,
         Some(System::Redisson) => REDISSON,
+        Some(System::BullMq) => BULLMQ,
+        Some(System::Asynq) => ASYNQ,
         None => OTHER,
     };
     colour.mix([1.0, 0.55, 0.3][earlier.min(2)]).stroke_width(2)

@@ -1,5 +1,8 @@
 //! The worker on redelay: this program, which starts itself again.
 
+mod receives;
+mod working;
+
 use std::collections::HashMap;
 use std::io::{Write, stdin, stdout};
 use std::sync::Arc;
@@ -11,7 +14,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::codecs;
-use crate::job::{Job, Offer, Reply, due, now, payload};
+use crate::job::{Fill, Job, Offer, Reply, due, now, payload};
+use working::Working;
 
 /// Runs jobs until the input ends.
 pub(crate) fn work(url: &str) {
@@ -25,7 +29,7 @@ pub(crate) fn work(url: &str) {
     }
 }
 
-fn answer(reply: &Reply) {
+pub(crate) fn answer(reply: &Reply) {
     let mut out = stdout().lock();
     serde_json::to_writer(&mut out, reply).expect("an open pipe");
     out.write_all(b"\n").and_then(|()| out.flush()).expect("an open pipe");
@@ -35,12 +39,13 @@ struct Worker {
     client: Client,
     open: HashMap<String, DelayedQueue<String>>,
     collector: Option<Collector>,
+    working: Option<Working>,
 }
 
 impl Worker {
     async fn connect(url: &str) -> Self {
         let client = Client::connect(url).await.unwrap_or_else(|error| panic!("{error}"));
-        Self { client, open: HashMap::new(), collector: None }
+        Self { client, open: HashMap::new(), collector: None, working: None }
     }
 
     async fn run(&mut self, job: Job) -> redelay::Result<Reply> {
@@ -63,10 +68,21 @@ impl Worker {
                 Ok(Reply::default())
             }
             Job::Collected => {
-                let collector = self.collector.as_ref().expect("takers were started");
-                Ok(Reply { count: collector.count.load(Relaxed), ..Reply::default() })
+                let takers = self.collector.as_ref().map_or(0, |collector| collector.count.load(Relaxed));
+                let handlers = self.working.as_ref().map_or(0, Working::count);
+                Ok(Reply { count: takers + handlers, ..Reply::default() })
             }
-            Job::Stop => self.collector.take().expect("takers were started").stop().await,
+            Job::Stop => match self.working.take() {
+                Some(working) => working.stop().await,
+                None => self.collector.take().expect("something was started").stop().await,
+            },
+            Job::Fill(job) => fill(&self.ready(&job.queue), &job).await,
+            Job::Receive(job) => receives::run(&self.ready(&job.queue), &job).await,
+            Job::Work(job) => {
+                self.delayed(&job.queue);
+                self.working = Some(Working::start(&self.ready(&job.queue), &job));
+                Ok(Reply::default())
+            }
             Job::Codec { codec, encode, millis } => {
                 Ok(codecs::run(&codec, encode, Duration::from_millis(millis)))
             }
@@ -136,6 +152,18 @@ async fn offer_batch(queue: &DelayedQueue<String>, job: &Offer, stored: &AtomicU
     }
     stored.fetch_add(job.batch as u64, Relaxed);
     Ok(())
+}
+
+async fn fill(queue: &BlockingQueue<String>, job: &Fill) -> redelay::Result<Reply> {
+    const CHUNK: u64 = 1_000;
+    let payload = payload(0, job.size);
+    let mut left = job.count;
+    while left > 0 {
+        let chunk = left.min(CHUNK);
+        queue.offer_all((0..chunk).map(|_| &payload)).await?;
+        left -= chunk;
+    }
+    Ok(Reply { count: job.count, ..Reply::default() })
 }
 
 async fn take(queue: &BlockingQueue<String>, takers: usize, count: u64) -> redelay::Result<Reply> {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contest::Contest;
 use crate::machine::Machine;
+use crate::peers::Peers;
 use crate::repeat::Repeat;
 use crate::tuning::Tuning;
 use crate::worker::{Sides, System};
@@ -10,11 +12,16 @@ use crate::worker::{Sides, System};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
+    /// Results of older versions have none.
+    #[serde(default)]
+    pub(crate) peers: Peers,
     pub(crate) tuning: Tuning,
     /// The turns in which a system failed. Results of older versions have none.
     #[serde(default)]
     pub(crate) repeated: Vec<Repeat>,
     pub(crate) tables: Vec<Table>,
+    #[serde(default)]
+    pub(crate) contests: Vec<Contest>,
     pub(crate) plots: Vec<Plot>,
 }
 

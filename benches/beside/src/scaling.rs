@@ -18,5 +18,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         rows.extend(cost_rows(&name, &costs));
     }
     let about = "As end to end at a rate. The rate is that of all processes together: each of them offers and takes its share.";
-    (vec![Table { name: "scaling".into(), about: about.into(), rows }], Vec::new())
+    Measured {
+        tables: vec![Table { name: "scaling".into(), about: about.into(), rows }],
+        ..Measured::default()
+    }
 }

@@ -4,7 +4,7 @@ use redelay_fixture::redis::{Connection, Pipeline, cmd, pipe};
 use redelay_fixture::{Proxy, Server as Process};
 use std::time::Duration;
 
-use crate::worker::{System, cpu_seconds, memory};
+use crate::worker::{System, memory};
 
 /// Entries for one command of a pipeline.
 const CHUNK: usize = 1_000;
@@ -29,6 +29,8 @@ pub(crate) struct Counters {
     /// Including those that scripts run.
     pub(crate) commands: f64,
     pub(crate) scripts: f64,
+    /// Blocking pops, one for each time that a client begins to wait.
+    pub(crate) blocking: f64,
     pub(crate) cpu_seconds: f64,
 }
 
@@ -38,7 +40,27 @@ impl Counters {
             // The `INFO` of the first look is counted only now.
             commands: self.commands - before.commands - 1.0,
             scripts: self.scripts - before.scripts,
+            blocking: self.blocking - before.blocking,
             cpu_seconds: self.cpu_seconds - before.cpu_seconds,
+        }
+    }
+
+    /// Without the cost of something else in that time.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self {
+            commands: self.commands - other.commands,
+            scripts: self.scripts - other.scripts,
+            blocking: self.blocking - other.blocking,
+            cpu_seconds: self.cpu_seconds - other.cpu_seconds,
+        }
+    }
+
+    pub(crate) fn divided_by(self, number: f64) -> Self {
+        Self {
+            commands: self.commands / number,
+            scripts: self.scripts / number,
+            blocking: self.blocking / number,
+            cpu_seconds: self.cpu_seconds / number,
         }
     }
 }
@@ -87,14 +109,15 @@ impl Server {
 
     pub(crate) fn counters(&mut self) -> Counters {
         let info = self.info("all");
-        let scripts = ["evalsha", "eval", "evalsha_ro", "eval_ro"].map(|name| {
+        let calls = |name: &str| {
             let calls = field(&info, &format!("cmdstat_{name}:calls=")).unwrap_or("0");
             calls.split(',').next().and_then(|calls| calls.parse::<f64>().ok()).expect("a number")
-        });
+        };
         Counters {
             commands: number(&info, "total_commands_processed:"),
-            scripts: scripts.iter().sum(),
-            cpu_seconds: cpu_seconds(self.process.pid()),
+            scripts: ["evalsha", "eval", "evalsha_ro", "eval_ro"].iter().map(|name| calls(name)).sum(),
+            blocking: ["blpop", "blmove", "bzpopmin", "brpoplpush"].iter().map(|name| calls(name)).sum(),
+            cpu_seconds: number(&info, "used_cpu_user:") + number(&info, "used_cpu_sys:"),
         }
     }
 
@@ -104,6 +127,12 @@ impl Server {
 
     pub(crate) fn memory(&self) -> f64 {
         memory(self.process.pid()).expect("a running server")
+    }
+
+    /// The memory that the server has allocated, without the buffers of its clients.
+    pub(crate) fn memory_of_data(&mut self) -> f64 {
+        let info = self.info("memory");
+        number(&info, "used_memory:") - number(&info, "mem_clients_normal:")
     }
 
     pub(crate) fn blocked_clients(&mut self) -> usize {

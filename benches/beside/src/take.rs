@@ -25,7 +25,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         }
         Ok(worker)
     });
-    workers.start(bench);
+    workers.start(bench, System::BOTH);
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for arriving in [false, true] {
         let mut points = System::BOTH.map(|system| (system, Vec::new()));
@@ -54,7 +54,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         y: Axis { name: "takes/s".into(), log: true },
         lines,
     };
-    (vec![table], vec![plot])
+    Measured { tables: vec![table], plots: vec![plot], ..Measured::default() }
 }
 
 fn row(bench: &mut Bench, workers: &mut Workers, takers: usize, arriving: bool) -> Row {

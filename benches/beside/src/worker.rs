@@ -7,29 +7,35 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, Reply};
+use crate::peers;
 use crate::redisson;
 use crate::repeat::{Failure, Outcome};
 use crate::tuning::Settings;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum System {
     Redelay,
     Redisson,
+    BullMq,
+    Asynq,
 }
 
 impl System {
+    /// Those that are compared in everything that is not acknowledged.
     pub(crate) const BOTH: [Self; 2] = [Self::Redelay, Self::Redisson];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Redelay => "redelay",
             Self::Redisson => "Redisson",
+            Self::BullMq => "BullMQ",
+            Self::Asynq => "asynq",
         }
     }
 }
 
-/// One value for each system.
+/// One value for each of redelay and Redisson.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sides<T> {
     pub(crate) redelay: T,
@@ -53,6 +59,7 @@ impl<T> Sides<T> {
         match system {
             System::Redelay => &self.redelay,
             System::Redisson => &self.redisson,
+            System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
         }
     }
 
@@ -60,6 +67,7 @@ impl<T> Sides<T> {
         match system {
             System::Redelay => &mut self.redelay,
             System::Redisson => &mut self.redisson,
+            System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
         }
     }
 }
@@ -92,18 +100,23 @@ impl Worker {
     }
 
     fn spawn(system: System, url: &str, settings: Settings) -> Self {
-        let mut command = match system {
-            System::Redelay => {
-                let own = std::env::current_exe().expect("the path of this program");
-                let mut command = Command::new(own);
-                // Tokio reads this variable.
-                command
-                    .args(["--worker", url])
-                    .env("TOKIO_WORKER_THREADS", settings.worker_threads.to_string());
-                command
-            }
+        let command = match system {
+            System::Redelay => own(&["--worker", url], settings),
             System::Redisson => redisson::command(url, settings.redisson),
+            System::BullMq | System::Asynq => peers::command(system, url),
         };
+        Self::run(system, command)
+    }
+
+    /// A worker on an alternative to redelay, see `alternatives`.
+    pub(crate) fn start_alternative(url: &str, interval: u64, settings: Settings) -> Outcome<Self> {
+        let command = own(&["--alternative", url, &interval.to_string()], settings);
+        let mut worker = Self::run(System::Redelay, command);
+        worker.end()?;
+        Ok(worker)
+    }
+
+    fn run(system: System, mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -169,8 +182,16 @@ impl Drop for Worker {
     }
 }
 
+/// This program, started again.
+fn own(args: &[&str], settings: Settings) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+    // Tokio reads this variable.
+    command.args(args).env("TOKIO_WORKER_THREADS", settings.worker_threads.to_string());
+    command
+}
+
 /// The CPU time that a process has used, in user and system mode.
-pub(crate) fn cpu_seconds(pid: u32) -> f64 {
+fn cpu_seconds(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     // After the name, which may contain spaces, come state, ppid and so on. utime and stime are the 12th and 13th.
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

@@ -13,7 +13,7 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (out, published) = (folder.path().join("out"), folder.path().join("published"));
     let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
-        .args(["--tiny", "--only", "take", "--only", "codecs", "--out"])
+        .args(["--tiny", "--only", "take", "--only", "codecs", "--only", "alternatives", "--out"])
         .arg(&out)
         .arg("--publish")
         .arg(&published)
@@ -38,15 +38,65 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
             assert!(measured.is_some_and(|measured| measured > 0.0), "{what}, {system}: {measured:?}");
         }
     }
+    let rows = results["contests"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let columns = row["columns"].as_array().expect("columns");
+        assert!(report.contains(row["what"].as_str().expect("a name")), "{report}");
+        assert!(columns.len() == 4 && columns.iter().all(|column| column["rounds"][0].is_number()), "{row}");
+    }
     for folder in [&out, &published] {
         let plot = fs::read_to_string(folder.join("take.svg")).expect("a plot");
         assert!(plot.starts_with("<svg") && plot.contains("Redisson"), "{plot}");
     }
     let readme = fs::read_to_string(published.join("README.md")).expect("a report");
     assert!(
-        readme.contains("make bench TINY=1 ONLY=\"take codecs\"") && readme.contains("(take.svg)"),
+        readme.contains("make bench TINY=1 ONLY=\"take codecs alternatives\"")
+            && readme.contains("(take.svg)"),
         "{readme}"
     );
+}
+
+/// BullMQ and asynq are measured, or the report says why not.
+#[test]
+fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut harness = Command::new(env!("CARGO_BIN_EXE_redelay-beside"));
+    let wanted = ["receive", "delayed-jobs", "retries", "idle-workers", "recovery", "memory", "beside-java"];
+    for name in wanted {
+        harness.args(["--only", name]);
+    }
+    let output = harness.args(["--tiny", "--out"]).arg(folder.path()).output().expect("the harness");
+    let [report, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{errors}");
+    let results = fs::read_to_string(folder.path().join("results.json")).expect("results");
+    let results: Value = serde_json::from_str(&results).expect("JSON");
+    let array = |value: &Value| value.as_array().expect("an array").clone();
+    for (name, system) in [("BullMQ", "bull_mq"), ("asynq", "asynq")] {
+        let is_present = array(&results["peers"]["present"]).contains(&system.into());
+        assert!(is_present || report.contains(&format!("{name} is skipped: ")), "{report}");
+    }
+    let present = array(&results["peers"]["present"]).len();
+    let contests = array(&results["contests"]);
+    assert_eq!(contests.len(), wanted.len());
+    for contest in contests {
+        let name = contest["name"].as_str().expect("a name");
+        assert!(report.contains(&format!("## {name}")), "{report}");
+        let columns = match name {
+            "acknowledged receive" => 3 + present,
+            "recovery" => 1,
+            "beside Java's takers" => 2,
+            _ => 1 + present,
+        };
+        for row in array(&contest["rows"]) {
+            assert_eq!(array(&row["columns"]).len(), columns, "{row}");
+            for column in array(&row["columns"]) {
+                assert!(column["rounds"][0].is_number(), "{name}: {row}");
+            }
+        }
+    }
+    let plot = fs::read_to_string(folder.path().join("acknowledged.svg")).expect("a plot");
+    assert!(plot.starts_with("<svg") && plot.contains("by hand"), "{plot}");
 }
 
 #[test]

@@ -13,12 +13,12 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::future::try_join_all;
 use messages::Messages;
 use redelay::codec::{self, Codec, CodecError};
-use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat};
+use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat, Offered, RateLimit};
 use redelay_compat_values::JavaValues;
 use serde::de::Error as _;
 use serde_json::Value;
@@ -98,20 +98,6 @@ impl fmt::Display for Refusal {
 }
 
 impl Error for Refusal {}
-
-/// Commands of the protocol that redelay has nothing for.
-const UNSUPPORTED: [&str; 10] = [
-    "job",
-    "jobget",
-    "jobcancel",
-    "jobmove",
-    "schedule",
-    "unschedule",
-    "pause",
-    "resume",
-    "limit",
-    "maxinflight",
-];
 
 /// This peer transfers a queue only after `open`. All other queues belong to a client that does not transfer.
 struct Peer {
@@ -205,8 +191,69 @@ impl Peer {
                 }
                 Ok(Value::Array(taken).to_string())
             }
-            [command, ..] if UNSUPPORTED.contains(&command) => {
-                Err(Refusal { kind: "unsupported", why: format!("redelay has no `{command}`") }.into())
+            ["job", queue, id, value, delay, policy] => {
+                let value = json(value)?;
+                let job = self.delayed(queue).offer(&value, millis(delay)?).id(id);
+                let job = match policy.split_once(':') {
+                    None if policy == "keep" => job.keep(),
+                    None if policy == "replace" => job.replace(),
+                    None if policy == "earliest" => job.keep_earliest(),
+                    Some(("debounce", most)) => job.debounce(millis(most)?),
+                    Some(("throttle", window)) => job.throttle(millis(window)?),
+                    _ => return Err(format!("no policy `{policy}`").into()),
+                };
+                let offered = match job.await? {
+                    Offered::Stored(_) => "stored",
+                    Offered::Kept(_) => "kept",
+                    Offered::Replaced(_) => "replaced",
+                    Offered::Throttled(_) => "throttled",
+                    other => return Err(format!("{other:?}").into()),
+                };
+                Ok(offered.to_owned())
+            }
+            ["jobget", queue, id] => {
+                let job = self.delayed(queue).job(id).get().await?;
+                Ok(job
+                    .map_or(Value::Null, |job| {
+                        // The server is on this machine, or near enough.
+                        let left = job.due.duration_since(SystemTime::now()).unwrap_or_default();
+                        serde_json::json!({"value": job.value, "in": left.as_millis() as u64})
+                    })
+                    .to_string())
+            }
+            ["jobcancel", queue, id] => Ok(self.delayed(queue).job(id).cancel().await?.to_string()),
+            ["jobmove", queue, id, delay] => {
+                Ok(self.delayed(queue).job(id).reschedule(millis(delay)?).await?.to_string())
+            }
+            ["pause", queue] => {
+                self.blocking(queue).pause().await?;
+                done
+            }
+            ["resume", queue] => {
+                self.blocking(queue).resume().await?;
+                done
+            }
+            ["limit", queue, messages, burst] => {
+                let limit = RateLimit::new(messages.parse()?, Duration::from_secs(1)).burst(burst.parse()?);
+                self.blocking(queue).set_rate_limit(Some(limit)).await?;
+                done
+            }
+            ["maxinflight", queue, most] => {
+                self.blocking(queue).set_max_in_flight(Some(most.parse()?)).await?;
+                done
+            }
+            ["schedule", queue, name, spec, value] => {
+                let schedule = self.delayed(queue).schedule(name);
+                let schedule = match spec.strip_prefix("every:") {
+                    Some(interval) => schedule.every(millis(interval)?),
+                    None => schedule.cron(spec),
+                };
+                schedule.upsert(&json(value)?).await?;
+                done
+            }
+            ["unschedule", queue, name] => {
+                self.delayed(queue).schedule(name).remove().await?;
+                done
             }
             _ => self.messages.run(fields).await,
         }

@@ -2,25 +2,30 @@
 -- Provides  Claims
 
 -- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size.
-local Claims = {BYTES = 1048576}
+-- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
+-- A short set is a list otherwise, in which each of these commands searches from the start.
+local Claims = {BYTES = 1048576, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end.
 function Claims.new(queue, token, policy, now, till)
     return {
-        queue = queue, token = token, policy = policy, till = string.format('%.0f', till),
-        first = struct.pack('>I8', now), members = {}, records = {}, bytes = 0,
+        queue = queue, token = token, policy = policy, till = till, till_text = string.format('%d', till),
+        first = struct.pack('>I6', now), ids = {}, members = {}, records = {}, bytes = 0,
     }
 end
 
--- Adds one, and returns its id.
-function Claims.add(claims, id, record)
-    claims.members[#claims.members + 1] = id .. string.sub(record, 2, 5)
-    claims.records[#claims.records + 1] = record
+function Claims.add(claims, id, member, record)
+    local at = #claims.ids + 1
+    claims.ids[at], claims.members[at], claims.records[at] = id, member, record
 end
 
--- Claims up to `most` messages that are due for redelivery.
+-- Claims messages that are due for redelivery, until there are `most` claims in all.
 function Claims.retries(claims, most, now)
     local queue = claims.queue
+    most = most - #claims.members
+    if most <= 0 then
+        return
+    end
     local due = redis.call('ZRANGEBYSCORE', queue.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
     for _, id in ipairs(due) do
         local record = redis.call('HGET', queue.messages, id)
@@ -32,57 +37,73 @@ function Claims.retries(claims, most, now)
                 return
             end
             local delivery, failed, lost = counts(record)
-            record = header(delivery + 1, failed, lost, claims.policy, string.sub(record, 21, 28)) .. payload_in(record)
+            record = header(delivery + 1, failed, lost, claims.policy, first_of(record)) .. payload_in(record)
             redis.call('HSET', queue.messages, id, record)
-            redis.call('ZADD', queue.leases, claims.till, id .. string.sub(record, 2, 5))
+            local member = id .. string.sub(record, 2, 5)
+            redis.call('ZADD', queue.leases, claims.till_text, member)
             redis.call('ZREM', queue.retries, id)
             claims.bytes = bytes
-            Claims.add(claims, id, record)
+            Claims.add(claims, id, member, record)
         end
     end
 end
 
--- Claims up to `most` payloads from the head of a list.
+-- Claims payloads from the head of a list, until there are `most` claims in all. Returns whether it came to the end of the
+-- list.
 function Claims.payloads(claims, list, most)
     local queue, chunk = claims.queue, 16
-    while most > 0 do
-        local payloads = redis.call('LRANGE', list, 0, math.min(most, chunk) - 1)
-        local fields, leases, count = {}, {}, 0
+    local prefix, fresh = string.sub(claims.token, 1, 14), header(1, 0, 0, claims.policy, claims.first)
+    local number = string.sub(fresh, 2, 5)
+    while #claims.members < most do
+        local wanted = math.min(most - #claims.members, chunk)
+        local payloads = redis.call('LRANGE', list, '0', string.format('%d', wanted - 1))
+        local fields, leases, count, is_full = {}, {}, 0, false
         for _, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload
             if bytes > Claims.BYTES and #claims.members > 0 then
-                most = 0
+                is_full = true
                 break
             end
             claims.bytes = bytes
             -- Ids are in the order of time, as the token is.
-            local id = string.sub(claims.token, 1, 14) .. struct.pack('>I2', #claims.members)
-            local record = header(1, 0, 0, claims.policy, claims.first) .. payload
+            local id = prefix .. struct.pack('>I2', #claims.members)
+            local member, record = id .. number, fresh .. payload
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
-            leases[2 * count - 1], leases[2 * count] = claims.till, id .. string.sub(record, 2, 5)
-            Claims.add(claims, id, record)
+            leases[2 * count - 1], leases[2 * count] = claims.till_text, member
+            Claims.add(claims, id, member, record)
         end
         if count == 0 then
-            return
+            return #payloads == 0
+        end
+        local is_many = count >= Claims.MANY
+        if is_many then
+            leases[2 * count + 1], leases[2 * count + 2] = claims.till_text, Claims.LONG
         end
         local stored = redis.pcall('HSET', queue.messages, unpack(fields))
         local added = type(stored) == 'number' and redis.pcall('ZADD', queue.leases, unpack(leases)) or stored
-        local popped = type(added) == 'number' and redis.pcall('LTRIM', list, count, -1) or added
+        local popped = type(added) == 'number' and redis.pcall('LTRIM', list, string.format('%d', count), '-1') or added
+        if is_many then
+            redis.pcall('ZREM', queue.leases, Claims.LONG)
+        end
         if popped.err then
             -- Nothing is claimed.
             for i = 1, count do
                 redis.pcall('HDEL', queue.messages, fields[2 * i - 1])
                 redis.pcall('ZREM', queue.leases, leases[2 * i])
+                table.remove(claims.ids)
                 table.remove(claims.members)
                 table.remove(claims.records)
             end
             error(popped.err, 0)
         end
-        most = most - count
-        if #payloads < math.min(most + count, chunk) then
-            return
+        if is_full then
+            return false
+        elseif #payloads < wanted then
+            return true
         end
-        chunk = math.min(chunk * 2, 512)
+        -- As many as will fit, if the next ones are as long.
+        chunk = math.max(1, math.min(512, math.floor(Claims.BYTES / (claims.bytes / #claims.members + 1))))
     end
+    return false
 end

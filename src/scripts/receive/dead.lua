@@ -7,7 +7,7 @@ local function bury(queue, id, record, now, reason, error)
     local _, _, _, mode = policy_of(record)
     if mode ~= 'd' then
         local delivery, failed, lost = counts(record)
-        local first = struct.unpack('>I8', record, 21)
+        local first = struct.unpack('>I6', first_of(record))
         local letter = cmsgpack.pack({reason, error, failed, lost, first, now, delivery, payload_in(record)})
         local kept = redis.pcall('HSET', queue.dead_messages, id, letter)
         if type(kept) == 'table' then
@@ -16,6 +16,8 @@ local function bury(queue, id, record, now, reason, error)
         -- A negative score says that it is to be sent on. They are in the order of time, too.
         local added = redis.pcall('ZADD', queue.dead, string.format('%.0f', mode == 's' and now - 1e15 or now), id)
         if type(added) == 'table' then
+            -- The message may be acknowledged later: then nobody would find this content.
+            redis.pcall('HDEL', queue.dead_messages, id)
             return added
         end
     end

@@ -1,80 +1,130 @@
 -- Recovers messages whose receivers are gone. A part of `receive`.
 -- Provides  look_at_the_clock, recover, sweep
 
--- Compares the clock with the last sign of life of any receiver. Returns when leases may be ended: after half a lease, if
--- all receivers have been silent for that long, because they may live and be about to extend them.
-local function look_at_the_clock(queue, now, lease)
-    local seen, grace = unpack(redis.call('HMGET', queue.control, 'seen', 'grace'))
-    seen, grace = tonumber(seen), tonumber(grace) or 0
-    if grace > now + lease then
-        -- The clock was set back since.
-        grace = 0
+local DAY = 86400000 -- ms
+local LONGEST = 3600000 -- ms: no message waits for longer after a loss
+local RECOVERED = 4194304 -- bytes of records that one call takes back, about
+local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
+
+-- Compares the clock with the last sign of life of any receiver. Returns the silences before it that still matter: when each
+-- ended, and how long it was. Later ones are shorter.
+local function look_at_the_clock(queue, now, lease, seen, known)
+    seen = tonumber(seen)
+    local silences = {}
+    for ended, length in string.gmatch(known or '', '(%d+):(%d+)') do
+        ended, length = tonumber(ended), tonumber(length)
+        -- One that ended in the future is from before the clock was set back.
+        if ended <= now and now < ended + 2 * length + GRACE then
+            silences[#silences + 1] = {ended, length}
+        end
     end
     if seen and now >= seen and now - seen < math.min(lease / 12, 1000) then
-        return grace
+        return silences
     end
-    if not seen or now - seen > lease / 2 then
-        grace = now + math.ceil(lease / 2)
-        redis.call('HSET', queue.control, 'grace', string.format('%.0f', grace))
-    elseif now < seen - 1000 then
+    -- No lease is longer than a day, or shorter than 100 ms.
+    local silence = math.min(now - (seen or 0), 43200000)
+    if not seen and redis.call('ZCARD', queue.leases) == 0 then
+        silence = 0
+    end
+    if silence > 50 then
+        while #silences > 0 and silences[#silences][2] <= silence do
+            silences[#silences] = nil
+        end
+        silences[#silences + 1] = {now, silence}
+    elseif seen and now < seen - 1000 then
         -- The clock was set back, so leases end too late: see `sweep`.
         redis.call('HSET', queue.control, 'back', string.format('%.0f', seen))
+        redis.call('HDEL', queue.control, 'cursor')
     end
-    redis.call('HSET', queue.control, 'seen', string.format('%.0f', now))
-    return grace
+    local known = {}
+    for _, silence in ipairs(silences) do
+        known[#known + 1] = string.format('%.0f:%.0f', silence[1], silence[2])
+    end
+    redis.call('HSET', queue.control, 'seen', string.format('%.0f', now), 'silences', table.concat(known, ' '))
+    return silences
 end
 
--- Takes messages back whose leases have ended: 100 a call. Returns how many, and how many of them are dead letters now.
-local function recover(queue, now)
-    local taken, dead = 0, 0
+-- When a lease of this length may be ended. After a silence of more than a quarter of it, those who were silent may live and be
+-- about to extend theirs: they are given half of it, and time to connect again. Their pauses have grown with the silence.
+-- Without a silence, somebody has extended it while two thirds of it were left, or nobody will.
+local function grace(silences, lease)
+    for i = #silences, 1, -1 do
+        local ended, length = silences[i][1], silences[i][2]
+        if length > lease / 4 then
+            return ended + math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
+        end
+    end
+    return 0
+end
+
+-- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when
+-- the next of the others may be taken back.
+local function recover(queue, now, silences)
+    local taken, dead, later, bytes = 0, 0, nil, 0
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue.leases, '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)) do
         local id = string.sub(member, 1, 16)
         local record = redis.call('HGET', queue.messages, id)
-        redis.call('ZREM', queue.leases, member)
-        if record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17) then
+        bytes = bytes + #(record or '')
+        if bytes > RECOVERED and taken > 0 then
+            later = now
+            break
+        end
+        local holds = record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17)
+        local _, most, lease = policy_of(holds and record or string.rep('\0', 24))
+        local till = holds and grace(silences, lease) or 0
+        if now < till then
+            later = math.min(later or till, till)
+        else
+            redis.call('ZREM', queue.leases, member)
+        end
+        if holds and now >= till then
             taken = taken + 1
             local delivery, failed, lost = counts(record)
-            local _, most, lease = policy_of(record)
             lost = lost + 1
-            record = header(delivery, failed, lost, string.sub(record, 10, 20), string.sub(record, 21, 28))
+            record = header(delivery, failed, lost, stored_policy(record), first_of(record))
                 .. payload_in(record)
             if lost >= most then
                 dead = dead + 1
                 bury(queue, id, record, now, 'lost', '')
             else
                 -- A payload that kills its process, and the innocent ones beside it, part ways after the first loss.
-                local pause = lost == 1 and 0 or math.random() * 2 ^ (lost - 1) * lease
+                local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
                 redis.call('HSET', queue.messages, id, record)
                 redis.call('ZADD', queue.retries, string.format('%.0f', now + pause), id)
             end
         end
     end
-    return taken, dead
+    return taken, dead, later
 end
 
--- Looks at some messages, a hundred or so: one that has neither a lease nor a retry, because somebody removed it or a write
--- was refused, is due for redelivery at once. After the clock was set back, cuts leases that end too late.
+-- Looks for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
+-- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
+-- Up to a hundred messages a call.
 local function sweep(queue, now)
     local cursor, back = unpack(redis.call('HMGET', queue.control, 'cursor', 'back'))
-    local scanned = redis.call('HSCAN', queue.messages, string.match(cursor or '', '^%d+$') or '0', 'COUNT', 100)
-    local day = 86400000
-    for i = 1, #scanned[2], 2 do
-        local id, record = scanned[2][i], scanned[2][i + 1]
-        local member = id .. string.sub(record, 2, 5)
-        local till = redis.call('ZSCORE', queue.leases, member)
-        if not till then
-            if not redis.call('ZSCORE', queue.retries, id) then
-                redis.call('ZADD', queue.retries, string.format('%.0f', now), id)
-            end
-        elseif tonumber(back) and now < back + day then
-            local _, _, lease = policy_of(record)
-            if tonumber(till) > now + lease then
-                redis.call('ZADD', queue.leases, 'XX', string.format('%.0f', now + lease), member)
+    local held = redis.call('ZCARD', queue.leases) + redis.call('ZCARD', queue.retries)
+    if back or redis.call('HLEN', queue.messages) ~= held then
+        local scanned = redis.call('HSCAN', queue.messages, string.match(cursor or '', '^%d+$') or '0', 'COUNT', 100)
+        for i = 1, #scanned[2], 2 do
+            local id, record = scanned[2][i], scanned[2][i + 1]
+            local member = id .. string.sub(record, 2, 5)
+            local till = redis.call('ZSCORE', queue.leases, member)
+            if not till then
+                if not redis.call('ZSCORE', queue.retries, id) then
+                    redis.call('ZADD', queue.retries, string.format('%.0f', now), id)
+                end
+            elseif back then
+                local _, _, lease = policy_of(record)
+                if tonumber(till) > now + lease then
+                    redis.call('ZADD', queue.leases, 'XX', string.format('%.0f', now + lease), member)
+                end
             end
         end
-    end
-    if scanned[1] ~= '0' or cursor then
-        redis.call('HSET', queue.control, 'cursor', scanned[1])
+        if scanned[1] == '0' then
+            redis.call('HDEL', queue.control, 'back', 'cursor')
+        else
+            redis.call('HSET', queue.control, 'cursor', scanned[1])
+        end
     end
     -- Receipts of receivers that died a day ago. A token begins with its time.
     local receipts = redis.call('HSCAN', queue.receipts, '0', 'COUNT', 100)[2]
@@ -83,7 +133,7 @@ local function sweep(queue, now)
         if #receipts[i + 1] >= 6 then
             high, low = struct.unpack('>I2I4', receipts[i + 1])
         end
-        if now - (high * 4294967296 + low) > day then
+        if now - (high * 4294967296 + low) > DAY then
             redis.call('HDEL', queue.receipts, receipts[i])
         end
     end

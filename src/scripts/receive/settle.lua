@@ -79,9 +79,8 @@ local function settle(queue, now, verb, member, ms, reason, error)
         ms = 0
     end
     if verb == 'f' then
-        local policy, first = string.sub(record, 10, 20), string.sub(record, 21, 28)
         local most = policy_of(record)
-        record = header(delivery, failed + 1, lost, policy, first) .. payload_in(record)
+        record = header(delivery, failed + 1, lost, stored_policy(record), first_of(record)) .. payload_in(record)
         if failed + 1 >= most then
             local refused = bury(queue, id, record, now, 'attempts', error)
             return refused or 'd'
@@ -89,5 +88,6 @@ local function settle(queue, now, verb, member, ms, reason, error)
         redis.call('HSET', queue.messages, id, record)
     end
     redis.call('ZADD', queue.retries, string.format('%.0f', now + ms), id)
+    queue.is_retry_earlier = queue.is_retry_earlier or redis.pcall('ZRANK', queue.retries, id) == 0
     return '1'
 end

@@ -1,6 +1,6 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
 -- Provides  FEW, new_search, read_due, search_front, search_on
--- Uses      CHUNK of parts/lists.lua, spent of transfer/clock.lua
+-- Uses      CHUNK of parts/lists.lua, spent of parts/clock.lua
 -- A search is a table:
 --   timeout_set, list   the two keys
 --   length              the length of the list before the call

@@ -1,6 +1,6 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
 -- Provides  SLICE, move
--- Uses      a search, see transfer/find.lua; payload_of of parts/entry.lua, spent of transfer/clock.lua
+-- Uses      a search, see transfer/find.lua; payload_of of parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 
 -- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the

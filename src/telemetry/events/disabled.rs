@@ -1,12 +1,14 @@
 //! Without the feature `tracing`: the functions of `enabled`, doing nothing.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 
 use crate::wire::keys::Keys;
+use crate::wire::message::MessageId;
 
 pub(crate) fn transfer_failing(_: &Keys, _: &dyn Display) {}
 pub(crate) fn transfer_recovered(_: &Keys) {}
 pub(crate) fn quarantined(_: &Keys, _: i64) {}
+pub(crate) fn schedule_failing(_: &Keys, _: &str, _: &str) {}
 pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
 pub(crate) fn connecting_failing(_: &str, _: &str) {}
 pub(crate) fn pops_recovered() {}
@@ -23,7 +25,7 @@ pub(crate) fn dead_letters_removed(_: &Keys, _: u64) {}
 pub(crate) fn abandoned_released(_: &Keys, _: u64) {}
 pub(crate) fn forward_failing(_: &Keys, _: &dyn Display) {}
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Span;
 
 impl Span {
@@ -36,6 +38,24 @@ impl Span {
     pub(crate) fn offer(_: &Keys, _: usize) -> Self {
         Self
     }
+
+    pub(crate) fn receive(_: &Keys) -> Self {
+        Self
+    }
+
+    pub(crate) fn received(&self, _: usize) {}
+
+    pub(crate) fn process(_: &Keys, _: MessageId, _: u32, _: usize) -> Self {
+        Self
+    }
+
+    pub(crate) fn processed(&self, _: &'static str) {}
+
+    pub(crate) fn settle(&self, _: &Keys, _: MessageId, _: &'static str) -> Self {
+        Self
+    }
+
+    pub(crate) fn failed(&self, _: &dyn Debug) {}
 
     pub(crate) fn take(_: &[Keys]) -> Self {
         Self

@@ -1,12 +1,13 @@
 //! With the feature `tracing`.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 
-use tracing::field::{Empty, display};
+use tracing::field::{Empty, debug, display};
 use tracing::{info, warn};
 
 use super::name;
 use crate::wire::keys::Keys;
+use crate::wire::message::MessageId;
 
 /// A transfer failed and will be retried.
 pub(crate) fn transfer_failing(keys: &Keys, error: &dyn Display) {
@@ -24,6 +25,12 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
         name: "redelay.quarantined", target: "redelay", queue = %name(keys), entries,
         "malformed entries quarantined; further entries are counted, not logged"
     );
+}
+
+/// This client cannot store what follows a run of a schedule.
+pub(crate) fn schedule_failing(keys: &Keys, schedule: &str, error: &str) {
+    let queue = name(keys);
+    warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "a schedule does not run");
 }
 
 /// The user lacks permissions for some calls. Looked at once, with the first queue of a client.
@@ -114,7 +121,7 @@ pub(crate) fn abandoned_released(keys: &Keys, messages: u64) {
 }
 
 /// A period of time. It costs almost nothing while no subscriber is interested.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Span(tracing::Span);
 
 impl Span {
@@ -158,6 +165,65 @@ impl Span {
             queue = lists.first().map(name).as_deref().unwrap_or_default(),
             queues = lists.len(),
         ))
+    }
+
+    /// Waiting for messages.
+    pub(crate) fn receive(keys: &Keys) -> Self {
+        Self(tracing::trace_span!(
+            target: "redelay",
+            "redelay.receive",
+            otel.kind = "client",
+            messaging.system = "redis",
+            messaging.operation.r#type = "receive",
+            messaging.destination.name = %name(keys),
+            messaging.batch.message_count = Empty,
+        ))
+    }
+
+    pub(crate) fn received(&self, messages: usize) {
+        self.0.record("messaging.batch.message_count", messages);
+    }
+
+    /// A delivery, from its arrival until somebody settles it.
+    pub(crate) fn process(keys: &Keys, id: MessageId, attempt: u32, payload: usize) -> Self {
+        Self(tracing::info_span!(
+            target: "redelay",
+            "redelay.process",
+            otel.kind = "consumer",
+            messaging.system = "redis",
+            messaging.operation.r#type = "process",
+            messaging.destination.name = %name(keys),
+            messaging.message.id = %id,
+            messaging.message.body.size = payload,
+            attempt,
+            outcome = Empty,
+        ))
+    }
+
+    /// What became of the delivery.
+    pub(crate) fn processed(&self, outcome: &'static str) {
+        self.0.record("outcome", outcome);
+    }
+
+    /// Settling a delivery, inside the span of that delivery.
+    pub(crate) fn settle(&self, keys: &Keys, id: MessageId, verb: &'static str) -> Self {
+        Self(tracing::debug_span!(
+            target: "redelay",
+            parent: &self.0,
+            "redelay.settle",
+            otel.kind = "client",
+            messaging.system = "redis",
+            messaging.operation.r#type = "settle",
+            messaging.operation.name = verb,
+            messaging.destination.name = %name(keys),
+            messaging.message.id = %id,
+            error.r#type = Empty,
+        ))
+    }
+
+    /// It could not be settled.
+    pub(crate) fn failed(&self, kind: &dyn Debug) {
+        self.0.record("error.type", debug(kind));
     }
 
     /// Runs code inside the span.

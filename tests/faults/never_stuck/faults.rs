@@ -5,7 +5,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use redelay_fixture::redis::{FromRedisValue, Value};
 use redelay_fixture::{Proxy, Server};
-use redelay_support::{CHANNEL, MOVED, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET};
+use redelay_support::{
+    CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MOVED, ORDERED_LIST, QUARANTINE,
+    RECEIPTS, RETRIES, TARGET, TIMEOUT_SET,
+};
 use tokio::time::sleep;
 
 use super::clock::Dial;
@@ -63,10 +66,14 @@ impl Hits {
 
 impl Way {
     pub(crate) fn of_plan(plan: &Plan) -> Self {
+        Self::new(plan.is_durable, plan.sets_clock())
+    }
+
+    pub(crate) fn new(is_durable: bool, sets_clock: bool) -> Self {
         // In the file, so that it is there after a restart.
         let user = format!("user {USER} on >{PASSWORD} ~* &* +@all");
-        let builder = Server::builder().appendonly(plan.is_durable).config(user);
-        let (server, dial) = if plan.sets_clock() {
+        let builder = Server::builder().appendonly(is_durable).config(user);
+        let (server, dial) = if sets_clock {
             let (server, dial) = Dial::start(builder);
             (server, Some(dial))
         } else {
@@ -256,6 +263,15 @@ pub(crate) fn name(key: Key) -> &'static str {
         Key::TimeoutSet => TIMEOUT_SET,
         Key::OrderedList => ORDERED_LIST,
         Key::Quarantine => QUARANTINE,
+        Key::Inbox => INBOX,
+        Key::Messages => MESSAGES,
+        Key::Leases => LEASES,
+        Key::Retries => RETRIES,
+        Key::Receipts => RECEIPTS,
+        Key::Dead => DEAD,
+        Key::DeadMessages => DEAD_MESSAGES,
+        Key::Control => CONTROL,
+        Key::Jobs => JOBS,
     }
 }
 
@@ -298,7 +314,8 @@ async fn again_and_again(lasts: Duration, fault: impl Fn()) {
 fn kill(server: &Server, kind: Kind) {
     let list: String = server.get(["CLIENT", "LIST"]);
     let wanted = |line: &&str| {
-        let (listens, blocks) = (!line.contains(" sub=0 "), line.contains(" cmd=blpop"));
+        let (listens, blocks) =
+            (!line.contains(" sub=0 "), [" cmd=blpop", " cmd=blmove"].iter().any(|pop| line.contains(pop)));
         line.contains(" name=member ")
             && match kind {
                 Kind::Commands => !listens && !blocks,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use redelay_support::{MINUTE, Part};
 
+use crate::consumers::{Consumer, How};
 use crate::workload::{COMMAND_TIMEOUT, Crew, Member, Producer, Taker};
 
 /// One run. The same seed makes the same plan, but the timing differs from run to run.
@@ -17,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Whether the server's clock is set after the last fault, so that everything is due.
     pub(crate) catches_up: bool,
+    /// Whether pause and limits of the receivers change all the time.
+    pub(crate) changes_limits: bool,
 }
 
 /// One fault, and the pause between the end of the previous one and its start.
@@ -137,6 +140,31 @@ const COMMANDS: [&str; 35] = [
     "@write",
     "@pubsub",
 ];
+/// Those that receivers use.
+const MESSAGE_COMMANDS: [&str; 22] = [
+    "blmove",
+    "client",
+    "eval",
+    "evalsha",
+    "hdel",
+    "hget",
+    "hmget",
+    "hscan",
+    "hset",
+    "lpush",
+    "lrange",
+    "ltrim",
+    "rpoplpush",
+    "time",
+    "zadd",
+    "zmscore",
+    "zrange",
+    "zrangebyscore",
+    "zrem",
+    "zscore",
+    "@hash",
+    "@sortedset",
+];
 /// Clocks are set by no more than this number of seconds.
 pub(crate) const FARTHEST: i64 = 7200;
 
@@ -195,7 +223,29 @@ pub(crate) enum Key {
     TimeoutSet,
     OrderedList,
     Quarantine,
+    Inbox,
+    Messages,
+    Leases,
+    Retries,
+    Receipts,
+    Dead,
+    DeadMessages,
+    Control,
+    Jobs,
 }
+
+const KEYS: [Key; 4] = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine];
+/// Those of receivers.
+const MESSAGE_KEYS: [Key; 8] = [
+    Key::Inbox,
+    Key::Messages,
+    Key::Leases,
+    Key::Retries,
+    Key::Receipts,
+    Key::Dead,
+    Key::DeadMessages,
+    Key::Control,
+];
 
 /// Unreadable entries are shorter than this.
 pub(crate) const LONGEST_POISON: usize = 300;
@@ -210,9 +260,10 @@ impl Plan {
         let backlog = if random.u8(0..4) == 0 { random.usize(100..most) } else { 0 };
         let mut plan = Self {
             is_durable,
-            crew: Crew { seed, backlog, distant: Vec::new(), clients },
+            crew: Crew { seed, backlog, distant: Vec::new(), clients, others: 0 },
             steps,
             catches_up: random.bool(),
+            changes_limits: false,
         };
         if plan.sets_clock() {
             let delay = |_| Duration::from_secs(random.u64(300..FARTHEST as u64));
@@ -221,7 +272,86 @@ impl Plan {
         if plan.misses_announcements() {
             plan.crew.clients.iter_mut().for_each(|member| member.sweep_interval = SOON);
         }
+        if random.bool() {
+            plan.receives(&mut random);
+        }
         plan
+    }
+
+    /// The same clients without faults.
+    pub(crate) fn without_faults(mut self) -> Self {
+        self.steps.clear();
+        self.crew.distant.clear();
+        // On a busy machine, a shorter lease may end.
+        let consumers = self.crew.clients.iter_mut().flat_map(|member| &mut member.consumers);
+        for consumer in consumers.filter(|consumer| consumer.extends) {
+            consumer.lease = consumer.lease.max(Duration::from_secs(1));
+        }
+        self
+    }
+
+    /// The same clients with receivers whose limits change. No fault concerns the key or the commands that keep the limits:
+    /// without these, there are none.
+    pub(super) fn with_limits(mut self) -> Self {
+        let mut random = Rng::with_seed(self.crew.seed);
+        if !self.has_receivers() {
+            self.receives(&mut random);
+        }
+        for step in &mut self.steps {
+            let concerns_limits = match &step.fault {
+                Fault::WrongType(key) => *key == Key::Control,
+                Fault::Forbid(commands) => {
+                    commands.iter().any(|command| ["hmget", "@hash"].contains(&command))
+                }
+                _ => false,
+            };
+            if concerns_limits {
+                step.fault = Fault::LoseReplies;
+            }
+        }
+        // A single receiver, which holds some messages for a second, is too slow for what has come during a pause.
+        let (lease, attempts) = (Duration::from_secs(3), 10);
+        let worker = Consumer { how: How::Works(8), lease, attempts, extends: true };
+        self.crew.clients[0].consumers.push(worker);
+        self.changes_limits = true;
+        self
+    }
+
+    /// Adds receivers, workers and takers that use another library. Faults may concern the receivers' keys and commands.
+    fn receives(&mut self, random: &mut Rng) {
+        let crew = &mut self.crew;
+        crew.others = [0, 0, 1, 2][random.usize(0..4)];
+        let members = crew.clients.len();
+        let first = random.usize(0..members);
+        // Without takers, everything is received.
+        let takes = random.bool();
+        for (number, member) in crew.clients.iter_mut().enumerate() {
+            let least = usize::from(number == first);
+            member.consumers = (0..random.usize(least..=3)).map(|_| consumer(random)).collect();
+            if !takes {
+                member.takers.clear();
+            }
+        }
+        for step in &mut self.steps {
+            match &mut step.fault {
+                Fault::WrongType(key) if random.u8(0..4) > 0 => {
+                    *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())];
+                }
+                Fault::Forbid(commands) if random.u8(0..4) > 0 => {
+                    *commands = some_of(random, &MESSAGE_COMMANDS)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn has_receivers(&self) -> bool {
+        self.crew.clients.iter().any(|member| !member.consumers.is_empty())
+    }
+
+    /// Whether a server may refuse a command of a script whose other commands it executes.
+    pub(crate) fn refuses(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.fault, Fault::WrongType(_) | Fault::Forbid(_)))
     }
 
     /// Whether an offer may not be announced, or a transfer may be announced that nobody has made. Then a client that
@@ -299,6 +429,7 @@ fn members(random: &mut Rng) -> Vec<Member> {
                     .map(|_| producer(random))
                     .collect(),
                 takers: (0..if takes { random.usize(1..=4) } else { 0 }).map(|_| taker(random)).collect(),
+                consumers: Vec::new(),
             }
         })
         .collect();
@@ -324,7 +455,7 @@ fn taker(random: &mut Rng) -> Taker {
     [Takes, Takes, Polls, PollsWithTimeout, Drains, Streams, Drops, PollsPending][random.usize(0..8)]
 }
 
-fn step(random: &mut Rng, number: usize) -> Step {
+pub(super) fn step(random: &mut Rng, number: usize) -> Step {
     let ms = Duration::from_millis;
     // Mostly short, so that many fit into a minute.
     let lasts = ms(10 + (490.0 * random.f64().powi(3)) as u64);
@@ -333,7 +464,7 @@ fn step(random: &mut Rng, number: usize) -> Step {
 
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
-    let key = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine][random.usize(0..4)];
+    let key = KEYS[random.usize(0..KEYS.len())];
     match random.u32(0..146) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
@@ -355,7 +486,7 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         89..95 => Fault::WrongType(key),
         95..100 => Fault::Poison(number),
         100..110 => Fault::Inject(injected(random)),
-        110..126 => Fault::Forbid(commands(random)),
+        110..126 => Fault::Forbid(some_of(random, &COMMANDS)),
         126..134 => {
             use Silence::{Channels, Heads, Publish, Transfers};
             Fault::Silence([Publish, Channels, Heads, Transfers][random.usize(0..4)])
@@ -376,11 +507,23 @@ fn injected(random: &mut Rng) -> Injected {
     }
 }
 
-fn commands(random: &mut Rng) -> Commands {
+pub(super) fn some_of(random: &mut Rng, of: &[&'static str]) -> Commands {
     let mut commands = [None; 4];
     let count = [1, 1, 1, 1, 2, 3, 4][random.usize(0..7)];
-    commands[..count].fill_with(|| random.choice(COMMANDS));
+    commands[..count].fill_with(|| random.choice(of).copied());
     Commands(commands)
+}
+
+fn consumer(random: &mut Rng) -> Consumer {
+    use How::{Drops, Many, Receives, Streams, Tries, WithTimeout, Works};
+    let workers = Works(random.usize(1..=8));
+    let how =
+        [Receives, Tries, WithTimeout, Many, Streams, Drops, workers, workers, workers][random.usize(0..9)];
+    // Of several that are settled one after the other, most would lose their leases.
+    let extends = matches!(how, Works(_) | Many) || random.u8(0..3) > 0;
+    let lease = [300, 1_000, 3_000][if extends { random.usize(0..3) } else { 0 }];
+    let attempts = [2, 5, 10][random.usize(0..3)];
+    Consumer { how, lease: Duration::from_millis(lease), attempts, extends }
 }
 
 #[test]
@@ -390,8 +533,11 @@ fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
         assert_eq!(format!("{plan:?}"), format!("{:?}", Plan::of_seed(seed)));
         let all = |what: fn(&Member) -> bool| plan.crew.clients.iter().any(what);
         assert!(all(|member| member.moves) && all(|member| !member.producers.is_empty()), "{plan:?}");
-        let takes = |taker: &Taker| !matches!(taker, Taker::PollsPending);
-        assert!(plan.crew.clients.iter().flat_map(|member| &member.takers).any(takes), "{plan:?}");
+        let takes = |member: &Member| {
+            !member.consumers.is_empty()
+                || member.takers.iter().any(|taker| !matches!(taker, Taker::PollsPending))
+        };
+        assert!(plan.crew.clients.iter().any(takes), "{plan:?}");
         assert!((1..=4).contains(&plan.steps.len()));
     }
 }
@@ -400,7 +546,10 @@ fn a_seed_makes_one_plan_and_each_plan_makes_sense() {
 fn each_kind_of_fault_is_in_each_of_three_parts() {
     let kinds = |part: Part| {
         let plans = super::SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed);
-        let faults = plans.flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
+        let plans: Vec<_> = plans.collect();
+        assert!(plans.iter().filter(|plan| plan.has_receivers()).count() > 80, "{part:?}");
+        let faults =
+            plans.into_iter().flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
         faults.collect::<HashSet<_>>().len()
     };
     assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [22; 3]);

@@ -1,14 +1,17 @@
 //! Runs a plan: the load, the faults one after the other, and the wait until everything is delivered.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use redelay_fixture::{Proxy, Server, until_async_within};
-use redelay_support::{CHANNEL, MINUTE, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
+use redelay_support::{CHANNEL, INBOX, MINUTE, ORDERED_LIST, QUARANTINE, Queues, TARGET, TIMEOUT_SET};
 use tokio::time::{sleep, timeout};
 
 use super::clock::now_millis;
 use super::faults::{Hits, Way};
+use super::limits::{Limits, Watched};
 use super::plan::{FARTHEST, Plan};
+use crate::deliveries::{receipts, unsettled};
 use crate::ledger::{Ledger, Offered, Price};
 use crate::workload::{Load, until_empty};
 
@@ -21,6 +24,9 @@ use crate::workload::{Load, until_empty};
 /// from clients, where it follows [`SOON`](super::plan::SOON).
 pub(crate) const BOUND: Duration = Duration::from_secs(25);
 
+/// How long a plan without faults goes on.
+const UNDISTURBED: Duration = Duration::from_millis(700);
+
 /// The figures of a successful run.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
@@ -28,6 +34,11 @@ pub(crate) struct Report {
     pub(crate) unknown: usize,
     pub(crate) refused: usize,
     pub(crate) taken: usize,
+    /// The number of deliveries, and what was done with them.
+    pub(crate) received: usize,
+    pub(crate) deeds: BTreeMap<&'static str, usize>,
+    /// Receipts that receivers have left behind. On a busy machine, the end of a receiver may come too early for that.
+    pub(crate) receipts: usize,
     pub(crate) lost: usize,
     /// Whether the server itself may have lost what is missing.
     pub(crate) forgot: bool,
@@ -36,6 +47,7 @@ pub(crate) struct Report {
     pub(crate) recovery: Duration,
     pub(crate) faults: usize,
     pub(crate) hits: Hits,
+    pub(crate) limits: Watched,
 }
 
 /// # Errors
@@ -44,9 +56,16 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
     let way = Way::of_plan(plan);
     let mut load = Load::start(&plan.crew, &way.url()).await;
     let mut hits = Hits::default();
+    let mut limits = plan.changes_limits.then(|| Limits::start(&way.server, &load.members, plan.crew.seed));
+    if plan.steps.is_empty() {
+        sleep(UNDISTURBED).await;
+    }
     for step in &plan.steps {
         sleep(step.after).await;
         way.suffer(step.fault, step.lasts, &load.ledger, &mut hits).await;
+    }
+    if let Some(limits) = &mut limits {
+        limits.resume().await?;
     }
     let due = if !plan.sets_clock() {
         Due::All
@@ -58,8 +77,13 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
         Due::Soon
     };
 
-    let mut report = finish_when(&way.server, &way.proxy, &mut load, plan.forgets(), due).await?;
+    let price =
+        Price { dead_pops: 0, forgot: plan.forgets(), refused: plan.refuses(), exact: plan.steps.is_empty() };
+    let mut report = finish_when(&way.server, &way.proxy, &mut load, price, due).await?;
     (report.faults, report.hits) = (plan.steps.len(), hits);
+    if let Some(limits) = limits {
+        report.limits = limits.judge().await?;
+    }
     let quarantined: usize = way.server.get(["LLEN", QUARANTINE]);
     if plan.ends_empty() && !plan.forgets() && quarantined != 2 * plan.poisons() {
         return Err(format!("{quarantined} in the quarantine, two each of {} poisons", plan.poisons()));
@@ -77,7 +101,7 @@ pub(crate) async fn finish(
     load: &mut Load,
     forgot: bool,
 ) -> Result<Report, String> {
-    finish_when(server, proxy, load, forgot, Due::All).await
+    finish_when(server, proxy, load, Price { forgot, ..Price::default() }, Due::All).await
 }
 
 /// What has to be delivered in the end.
@@ -92,16 +116,24 @@ async fn finish_when(
     server: &Server,
     proxy: &Proxy,
     load: &mut Load,
-    forgot: bool,
+    price: Price,
     due: Due,
 ) -> Result<Report, String> {
     let begun = Instant::now();
     load.stop_offering().await;
     let until_delivered = async || {
-        match due {
-            Due::All => until_empty(server).await,
-            Due::Soon => until_nothing_due(server).await,
-        }
+        let soon = match due {
+            Due::All => {
+                until_empty(server).await;
+                MINUTE
+            }
+            Due::Soon => {
+                until_nothing_due(server).await;
+                SOON
+            }
+        };
+        let all_settled = || async { unsettled(server, soon).is_empty() };
+        until_async_within(MINUTE, "what was received is settled", all_settled).await;
         // A pop whose reply was lost is sent again, by a client that may still be connecting.
         let all_came = || async { load.ledger.unconfirmed(server).is_empty() };
         until_async_within(MINUTE, "what was popped arrives", all_came).await;
@@ -123,9 +155,12 @@ async fn finish_when(
 
     // Ends all connections, so that every lost pop is counted.
     proxy.cut();
-    load.ledger.took_what_is_left(server, &[TARGET]);
+    load.ledger.took_what_is_left(server, &[TARGET, INBOX]);
+    // A client that ends on a busy machine may leave a pop unconfirmed: the payload is still here.
+    load.ledger.took_pending(load.ledger.unconfirmed(server));
+    load.ledger.read_what_is_left(server);
     let record = load.ledger.record();
-    let price = Price { dead_pops: proxy.dead_pops(), forgot };
+    let price = Price { dead_pops: proxy.dead_pops(), ..price };
     let verdict = record.judge(price);
     if !verdict.is_good() {
         return Err(format!("{verdict}; {price:?}"));
@@ -136,18 +171,24 @@ async fn finish_when(
         refused: record.count(Offered::Refused),
         taken: record.taken.len(),
         lost: verdict.lost.len(),
-        forgot,
+        received: record.deliveries.count(),
+        deeds: record.deliveries.deeds(),
+        receipts: receipts(server),
+        forgot: price.forgot,
         dead_pops: price.dead_pops,
         recovery,
         faults: 0,
         hits: Hits::default(),
+        limits: Watched::default(),
     })
 }
 
+/// What is due within this time is delivered.
+const SOON: Duration = Duration::from_secs(3);
+
 /// Waits until everything is taken that is due now or soon, by the server's clock.
 async fn until_nothing_due(server: &Server) {
-    const SOON: i64 = 3_000;
-    let latest = now_millis(server) + SOON;
+    let latest = now_millis(server) + SOON.as_millis() as i64;
     let is_done = || async {
         let due: usize = server.get(["ZCOUNT", TIMEOUT_SET, "-inf", &latest.to_string()]);
         let [pending, listed]: [usize; 2] =
@@ -164,7 +205,7 @@ async fn probe(ledger: &Ledger, queues: &Queues<i64>) {
     loop {
         let offer = ledger.offer(queues, Duration::from_millis(5)).await;
         probes.extend(offer.map(|(number, _)| number));
-        let is_taken = || async { ledger.record().taken.iter().any(|number| probes.contains(number)) };
+        let is_taken = || async { ledger.record().has_any(&probes) };
         let taken = until_async_within(MINUTE, "a probe is taken", is_taken);
         if timeout(Duration::from_secs(1), taken).await.is_ok() {
             return;
@@ -179,9 +220,10 @@ fn whereabouts(server: &Server, ledger: &Ledger) -> String {
     let ready = server.list(TARGET).len();
     let lost = ledger.record().judge(Price::default()).lost;
     let unconfirmed = ledger.unconfirmed(server);
+    let unsettled = unsettled(server, SOON);
     let (subscribers, blocked) = (server.subscribers(CHANNEL), server.blocked_clients());
     format!(
-        "{pending} pending ({listed} in the ordered list), {ready} ready, not delivered {lost:?}; \
+        "{pending} pending ({listed} in the ordered list), {ready} ready, not delivered {lost:?}; {unsettled:?}; \
          in unconfirmed pops {unconfirmed:?}; {subscribers} subscribers, {blocked} parked pops; keys {:?}",
         server.keys().iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect::<Vec<_>>()
     )

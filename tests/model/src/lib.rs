@@ -7,10 +7,12 @@
 //! * [`model`]: what users do, and what goes wrong, within bounds.
 //! * [`state`]: the state of everything, and which states are the same.
 //! * [`properties`]: what must hold in every state.
+//! * [`receiving`]: the same rooms for receivers.
 
 pub mod client;
 pub mod model;
 pub mod properties;
 pub mod protocol;
+pub mod receiving;
 pub mod server;
 pub mod state;

@@ -74,6 +74,26 @@ pub enum Command {
     PublishMoved,
 }
 
+impl Command {
+    /// Everything that a user may not be permitted to do.
+    pub const ALL: &'static [Self] = &[
+        Self::Set,
+        Self::Del,
+        Self::Zadd,
+        Self::Zrem,
+        Self::Zremrangebyrank,
+        Self::Rpush,
+        Self::Lpush,
+        Self::Lrem,
+        Self::Ltrim,
+        Self::Lset,
+        Self::Hset,
+        Self::Hdel,
+        Self::Announce,
+        Self::PublishMoved,
+    ];
+}
+
 /// What the delays of an offer count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum When {

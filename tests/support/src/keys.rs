@@ -19,6 +19,31 @@ pub const SCRATCH: &str = "redelay:scratch:{q}";
 /// The channel on which a transfer is announced to other redelay clients.
 pub const MOVED: &str = "redelay:moved:{q}";
 
+/// The hash of pending jobs by their ids.
+pub const JOBS: &str = "redelay:jobs:{q}";
+
+/// The sorted set of schedules by their next runs.
+pub const SCHEDULES: &str = "redelay:schedules:{q}";
+/// The hash of their records.
+pub const SCHEDULE_RECORDS: &str = "redelay:schedule-records:{q}";
+
+/// The list of payloads that were moved for waiting receivers.
+pub const INBOX: &str = "redelay:inbox:{q}";
+/// The hash of the messages that receivers claimed.
+pub const MESSAGES: &str = "redelay:messages:{q}";
+/// The sorted set of deliveries by the ends of their leases.
+pub const LEASES: &str = "redelay:leases:{q}";
+/// The sorted set of messages by the due times of their next deliveries.
+pub const RETRIES: &str = "redelay:retries:{q}";
+/// The hash of the last calls of receivers.
+pub const RECEIPTS: &str = "redelay:receipts:{q}";
+/// The sorted set of dead letters.
+pub const DEAD: &str = "redelay:dead:{q}";
+/// The hash of their contents.
+pub const DEAD_MESSAGES: &str = "redelay:dead-messages:{q}";
+/// The hash of what concerns all receivers.
+pub const CONTROL: &str = "redelay:control:{q}";
+
 /// All keys, except those by which the server remembers for a while what was offered, popped or returned.
 #[must_use]
 pub fn keys(server: &Server) -> Vec<Vec<u8>> {

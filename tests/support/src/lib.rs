@@ -16,7 +16,9 @@ pub use clients::{
     text_queues,
 };
 pub use keys::{
-    CHANNEL, CLAIMS, MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, everything, keys, lasting,
+    CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MOVED, ORDERED_LIST,
+    QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET, everything,
+    keys, lasting,
 };
 pub use part::{Part, part};
 pub use recorded::{Listener, Listening, Recorded};

@@ -23,6 +23,8 @@ pub struct Recorded {
     pub level: Level,
     /// Its fields as text, including `message`. Later values replace earlier ones.
     pub fields: BTreeMap<&'static str, String>,
+    /// The span that it is in.
+    pub parent: Option<&'static str>,
     /// Whether the span has ended.
     pub is_over: bool,
 }
@@ -97,12 +99,18 @@ impl Listener {
         self.all().into_iter().filter(|recorded| !recorded.is_span).collect()
     }
 
-    fn add(&self, metadata: &Metadata<'static>, record: impl FnOnce(&mut dyn Visit)) -> usize {
+    fn add(
+        &self,
+        metadata: &Metadata<'static>,
+        parent: Option<&'static str>,
+        record: impl FnOnce(&mut dyn Visit),
+    ) -> usize {
         let mut recorded = Recorded {
             is_span: metadata.is_span(),
             name: metadata.name(),
             level: *metadata.level(),
             fields: BTreeMap::new(),
+            parent,
             is_over: false,
         };
         record(&mut recorded);
@@ -114,11 +122,23 @@ impl Listener {
 
 thread_local! {
     static LISTENER: RefCell<Option<Listener>> = const { RefCell::new(None) };
+    /// The spans that this thread is in.
+    static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The listener of this thread. A thread that is ending has none.
 fn listener() -> Option<Listener> {
     LISTENER.try_with(|listener| listener.borrow().clone()).ok().flatten()
+}
+
+/// A span that has not ended.
+#[derive(Debug)]
+struct Open {
+    listener: Listener,
+    /// Its place in the list of the listener.
+    at: usize,
+    name: &'static str,
+    handles: usize,
 }
 
 /// The subscriber of the process. It passes everything on to the listener of the thread.
@@ -127,8 +147,7 @@ fn listener() -> Option<Listener> {
 /// reach an event has no subscriber, `tracing` caches for the whole process that nobody is interested in that event.
 #[derive(Debug, Default)]
 struct Router {
-    /// The listener of each span, and the position in its list.
-    spans: Mutex<HashMap<u64, (Listener, usize)>>,
+    spans: Mutex<HashMap<u64, Open>>,
     ids: AtomicU64,
 }
 
@@ -143,9 +162,15 @@ impl Router {
     }
 
     fn change(&self, span: &Id, change: impl FnOnce(&mut Recorded)) {
-        if let Some((listener, at)) = self.spans.lock().unwrap().get(&span.into_u64()) {
+        if let Some(Open { listener, at, .. }) = self.spans.lock().unwrap().get(&span.into_u64()) {
             change(&mut listener.recorded.lock().unwrap()[*at]);
         }
+    }
+
+    /// The name of this span; without one, of the span that the thread is in.
+    fn name(&self, span: Option<&Id>) -> Option<&'static str> {
+        let id = span.map(Id::into_u64).or_else(|| ENTERED.with_borrow(|entered| entered.last().copied()))?;
+        self.spans.lock().unwrap().get(&id).map(|open| open.name)
     }
 }
 
@@ -162,8 +187,9 @@ impl Subscriber for Router {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(listener) = listener() {
-            let at = listener.add(span.metadata(), |visit| span.record(visit));
-            self.spans.lock().unwrap().insert(id, (listener, at));
+            let at = listener.add(span.metadata(), self.name(span.parent()), |visit| span.record(visit));
+            let open = Open { listener, at, name: span.metadata().name(), handles: 1 };
+            self.spans.lock().unwrap().insert(id, open);
         }
         Id::from_u64(id)
     }
@@ -174,17 +200,39 @@ impl Subscriber for Router {
 
     fn event(&self, event: &Event<'_>) {
         if let Some(listener) = listener() {
-            listener.add(event.metadata(), |visit| event.record(visit));
+            listener.add(event.metadata(), self.name(event.parent()), |visit| event.record(visit));
         }
     }
 
+    fn clone_span(&self, span: &Id) -> Id {
+        if let Some(open) = self.spans.lock().unwrap().get_mut(&span.into_u64()) {
+            open.handles += 1;
+        }
+        span.clone()
+    }
+
     fn try_close(&self, span: Id) -> bool {
+        if let Some(open) = self.spans.lock().unwrap().get_mut(&span.into_u64()) {
+            open.handles -= 1;
+            if open.handles > 0 {
+                return false;
+            }
+        }
         self.change(&span, |recorded| recorded.is_over = true);
         self.spans.lock().unwrap().remove(&span.into_u64());
         true
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
+    fn enter(&self, span: &Id) {
+        ENTERED.with_borrow_mut(|entered| entered.push(span.into_u64()));
+    }
+
+    fn exit(&self, span: &Id) {
+        ENTERED.with_borrow_mut(|entered| {
+            if let Some(at) = entered.iter().rposition(|other| *other == span.into_u64()) {
+                entered.remove(at);
+            }
+        });
+    }
 }

@@ -1,4 +1,4 @@
--- The clocks of a transfer. A part of transfer.lua; it comes first, because the time starts here.
+-- The clocks of a script with a time budget. A part of such scripts; it comes first, because the time starts here.
 -- Provides  now, spent
 
 local function server_micros()

@@ -1,6 +1,8 @@
 //! Random paths of the model's server beside a real one: after each call of a script, both have answered the same,
 //! published the same, and have the same in every key.
 
+mod receivers;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -52,7 +54,7 @@ type Contents =
 
 /// The script of this name, as `src/scripts.rs` puts it together, with another clock.
 fn script(name: &str) -> String {
-    let table = include_str!("../../../src/scripts.rs");
+    let table = include_str!("../../../../src/scripts.rs");
     let files = table.split_once(&format!("\n    {name}: ")).expect("a script").1;
     let files = files.split_once('[').and_then(|(_, files)| files.split_once(']')).expect("a list").0;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/scripts");
@@ -129,7 +131,7 @@ impl Real {
             "RESCHEDULE",
         ];
         let mut scripts: BTreeMap<_, _> = names.into_iter().map(|name| (name, script(name))).collect();
-        scripts.insert("OFFER BEFORE", with_clock(include_str!("../before/offer.lua")));
+        scripts.insert("OFFER BEFORE", with_clock(include_str!("../../before/offer.lua")));
         Self { admin, client, subscriber, scripts, _server: server }
     }
 
@@ -398,22 +400,6 @@ fn random_call(random: &mut fastrand::Rng, protocol: Protocol, clock: Time) -> C
 #[test]
 fn the_model_does_what_the_scripts_do() {
     let cases = std::env::var("REDELAY_CASES").map_or(60, |cases| cases.parse().expect("a number"));
-    let commands = [
-        Command::Set,
-        Command::Del,
-        Command::Zadd,
-        Command::Zrem,
-        Command::Zremrangebyrank,
-        Command::Rpush,
-        Command::Lpush,
-        Command::Lrem,
-        Command::Ltrim,
-        Command::Lset,
-        Command::Hset,
-        Command::Hdel,
-        Command::Announce,
-        Command::PublishMoved,
-    ];
     let mut real = Real::start();
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
@@ -425,7 +411,7 @@ fn the_model_does_what_the_scripts_do() {
         for _ in 0..100 {
             match random.u8(..10) {
                 0 | 1 => model.set_clock((model.clock + random.i8(-3..5)).clamp(0, 60)),
-                2 => model.refused = Some(*random.choice(&commands).expect("a command")),
+                2 => model.refused = Some(*random.choice(Command::ALL).expect("a command")),
                 3 | 4 => model.refused = None,
                 _ => {}
             }

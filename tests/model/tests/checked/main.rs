@@ -1,58 +1,64 @@
 //! The model, checked exhaustively within these bounds: what holds, what did not hold before there were receipts, and the
 //! gaps that are known. `make model` checks with wider bounds.
 
+mod receivers;
+
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::time::Instant;
 
-use redelay_model::model::{Action, Bounds, Faults};
+use redelay_model::model::{Bounds, Faults};
 use redelay_model::properties::{NEVER_TWICE, NOT_STUCK, OK_IS_ONCE};
 use redelay_model::protocol::{Command, Protocol};
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// Everything that a user may not be permitted to do.
-const COMMANDS: &[Command] = &[
-    Command::Set,
-    Command::Del,
-    Command::Zadd,
-    Command::Zrem,
-    Command::Zremrangebyrank,
-    Command::Rpush,
-    Command::Lpush,
-    Command::Lrem,
-    Command::Ltrim,
-    Command::Lset,
-    Command::Hset,
-    Command::Hdel,
-    Command::Announce,
-    Command::PublishMoved,
-];
 const PUBLISHING: &[Command] = &[Command::Announce, Command::PublishMoved];
 
 const NO_KILL: Protocol = Protocol { kills_old_connections: false, ..Protocol::NOW };
 
+/// What can be checked.
+trait Checked:
+    Model<State: Clone + Debug + PartialEq + Hash + Send + Sync + 'static, Action: Clone + Debug + PartialEq>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl Checked for Bounds {}
+impl Checked for redelay_model::receiving::model::Bounds {}
+
 /// Visits every state. Fails with a counterexample.
-fn holds(name: &str, bounds: Bounds) {
+fn visit(name: &str, model: impl Checked) {
     let begun = Instant::now();
-    let checker = Bounds { symmetry: true, ..bounds }.checker().spawn_bfs().join();
+    let checker = model.checker().spawn_bfs().join();
     let (states, depth) = (checker.unique_state_count(), checker.max_depth());
     println!("{name}: {states} states, {depth} steps deep, {:.1?}", begun.elapsed());
     for (property, path) in checker.discoveries() {
         let is_failure = checker.discovery_classification(property).to_string() == "counterexample";
-        assert!(!is_failure, "{name}: not always: {property}\n{:#?}", path.into_actions());
+        let steps =
+            || path.into_actions().iter().map(|action| format!("\n    {action:?}")).collect::<String>();
+        assert!(!is_failure, "{name}: not always: {property}{}", steps());
     }
 }
 
 /// Finds the shortest path to a state without the property.
-fn shortest(bounds: &Bounds, property: &'static str) -> Option<Vec<Action>> {
+fn shortest<M: Checked>(model: &M, property: &'static str) -> Option<Vec<M::Action>> {
     (1..40).find_map(|depth| {
         let found = HasDiscoveries::AnyOf([property].into());
-        let checker = bounds.clone().checker().target_max_depth(depth).finish_when(found).spawn_bfs().join();
+        let checker = model.clone().checker().target_max_depth(depth).finish_when(found).spawn_bfs().join();
         Some(checker.discovery(property)?.into_actions())
     })
 }
 
+fn holds(name: &str, bounds: Bounds) {
+    visit(name, Bounds { symmetry: true, ..bounds });
+}
+
 /// Fails if there is no such path.
-fn fails(name: &str, bounds: &Bounds, property: &'static str) {
-    let Some(path) = shortest(bounds, property) else { panic!("{name}: always: {property}") };
+fn fails(name: &str, model: &impl Checked, property: &'static str) {
+    let Some(path) = shortest(model, property) else { panic!("{name}: always: {property}") };
     println!("{name}: not always: {property}");
     path.iter().for_each(|action| println!("    {action:?}"));
 }
@@ -78,7 +84,7 @@ mod what_holds {
 
     #[test]
     fn offers_that_are_refused() {
-        let kinds = Faults { refuse: COMMANDS, ..disconnect() };
+        let kinds = Faults { refuse: Command::ALL, ..disconnect() };
         let bounds = Bounds { clients: 2, offers: vec![1, 0], removals: 1, ..Bounds::new(NO_KILL) };
         holds("offers that are refused", faults(2, kinds.clone(), bounds));
         let together = Bounds { offers: vec![1, 1], together: true, removals: 1, ..Bounds::new(NO_KILL) };
@@ -87,7 +93,7 @@ mod what_holds {
 
     #[test]
     fn pops() {
-        let kinds = Faults { restart: true, refuse: COMMANDS, ..disconnect() };
+        let kinds = Faults { restart: true, refuse: Command::ALL, ..disconnect() };
         let bounds = Bounds { clients: 2, offers: Vec::new(), ticks: 0, ..Bounds::new(Protocol::NOW) };
         holds("takes", faults(3, kinds.clone(), Bounds { ready: 2, takes: 2, ..bounds.clone() }));
         let polls = Bounds { pending: vec![0, 1], polls: 2, ..bounds };

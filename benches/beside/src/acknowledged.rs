@@ -1,0 +1,67 @@
+//! Messages that are acknowledged: receivers and workers of redelay, beside BullMQ and asynq. One measurement a file.
+
+pub(crate) mod beside_java;
+pub(crate) mod delayed;
+pub(crate) mod idle_workers;
+pub(crate) mod memory;
+pub(crate) mod receive;
+pub(crate) mod recovery;
+pub(crate) mod retries;
+
+use std::slice::from_mut;
+use std::time::Duration;
+
+use crate::bench::{Bench, Workers, wait_for};
+use crate::contest::Column;
+use crate::job::{Fill, Job, Receive};
+use crate::repeat::Outcome;
+use crate::worker::{System, Worker};
+
+const QUEUE: &str = "messages";
+/// The column of redelay, where there is only one.
+const WORKER: &str = "redelay";
+
+/// Those that are measured: redelay, and the peers that are there.
+fn systems(bench: &Bench) -> Vec<System> {
+    [System::Redelay].into_iter().chain(bench.peers.iter().copied()).collect()
+}
+
+/// A column for each system.
+fn columns(systems: &[System], rounds: impl IntoIterator<Item = Vec<f64>>) -> Vec<Column> {
+    let names = systems.iter().map(|system| system.name().to_owned());
+    names.zip(rounds).map(|(of, rounds)| Column { of, rounds }).collect()
+}
+
+/// A warm process of each system.
+fn workers(bench: &mut Bench) -> Workers {
+    let mut workers = Workers::new(|bench, system| {
+        let mut worker = bench.start_workers(system, 1, 1)?.remove(0);
+        warm_up(&mut worker, bench.effort.taken)?;
+        Ok(worker)
+    });
+    workers.start(bench, systems(bench));
+    workers
+}
+
+/// Makes the connections, loads the scripts, and lets a virtual machine compile what it runs.
+fn warm_up(worker: &mut Worker, count: u64) -> Outcome<()> {
+    for _ in 0..2 {
+        receive(worker, 64, count / 4)?;
+    }
+    Ok(())
+}
+
+fn receive(worker: &mut Worker, concurrency: usize, count: u64) -> Outcome<()> {
+    worker.ask(&Fill::new(QUEUE, count).job())?;
+    let receive = Receive { queue: QUEUE.into(), by_hand: false, concurrency, count };
+    worker.ask(&Job::Receive(receive)).map(drop)
+}
+
+/// Waits until a worker has handled this number of messages.
+fn wait(worker: &mut Worker, count: u64, patience: Duration) -> Outcome<()> {
+    match wait_for(from_mut(worker), count, patience)? {
+        handled if handled >= count => Ok(()),
+        handled => Err(worker
+            .failure(&format!("has handled {handled} of {count} messages, and no more after {patience:?}"))),
+    }
+}

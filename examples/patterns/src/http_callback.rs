@@ -1,0 +1,23 @@
+//! Messages of a topic that are posted to an HTTP endpoint until it answers 200.
+
+use std::time::Duration;
+
+use redelay::{Backoff, Client, Context, Outcome, Stopped, Worker, codec};
+use reqwest::{RequestBuilder, StatusCode};
+
+/// Posts the due messages of a topic to `url`. `Backoff::youzan()` has nine pauses, so there are ten attempts.
+pub async fn call_back(client: &Client, topic: &str, url: &str, pauses: Backoff) -> redelay::Result<Stopped> {
+    let due = client.blocking_queue(topic, codec::String);
+    let (http, url) = (reqwest::Client::new(), url.to_owned());
+    let handler = move |body: String, context: Context| post(http.post(&url), body, context);
+    let worker = Worker::new(&due).concurrency(64).timeout(Duration::from_secs(10));
+    worker.attempts(10).retry(pauses).run(handler).await
+}
+
+async fn post(request: RequestBuilder, body: String, context: Context) -> Result<Outcome, reqwest::Error> {
+    let request = request.header("Message-Id", context.id().to_string()).header("Attempt", context.attempt());
+    match request.body(body).send().await?.status() {
+        StatusCode::OK => Ok(Outcome::Done),
+        other => Ok(Outcome::Retry(other.to_string().into())),
+    }
+}

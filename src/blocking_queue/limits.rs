@@ -1,0 +1,227 @@
+//! Pause and limits of a whole queue, for the receivers of all processes.
+
+use std::time::Duration;
+
+use super::BlockingQueue;
+use crate::conn::Command;
+use crate::error::Result;
+use crate::queue::Op;
+
+/// How many messages the receivers of all processes may receive together in a time: at most `burst` at once, and after that
+/// evenly. [`BlockingQueue::set_rate_limit`] accepts it.
+///
+/// In a time `t` they receive no more than `burst + messages · t / per`. Redeliveries count. Takers are not limited.
+///
+/// # Examples
+/// ```
+/// # use std::time::Duration;
+/// use redelay::RateLimit;
+///
+/// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RateLimit {
+    messages: u32,
+    per: Duration,
+    burst: u32,
+}
+
+impl RateLimit {
+    /// `messages` in each `per`, spread evenly, with a burst of 1. Up to a million messages a second. The time of one message is
+    /// rounded up to whole microseconds.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use redelay::RateLimit;
+    /// let limit = RateLimit::new(1000, Duration::from_secs(3600));
+    /// ```
+    #[must_use]
+    pub fn new(messages: u32, per: Duration) -> Self {
+        Self { messages, per, burst: 1 }
+    }
+
+    /// How many may come at once after a time without messages. Defaults to 1.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use redelay::RateLimit;
+    /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
+    /// ```
+    #[must_use]
+    pub fn burst(self, burst: u32) -> Self {
+        Self { burst, ..self }
+    }
+
+    /// The time of one message in µs.
+    fn interval(&self, op: Op<'_>) -> Result<u128> {
+        if self.burst == 0 {
+            return Err(op.invalid("a burst of 0 lets nothing through; use 1 or more"));
+        }
+        if self.messages == 0 {
+            return Err(op.invalid("a rate of no messages: pause() stops all receivers"));
+        }
+        if u128::from(self.messages) > self.per.as_micros() {
+            return Err(op.invalid("a limit of more than a million messages a second"));
+        }
+        let interval = self.per.as_micros().div_ceil(self.messages.into());
+        if interval > MOST_INTERVAL {
+            return Err(op.invalid("a limit of less than one message a day"));
+        }
+        Ok(interval)
+    }
+}
+
+/// A day, in µs.
+const MOST_INTERVAL: u128 = 86_400_000_000;
+
+impl<T: 'static> BlockingQueue<T> {
+    /// Stops all receivers and workers of the queue, in all processes: they receive nothing more until
+    /// [`resume`](Self::resume). What the server had already handed out is still delivered. What was received is handled and
+    /// settled as usual. Takers, transfers and Java go on. The pause outlives all processes.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or
+    /// [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the queue may or may not be paused.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// orders.pause().await?;
+    /// // ... the payment provider is back.
+    /// orders.resume().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn pause(&self) -> Result<()> {
+        let op = self.queue.op("pause");
+        self.control(op, Command::new("HSET"), |command| command.arg("paused").arg("1")).await
+    }
+
+    /// Ends a [`pause`](Self::pause). Receivers that wait go on at once.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::pause`].
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the queue may or may not be paused.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// orders.resume().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn resume(&self) -> Result<()> {
+        let op = self.queue.op("resume");
+        self.control(op, Command::new("HDEL"), |command| command.arg("paused")).await
+    }
+
+    /// Whether the queue is paused.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::pause`], without `OutcomeUnknown`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// if orders.is_paused().await? {
+    ///     orders.resume().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn is_paused(&self) -> Result<bool> {
+        let op = self.queue.op("is_paused");
+        let control = self.queue.keys.of_messages().control;
+        let reply = op.query(Command::new("HGET").arg(control).arg("paused")).await?;
+        Ok(op.optional_bytes(reply)?.is_some())
+    }
+
+    /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit, which is the
+    /// default. The limit outlives all processes. What takers take does not count.
+    ///
+    /// Messages of a dead process count until their leases end, so a crash may stop the queue for a
+    /// [lease](crate::Receiver::lease).
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for zero.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the limit may or may not be set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// orders.set_max_in_flight(Some(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_max_in_flight(&self, most: Option<u32>) -> Result<()> {
+        let op = self.queue.op("set_max_in_flight");
+        match most {
+            Some(0) => Err(op.invalid("a limit of no messages: pause() stops all receivers")),
+            Some(most) => {
+                self.control(op, Command::new("HSET"), |command| command.arg("most").number(most)).await
+            }
+            None => self.control(op, Command::new("HDEL"), |command| command.arg("most")).await,
+        }
+    }
+
+    /// Limits how many messages are received in a time, in all processes together. `None` removes the limit, which is the
+    /// default. The limit outlives all processes.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a rate of zero, of more than a million
+    /// messages a second, or of less than one a day.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the limit may or may not be set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::RateLimit;
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
+    /// orders.set_rate_limit(Some(limit)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_rate_limit(&self, limit: Option<RateLimit>) -> Result<()> {
+        let op = self.queue.op("set_rate_limit");
+        let Some(limit) = limit else {
+            return self
+                .control(op, Command::new("HDEL"), |command| command.arg("interval").arg("burst").arg("next"))
+                .await;
+        };
+        let interval = limit.interval(op)?;
+        self.control(op, Command::new("HSET"), |command| {
+            command.arg("interval").number(interval).arg("burst").number(limit.burst)
+        })
+        .await
+    }
+
+    /// Changes fields of the control hash, and wakes up the receivers that are held back.
+    async fn control(
+        &self,
+        op: Op<'_>,
+        command: Command,
+        fields: impl FnOnce(Command) -> Command,
+    ) -> Result<()> {
+        let of_messages = self.queue.keys.of_messages();
+        op.call_idempotent(fields(command.arg(of_messages.control))).await?;
+        // Without it, they look a few seconds later.
+        let now = Command::new("PUBLISH").arg(of_messages.channel).arg("0");
+        let _ = self.queue.conn.call(now).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The connection on which the server tells which lists have changed (`CLIENT TRACKING`).
+
+use bytes::Bytes;
+use fred::interfaces::TrackingInterface;
+use fred::types::client::Invalidation;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+
+use super::link::Role;
+use super::{Conn, ConnectError, Link, Session};
+
+/// What has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Lists(Vec<Bytes>),
+    /// Any list may have, because the connection is a new one, or notices were lost.
+    Any,
+}
+
+/// The changes of the lists that were read on a tracking connection: the first one after each reading.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    notices: broadcast::Receiver<Invalidation>,
+    sessions: watch::Receiver<Option<Session>>,
+}
+
+impl Conn {
+    /// Opens a connection that tracks the keys that are read on it. Tries once. A user may lack the permission.
+    pub(crate) async fn open_tracker(&self) -> Result<(Link, Changes), ConnectError> {
+        let link = Link::open_once(&self.options, Role::Tracker, &self.shared).await?;
+        let (notices, mut sessions) = (link.client().invalidation_rx(), link.sessions());
+        sessions.mark_unchanged();
+        Ok((link, Changes { notices, sessions }))
+    }
+}
+
+impl Changes {
+    /// Waits for the next change. Cancel safe. `None` when there will be none any more.
+    pub(crate) async fn next(&mut self) -> Option<Change> {
+        tokio::select! {
+            notice = self.notices.recv() => match notice {
+                Ok(Invalidation { keys, .. }) => {
+                    Some(Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect()))
+                }
+                Err(RecvError::Lagged(_)) => Some(Change::Any),
+                Err(RecvError::Closed) => None,
+            },
+            changed = self.sessions.changed() => {
+                changed.ok()?;
+                self.sessions.mark_unchanged();
+                Some(Change::Any)
+            }
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! Offers of jobs: payloads with ids of the user's, or throttled ones.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use sha2::{Digest, Sha256};
+
+use super::check_id;
+use crate::conn::Reply;
+use crate::delayed_queue::batcher::Batcher;
+use crate::delayed_queue::offer;
+use crate::delayed_queue::store::When;
+use crate::delayed_queue::{DelayedQueue, Offer};
+use crate::error::Result;
+use crate::queue::{Op, Queue};
+use crate::scripts::{self, REMEMBERED_MS};
+use crate::telemetry::events::Span;
+use crate::wire::entry::{self, EntryFormat};
+use crate::wire::time;
+
+/// The most jobs of one call.
+const CALL: usize = 1000;
+/// The most jobs of one call that may replace others, each with a scan of the ordered list.
+const REPLACING: usize = 16;
+
+/// Jobs on their way into a delayed queue: payloads with ids. [`Offer::id`] and [`DelayedQueue::offer_jobs`] return it, and
+/// [`Offer::throttle`] for a payload without an id.
+///
+/// **An id is taken while its job is pending, and free once it is due**: when a transfer has moved it, it is a payload like any
+/// other, which Java may have taken. [`throttle`](Self::throttle) covers longer times.
+///
+/// It is a future: awaiting it offers the jobs and returns what became of them. One of these says what to do while an id is
+/// taken:
+///
+/// | option | while the id is taken |
+/// |---|---|
+/// | [`keep`](Self::keep), the default | nothing: the pending job stays as it is |
+/// | [`replace`](Self::replace) | the new payload and due time replace the old ones |
+/// | [`keep_earliest`](Self::keep_earliest) | the job that is due earlier stays |
+/// | [`debounce`](Self::debounce) | as `replace`, but due no later than a maximum wait after the first offer |
+///
+/// A payload without an id finds no pending job, so only `throttle`, `timeout` and `keep` make sense for it.
+///
+/// A job that is replaced by another payload costs a scan of the ordered list by the server, from the newest entry on: 17 ms
+/// for an old job among a million.
+///
+/// # Errors
+/// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than 255 of them, for a
+/// queue that writes [`EntryFormat::Legacy`](crate::EntryFormat), for a maximum wait below the delay, and for `replace`,
+/// `keep_earliest` or `debounce` without an id.
+///
+/// # Cancel safety
+/// Not cancel safe: if the future is dropped, a job may or may not be stored. It is never stored twice.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::{Client, Offered, codec};
+/// # async fn example(client: Client) -> redelay::Result<()> {
+/// let orders = client.delayed_queue(&client.blocking_queue("orders", codec::Long));
+/// match orders.offer(&17, Duration::from_secs(1800)).id("order-17").await? {
+///     Offered::Stored(due) => println!("due at {due:?}"),
+///     Offered::Kept(due) => println!("it was there before, and is due at {due:?}"),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "an offer stores nothing until it is awaited"]
+pub struct JobOffer<R = Offered>(State<R>);
+
+/// What became of a job that was offered. The times are those of the server's clock.
+///
+/// # Examples
+/// ```
+/// # fn example(offered: redelay::Offered) {
+/// if let redelay::Offered::Throttled(until) = offered {
+///     println!("too many; the next one is accepted at {until:?}");
+/// }
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Offered {
+    /// It is stored, and due at this time.
+    Stored(SystemTime),
+    /// The id was taken, and the job that was there stays. This is its due time.
+    Kept(SystemTime),
+    /// The id was taken, and the new job has replaced the old one. This is the due time.
+    Replaced(SystemTime),
+    /// Another job was accepted recently. The next one is accepted from this time on.
+    Throttled(SystemTime),
+}
+
+enum State<R> {
+    /// Not polled yet. `None` after the first poll.
+    Prepared(Option<Result<Box<Prepared<R>>>>),
+    Running(BoxFuture<'static, Result<R>>),
+}
+
+/// Jobs that are ready to be sent.
+struct Prepared<R> {
+    queue: Arc<Queue>,
+    verb: &'static str,
+    batcher: Batcher,
+    when: When,
+    jobs: Vec<Prepare>,
+    timeout: Option<Duration>,
+    policy: Policy,
+    throttle: Duration,
+    /// What the future returns.
+    result: fn(Vec<Offered>) -> R,
+}
+
+/// One of them.
+struct Prepare {
+    time: u64,
+    /// Empty for a payload without an id.
+    id: Bytes,
+    entry: Bytes,
+}
+
+/// What to do while an id is taken.
+#[derive(Clone, Copy, Debug)]
+enum Policy {
+    Keep,
+    Replace,
+    KeepEarliest,
+    Debounce(Duration),
+}
+
+impl Policy {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Replace => "replace",
+            Self::KeepEarliest => "earliest",
+            Self::Debounce(_) => "debounce",
+        }
+    }
+
+    /// The option that sets a policy about a pending job, which only an id can find.
+    fn needs_id(self) -> Option<&'static str> {
+        match self {
+            Self::Keep => None,
+            Self::Replace => Some("replace"),
+            Self::KeepEarliest => Some("keep_earliest"),
+            Self::Debounce(_) => Some("debounce"),
+        }
+    }
+}
+
+fn entry_of(op: Op<'_>, format: EntryFormat, id: &Bytes, payload: &[u8]) -> Result<Bytes> {
+    check_id(op, id)?;
+    if format == EntryFormat::Legacy {
+        return Err(op.invalid(
+            "an id needs an entry of the current format, which has a place for it: use EntryFormat::Current",
+        ));
+    }
+    Ok(entry::pack_job(id, payload))
+}
+
+impl Offer {
+    /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it is due: see
+    /// [`JobOffer`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(1800)).id("order-17").await?;
+    /// orders.job("order-17").cancel().await?; // It was paid.
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn id(self, id: impl AsRef<[u8]>) -> JobOffer {
+        let id = Bytes::copy_from_slice(id.as_ref());
+        self.into_job(|prepared| {
+            let op = prepared.queue.op(prepared.verb);
+            let payload = entry::payload(&prepared.entry).unwrap_or_default();
+            let entry = entry_of(op, prepared.format, &id, payload)?;
+            Ok((id, entry))
+        })
+    }
+
+    /// Within this time after it, no equal payload that is throttled, too, is accepted, whether or not this one is still
+    /// pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their bytes are. For
+    /// a throttle by an id, see [`JobOffer::throttle`], also for what ends one.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(alerts: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// // The same alert at most once an hour.
+    /// alerts.offer("disk full", Duration::ZERO).throttle(Duration::from_secs(3600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn throttle(self, window: Duration) -> JobOffer {
+        self.into_job(|prepared| Ok((Bytes::new(), prepared.entry.clone()))).throttle(window)
+    }
+
+    fn into_job(self, job: impl FnOnce(&offer::Prepared) -> Result<(Bytes, Bytes)>) -> JobOffer {
+        JobOffer(State::Prepared(self.into_prepared().map(|prepared| {
+            let prepared = prepared?;
+            let (id, entry) = job(&prepared)?;
+            let offer::Prepared { queue, verb, batcher, when, time, timeout, .. } = prepared;
+            Ok(Box::new(Prepared {
+                queue,
+                verb,
+                batcher,
+                when,
+                jobs: vec![Prepare { time, id, entry }],
+                timeout,
+                policy: Policy::Keep,
+                throttle: Duration::ZERO,
+                result: |offered| offered[0],
+            }))
+        })))
+    }
+}
+
+impl<T: 'static> DelayedQueue<T> {
+    /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others. Each
+    /// call stores all of its jobs or none.
+    /// The options of [`JobOffer`] apply to all of them, and what became of them is in the same order. Of two jobs with one
+    /// id, the first counts as pending when it is the second's turn.
+    ///
+    /// # Errors
+    /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails after others have
+    /// stored their jobs, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), and says how many were offered.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, some of the jobs may be stored. None is stored twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let half_an_hour = Duration::from_secs(1800);
+    /// let offered = orders.offer_jobs([("order-17", &17, half_an_hour), ("order-18", &18, half_an_hour)]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn offer_jobs<'a, I: AsRef<[u8]>>(
+        &self,
+        jobs: impl IntoIterator<Item = (I, &'a T, Duration)>,
+    ) -> JobOffer<Vec<Offered>>
+    where
+        T: 'a,
+    {
+        let op = self.queue.op("offer_jobs");
+        let job = |(id, value, delay): (I, &T, Duration)| {
+            let id = Bytes::copy_from_slice(id.as_ref());
+            let payload = op.encode(&*self.codec, value)?;
+            let time = time::millis(delay).map_err(|why| op.invalid(why))?;
+            Ok(Prepare { time, entry: entry_of(op, self.format, &id, &payload)?, id })
+        };
+        let prepare = || {
+            let jobs = jobs.into_iter().map(job).collect::<Result<Vec<_>>>()?;
+            op.check_count(jobs.len())?;
+            Ok(Box::new(Prepared {
+                queue: self.queue.clone(),
+                verb: op.verb(),
+                batcher: self.batcher.clone(),
+                when: When::After,
+                jobs,
+                timeout: None,
+                policy: Policy::Keep,
+                throttle: Duration::ZERO,
+                result: |offered| offered,
+            }))
+        };
+        JobOffer(State::Prepared(Some(prepare())))
+    }
+}
+
+impl<R> JobOffer<R> {
+    fn with(mut self, set: impl FnOnce(&mut Prepared<R>)) -> Self {
+        if let State::Prepared(Some(Ok(prepared))) = &mut self.0 {
+            set(prepared);
+        }
+        self
+    }
+
+    /// A pending job of this id stays as it is. This is the default.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").keep().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keep(self) -> Self {
+        self.with(|job| job.policy = Policy::Keep)
+    }
+
+    /// This job replaces a pending one of its id.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").replace().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace(self) -> Self {
+        self.with(|job| job.policy = Policy::Replace)
+    }
+
+    /// This job replaces a pending one of its id if this job is due earlier.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").keep_earliest().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keep_earliest(self) -> Self {
+        self.with(|job| job.policy = Policy::KeepEarliest)
+    }
+
+    /// This job replaces a pending one of its id, and is due no later than `max_wait` after the first of them was offered.
+    /// So a burst of offers becomes one job, with the last payload.
+    ///
+    /// The first offer is [`Offered::Stored`], and each later one is [`Offered::Replaced`] while the job is pending. An offer
+    /// after that begins a new job, with a maximum wait of its own: [`Offered::Stored`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(index: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // 5 s after the last change, and a minute after the first one at the latest.
+    /// index.offer(&17, Duration::from_secs(5)).id("page-17").debounce(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn debounce(self, max_wait: Duration) -> Self {
+        self.with(|job| job.policy = Policy::Debounce(max_wait))
+    }
+
+    /// Within this time after it, no other offer that is throttled, too, is accepted for this id, whether or not this job is
+    /// still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back, and begin no such time.
+    ///
+    /// The time begins when the job is stored, or replaces another one. A throttled offer that finds its id taken by an offer
+    /// without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`], and begins no
+    /// time. Nothing ends the time early: neither [`Job::cancel`](crate::Job::cancel) nor
+    /// [`DelayedQueue::clear`](crate::DelayedQueue::clear).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(mails: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // One mail an hour.
+    /// mails.offer(&17, Duration::ZERO).id("user-17").throttle(Duration::from_secs(3600)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn throttle(self, window: Duration) -> Self {
+        self.with(|job| job.throttle = window)
+    }
+
+    /// Uses this timeout for each call in place of the client's command timeout, as [`Offer::timeout`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// // In an HTTP handler that must answer soon.
+    /// orders.offer(&17, Duration::from_secs(60)).id("order-17").timeout(Duration::from_millis(200)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|job| job.timeout = Some(timeout))
+    }
+}
+
+impl<R> Prepared<R> {
+    async fn offer(self) -> Result<R> {
+        let op = self.queue.op(self.verb);
+        op.ensure_open()?;
+        let millis = |duration| time::millis(duration).map_err(|why| op.invalid(why));
+        let throttle = millis(self.throttle)?;
+        if let (Some(option), true) = (self.policy.needs_id(), self.jobs.iter().any(|job| job.id.is_empty()))
+        {
+            return Err(op.invalid(format!(
+                "{option}() is about a pending job of the same id, and this payload has no id: call id(…) on the offer first"
+            )));
+        }
+        let mut max_wait = 0;
+        if let Policy::Debounce(most) = self.policy {
+            max_wait = millis(most)?;
+            let latest = self.jobs.iter().map(|job| job.time).max().unwrap_or(0);
+            if self.when == When::After && max_wait < latest {
+                return Err(op.invalid(format!(
+                    "a maximum wait of {max_wait} ms is below the delay of {latest} ms: raise debounce(…), or lower the delay"
+                )));
+            }
+        }
+        let span = Span::offer(&self.queue.keys, self.jobs.len());
+        let mut offered = Vec::with_capacity(self.jobs.len());
+        let offering = async {
+            let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
+            for jobs in self.jobs.chunks(most) {
+                let more = self.offer_some(op, jobs, max_wait, throttle).await;
+                offered.extend(more.map_err(|error| error.after_parts(offered.len(), "jobs were offered"))?);
+            }
+            Ok(())
+        };
+        span.run(offering).await?;
+        Ok((self.result)(offered))
+    }
+
+    async fn offer_some(
+        &self,
+        op: Op<'_>,
+        jobs: &[Prepare],
+        max_wait: u64,
+        throttle: u64,
+    ) -> Result<Vec<Offered>> {
+        let keys = &self.queue.keys;
+        let ids = keys.jobs();
+        let throttles: Vec<_> =
+            jobs.iter().filter(|_| throttle > 0).map(|job| self.throttle_of(job)).collect();
+        let call = |receipt: &Bytes, base: Option<u64>| {
+            let named =
+                [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
+            let args = jobs
+                .iter()
+                .flat_map(|job| [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone()]);
+            scripts::OFFER_JOBS
+                .on(&named)
+                .keys(throttles.iter().cloned())
+                .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
+                .number(REMEMBERED_MS)
+                .arg(self.policy.word())
+                .number(max_wait)
+                .number(throttle)
+                .args(args)
+        };
+        let reply = self.batcher.offer_jobs(self.timeout, self.when, call).await;
+        let mut parts = reply.map_err(|error| op.failed(error))?.into_iter();
+        let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
+        op.on_head(head)?;
+        let mut offered = Vec::with_capacity(jobs.len());
+        while let (Some(outcome), Some(at)) = (parts.next(), parts.next()) {
+            let at = time::from_epoch_millis(op.int(at)?.unsigned_abs());
+            offered.push(match op.optional_bytes(outcome)?.as_deref() {
+                Some(b"stored") => Offered::Stored(at),
+                Some(b"kept") => Offered::Kept(at),
+                Some(b"replaced") => Offered::Replaced(at),
+                Some(b"throttled") => Offered::Throttled(at),
+                _ => return Err(op.failed(self.queue.conn.desynchronised())),
+            });
+        }
+        if offered.len() == jobs.len() {
+            Ok(offered)
+        } else {
+            Err(op.failed(self.queue.conn.desynchronised()))
+        }
+    }
+
+    fn throttle_of(&self, job: &Prepare) -> Bytes {
+        if job.id.is_empty() {
+            // The processes of a service must agree on it, so it is a hash that is the same everywhere.
+            let hash = Sha256::digest(entry::payload(&job.entry).unwrap_or_default());
+            self.queue.keys.throttle("payload", &hash)
+        } else {
+            self.queue.keys.throttle("id", &job.id)
+        }
+    }
+}
+
+impl<R: 'static> Future for JobOffer<R> {
+    type Output = Result<R>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Prepared(prepared) = &mut self.0 {
+            match prepared.take().expect("an offer that returned an error is not polled again") {
+                Ok(prepared) => self.0 = State::Running(Box::pin(prepared.offer())),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        match &mut self.0 {
+            State::Running(running) => running.as_mut().poll(context),
+            State::Prepared(_) => Poll::Pending,
+        }
+    }
+}
+
+impl<R> fmt::Debug for JobOffer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobOffer").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,620 @@
+//! Schedules: payloads that are offered again and again.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use super::DelayedQueue;
+use super::store::When;
+use crate::conn::OpError;
+use crate::error::Result;
+use crate::queue::{AsValue, Op};
+use crate::recurrence::{self, Missed, Record, Recurrence, State, Step};
+use crate::schedules::{self, Found, LONGEST_NAME, Named, Outcome};
+use crate::wire::entry::{self, EntryFormat};
+use crate::wire::time;
+
+/// How many schedules a call reads at most.
+const PAGE: usize = 100;
+/// How many runs a call computes at most.
+const MOST_RUNS: usize = 10_000;
+/// How often a change is tried while others change the same schedule.
+const TRIES: usize = 20;
+
+/// A schedule of a delayed queue: it offers a payload again and again. [`DelayedQueue::schedule`] returns this handle, whether
+/// or not there is such a schedule. [`upsert`](Self::upsert) stores it.
+///
+/// The schedule is kept on the server, so it outlives all processes. Any number of processes may have the queue open: each run
+/// is offered once. The next run is always stored ahead, as an ordinary pending payload with the id `name@epoch-ms`. So it is
+/// delivered on time by whoever transfers the queue, redelay or Java. The run after it is stored by a redelay client that
+/// transfers the queue; for a cron text, by one with the feature `cron`. Without such a client, [`missed`](Self::missed) says
+/// what becomes of the runs. The server's clock counts.
+///
+/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them.
+///
+/// # Errors
+/// Those of [`JobOffer`](crate::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
+/// says what is wrong with it, and where in the text.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+/// use redelay::Missed;
+///
+/// // At the start of each process: what is there already stays as it is.
+/// let nightly = reports.schedule("nightly").cron("0 3 * * *").zone("Europe/Berlin").missed(Missed::Once);
+/// let next = nightly.upsert("all shops").await?;
+/// println!("the next run is at {next:?}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Schedule<T> {
+    queue: DelayedQueue<T>,
+    name: Bytes,
+    when: Option<recurrence::When>,
+    zone: Option<String>,
+    start: Option<SystemTime>,
+    end: Option<SystemTime>,
+    missed: Missed,
+}
+
+/// A schedule that is stored. [`Schedule::get`] and [`DelayedQueue::schedules`] return it.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+/// if let Some(nightly) = reports.schedule("nightly").get().await? {
+///     println!("{}: {}, next {:?}", nightly.name, nightly.text, nightly.next);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct StoredSchedule<T> {
+    /// The name.
+    pub name: String,
+    /// The value that each run offers.
+    pub value: T,
+    /// When it runs, for people: `every 1500 ms`, or a cron text and its time zone.
+    pub text: String,
+    /// The first time at which it may run, if there is one.
+    pub start: Option<SystemTime>,
+    /// The last time at which it may run, if there is one.
+    pub end: Option<SystemTime>,
+    /// What becomes of missed runs.
+    pub missed: Missed,
+    /// The next run; `None` if it is paused, or if there are no more.
+    pub next: Option<SystemTime>,
+    /// The last run that became due, since the schedule was stored.
+    pub last: Option<SystemTime>,
+    /// Whether it is paused.
+    pub is_paused: bool,
+}
+
+impl<T> fmt::Debug for Schedule<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("queue", &self.queue)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> DelayedQueue<T> {
+    /// The schedule of this name, of 1 to 239 bytes. No command is sent, and the schedule need not exist.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// pings.schedule("ping").every(Duration::from_secs(60)).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn schedule(&self, name: impl Into<String>) -> Schedule<T> {
+        Schedule {
+            queue: self.clone(),
+            name: name.into().into(),
+            when: None,
+            zone: None,
+            start: None,
+            end: None,
+            missed: Missed::Skip,
+        }
+    }
+
+    /// Reads schedules in the order of their next runs: skips so many, and returns at most so many. Those that are paused or
+    /// over come last. Between two calls, schedules may have other places in the order.
+    ///
+    /// # Errors
+    /// As [`Job::get`](crate::Job::get). One that cannot be read or decoded is an error of its own.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// for schedule in reports.schedules(0, 10).await? {
+    ///     match schedule {
+    ///         Ok(schedule) => println!("{}: {}, next {:?}", schedule.name, schedule.text, schedule.next),
+    ///         Err(error) => println!("{error}"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn schedules(&self, skip: usize, most: usize) -> Result<Vec<Result<StoredSchedule<T>>>> {
+        let op = self.queue.op("schedules");
+        op.ensure_open()?;
+        let mut stored = Vec::new();
+        let mut read = 0;
+        while read < most {
+            let found =
+                schedules::read(&self.queue.conn, &self.queue.keys, skip + read, PAGE.min(most - read));
+            let Found { schedules, .. } = found.await.map_err(|error| op.failed(error))?;
+            if schedules.is_empty() {
+                break;
+            }
+            read += schedules.len();
+            // A record that somebody has deleted leaves a name.
+            stored.extend(schedules.iter().filter_map(|schedule| {
+                let state = readable(op, schedule).transpose()?;
+                Some(state.and_then(|state| self.stored(op, &schedule.name, state)))
+            }));
+        }
+        Ok(stored)
+    }
+
+    fn stored(&self, op: Op<'_>, name: &Bytes, state: State) -> Result<StoredSchedule<T>> {
+        let State { record, next, .. } = state;
+        let Recurrence { when, start, end, missed } = record.recurrence;
+        Ok(StoredSchedule {
+            name: String::from_utf8_lossy(name).into_owned(),
+            value: op.decode(&*self.codec, record.payload)?,
+            text: when.to_string(),
+            start: start.map(time::from_epoch_millis),
+            end: end.map(time::from_epoch_millis),
+            missed,
+            next: next.filter(|_| !record.is_paused).map(time::from_epoch_millis),
+            last: (record.last > 0).then(|| time::from_epoch_millis(record.last)),
+            is_paused: record.is_paused,
+        })
+    }
+}
+
+/// The state of a schedule, if there is one.
+fn readable(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
+    let name = || String::from_utf8_lossy(&schedule.name);
+    match (schedule.state(), &schedule.bytes) {
+        (Some(state), _) => Ok(Some(state)),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(op.failed(OpError::Server(format!(
+            "the schedule `{}` was written by a newer version of redelay, or is damaged: upgrade, or remove it",
+            name()
+        )))),
+    }
+}
+
+impl<T: 'static> Schedule<T> {
+    /// Runs at equal intervals of whole milliseconds, 10 ms or more, counted from [`start`](Self::start) or from 1970. An
+    /// interval of a day is midnight UTC.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// pings.schedule("ping").every(Duration::from_secs(60)).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn every(mut self, interval: Duration) -> Self {
+        self.when = Some(recurrence::When::Every(time::millis(interval).unwrap_or(u64::MAX)));
+        self
+    }
+
+    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before them, if there are
+    /// six, and a year behind, if there are seven. `L`, `W` and `#` are understood, names of months and days, and `@daily` and
+    /// its like. If both days are given, either of them suffices.
+    ///
+    /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours leaves the gap out, and any other runs
+    /// once, at the end of the gap. When they are set back, a text with `*` runs also in the time that is repeated, and any other
+    /// runs the first time only. `@hourly` is `0 * * * *`, so it has a `*`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// let workdays = reports.schedule("workdays").cron("30 8 * * MON-FRI").zone("America/Chicago");
+    /// workdays.upsert("all shops").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "cron")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "cron")))]
+    #[must_use]
+    pub fn cron(mut self, text: impl Into<String>) -> Self {
+        self.when = Some(recurrence::When::Cron { text: text.into(), zone: String::new() });
+        self
+    }
+
+    /// The time zone of a cron text, by its name in the IANA database. Defaults to `UTC`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// reports.schedule("nightly").cron("0 3 * * *").zone("Europe/Berlin").upsert("all shops").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "cron")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "cron")))]
+    #[must_use]
+    pub fn zone(mut self, name: impl Into<String>) -> Self {
+        self.zone = Some(name.into());
+        self
+    }
+
+    /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a fixed time: with
+    /// the current time, the schedule is another one each time it is upserted, and begins anew.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, SystemTime};
+    /// # async fn example(pings: redelay::DelayedQueue<i64>, launch: SystemTime) -> redelay::Result<()> {
+    /// pings.schedule("ping").every(Duration::from_secs(60)).start(launch).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn start(mut self, at: SystemTime) -> Self {
+        self.start = Some(at);
+        self
+    }
+
+    /// Does not run after this time, by the server's clock.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::{Duration, SystemTime};
+    /// # async fn example(pings: redelay::DelayedQueue<i64>, finale: SystemTime) -> redelay::Result<()> {
+    /// pings.schedule("ping").every(Duration::from_secs(60)).end(finale).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn end(mut self, at: SystemTime) -> Self {
+        self.end = Some(at);
+        self
+    }
+
+    /// What becomes of missed runs. Defaults to [`Missed::Skip`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// use redelay::Missed;
+    ///
+    /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::All(5)).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn missed(mut self, missed: Missed) -> Self {
+        self.missed = missed;
+        self
+    }
+
+    /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if the schedule is
+    /// paused, or if there are no more runs.
+    ///
+    /// An equal schedule changes nothing, so each process may call this when it starts. Another one replaces the pending run,
+    /// which costs a scan of the ordered list, as [`Job::cancel`](crate::Job::cancel) does. A schedule that is paused stays
+    /// paused. Two schedules are equal if they run at the same times and their payloads have the
+    /// same bytes: encode a map with sorted keys.
+    ///
+    /// # Errors
+    /// [`Schedule`] lists them. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), call it again: it does no harm.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the schedule may or may not be stored. A run is never stored twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
+    /// let next = pings.schedule("ping").every(Duration::from_secs(60)).upsert(&1).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upsert(&self, value: impl AsValue<T>) -> Result<Option<SystemTime>> {
+        let op = self.op("schedule().upsert")?;
+        let payload = op.encode(&*self.queue.codec, value)?;
+        let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, is_paused: false };
+        let differs = |state: &State| !state.record.is_like(&record);
+        let upsert = |state: Option<&State>, now| {
+            Step::upsert(state, record.clone(), now).map_err(|why| op.invalid(why))
+        };
+        let (_, state) = self.change(op, differs, upsert).await?;
+        Ok(state.and_then(|(_, next)| next).map(time::from_epoch_millis))
+    }
+
+    fn recurrence(&self, op: Op<'_>) -> Result<Recurrence> {
+        let mut when = self.when.clone().ok_or_else(|| {
+            op.invalid(
+                "a schedule needs to know when to run: call every(), or cron() with the feature `cron`",
+            )
+        })?;
+        match (&mut when, &self.zone) {
+            (recurrence::When::Cron { zone, .. }, name) => {
+                *zone = name.clone().unwrap_or_else(|| "UTC".into())
+            }
+            (recurrence::When::Every(_), Some(_)) => {
+                return Err(op.invalid("an interval has no time zone: use cron(), or leave zone() out"));
+            }
+            (recurrence::When::Every(_), None) => {}
+        }
+        if let recurrence::When::Cron { text, zone } = &when
+            && [text, zone].into_iter().any(|text| text.contains('\n'))
+        {
+            return Err(op.invalid("a cron text or the name of a time zone has a line break"));
+        }
+        let millis =
+            |at: Option<SystemTime>| at.map(time::epoch_millis).transpose().map_err(|why| op.invalid(why));
+        let (start, end) = (millis(self.start)?, millis(self.end)?);
+        Ok(Recurrence { when, start, end, missed: self.missed })
+    }
+
+    /// Reads the schedule. `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Job::get`](crate::Job::get).
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// let next = reports.schedule("nightly").get().await?.and_then(|nightly| nightly.next);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get(&self) -> Result<Option<StoredSchedule<T>>> {
+        let op = self.op("schedule().get")?;
+        let (_, state) = self.read(op).await?;
+        state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
+    }
+
+    /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. None if the schedule is paused, or if
+    /// there is no such schedule.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), and [`Invalid`](crate::ErrorKind::Invalid) for a cron text without the feature `cron`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// for run in reports.schedule("nightly").next_runs(5).await? {
+    ///     println!("{run:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn next_runs(&self, count: usize) -> Result<Vec<SystemTime>> {
+        let op = self.op("schedule().next_runs")?;
+        let (now, state) = self.read(op).await?;
+        let Some(State { record, next, .. }) = state.filter(|state| !state.record.is_paused) else {
+            return Ok(Vec::new());
+        };
+        let rule = record.recurrence.rule().map_err(|why| op.invalid(why))?;
+        let first = next.filter(|next| *next > now).or_else(|| rule.next(now));
+        let runs = std::iter::successors(first, |run| rule.next(*run));
+        Ok(runs.take(count.min(MOST_RUNS)).map(time::from_epoch_millis).collect())
+    }
+
+    /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the run that is stored, unless its job was
+    /// replaced by its id. Returns false if there is no such schedule. The pause outlives all processes. Costs a scan of the
+    /// ordered list, as [`Job::cancel`](crate::Job::cancel) does.
+    ///
+    /// # Errors
+    /// [`Schedule`] lists them.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the schedule may or may not be paused.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// reports.schedule("nightly").pause().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn pause(&self) -> Result<bool> {
+        let op = self.op("schedule().pause")?;
+        let step = |state: Option<&State>, now| Ok(state.and_then(|state| Step::pause(state, now)));
+        Ok(self.change(op, |_| false, step).await?.0)
+    }
+
+    /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, whatever `missed` says. Returns
+    /// false if there is no such schedule.
+    ///
+    /// # Errors
+    /// [`Schedule`] lists them.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the schedule may or may not run again.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// reports.schedule("nightly").resume().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn resume(&self) -> Result<bool> {
+        let op = self.op("schedule().resume")?;
+        let step = |state: Option<&State>, now| match state {
+            Some(state) => Step::resume(state, now).map_err(|why| op.invalid(why)),
+            None => Ok(None),
+        };
+        Ok(self.change(op, |_| false, step).await?.0)
+    }
+
+    /// Deletes the schedule, and withdraws the run that is stored, as [`pause`](Self::pause) does. Returns whether there was one.
+    /// The run of a schedule that cannot be read is not withdrawn.
+    ///
+    /// # Errors
+    /// [`Schedule`] lists them.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the schedule may or may not be deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// reports.schedule("nightly").remove().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove(&self) -> Result<bool> {
+        let op = self.op("schedule().remove")?;
+        let queue = &self.queue.queue;
+        // One that cannot be read has no run that could be withdrawn.
+        if let (_, Some(unreadable)) = self.read_any(op).await?
+            && unreadable.state().is_none()
+        {
+            let bytes = unreadable.bytes.unwrap_or_default();
+            let removed =
+                schedules::change(&queue.conn, &queue.keys, &self.name, &bytes, &Step::default()).await;
+            removed.map_err(|error| op.failed(error))?;
+            return Ok(true);
+        }
+        let step = |state: Option<&State>, now| Ok(state.map(|state| Step::remove(state, now)));
+        Ok(self.change(op, |_| false, step).await?.0)
+    }
+
+    /// Offers the payload of the schedule now, as one more run, also while it is paused. Returns false if there is no such
+    /// schedule.
+    ///
+    /// # Errors
+    /// Those of [`Offer`](crate::Offer).
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, the payload may or may not be offered. It is never offered twice.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
+    /// reports.schedule("nightly").trigger().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn trigger(&self) -> Result<bool> {
+        let op = self.op("schedule().trigger")?;
+        let (_, Some(state)) = self.read(op).await? else { return Ok(false) };
+        let entry = entry::pack(self.queue.format, &state.record.payload);
+        let stored = self.queue.batcher.store(When::After, 0, entry).await;
+        stored.map_err(|error| op.failed(error))?;
+        Ok(true)
+    }
+
+    async fn read(&self, op: Op<'_>) -> Result<(u64, Option<State>)> {
+        let (now, schedule) = self.read_any(op).await?;
+        let state = schedule.map(|schedule| readable(op, &schedule)).transpose()?.flatten();
+        Ok((now, state))
+    }
+
+    async fn read_any(&self, op: Op<'_>) -> Result<(u64, Option<Named>)> {
+        let queue = &self.queue.queue;
+        op.ensure_open()?;
+        schedules::read_one(&queue.conn, &queue.keys, &self.name).await.map_err(|error| op.failed(error))
+    }
+
+    /// Changes the schedule by what `decide` makes of it. Returns whether there was one; and whether it is paused and its next
+    /// run, if there is one now. If `catches_up` says so, runs that are due come first, with those that were missed.
+    ///
+    /// A change is made only if the schedule is as it was read. So after a lost reply it is read again, and decided again.
+    async fn change(
+        &self,
+        op: Op<'_>,
+        catches_up: impl Fn(&State) -> bool,
+        decide: impl Fn(Option<&State>, u64) -> Result<Option<Step>>,
+    ) -> Result<(bool, Option<(bool, Option<u64>)>)> {
+        let queue = &self.queue.queue;
+        let transfer = queue.engine.transfer.as_ref();
+        let (mut existed, mut lost, mut gone) = (None, None, None);
+        let mut tries = 0;
+        while tries < TRIES {
+            let (now, mut state) = match self.read(op).await {
+                Ok(read) => read,
+                Err(error) => return Err(lost.unwrap_or(error)),
+            };
+            if let Some(state) = &mut state {
+                state.gone = gone.as_ref().and_then(|(run, bytes)| (*bytes == state.bytes).then_some(*run));
+            }
+            let existed = *existed.get_or_insert(state.is_some());
+            // If this program cannot tell what was missed, nothing was.
+            let due = state.as_ref().filter(|state| catches_up(state));
+            let due = due.and_then(|state| Step::advance(state, now).ok().flatten());
+            let is_last = due.is_none();
+            let step = match due {
+                Some(due) => Some(due),
+                None => decide(state.as_ref(), now)?,
+            };
+            let Some(step) = step else {
+                return Ok((existed, state.map(|state| (state.record.is_paused, state.next))));
+            };
+            let old = state.map(|state| state.bytes).unwrap_or_default();
+            tries += usize::from(is_last);
+            match schedules::change(&queue.conn, &queue.keys, &self.name, &old, &step).await {
+                Ok((Outcome::Changed, head)) => {
+                    if let Some(transfer) = transfer {
+                        head.iter().for_each(|head| transfer.head(&queue.keys, *head));
+                        transfer.scheduled(&queue.keys);
+                    }
+                    if is_last {
+                        return Ok((existed, step.record.map(|record| (record.is_paused, step.next))));
+                    }
+                }
+                Ok((Outcome::Differs, _)) => {}
+                Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| (run, old)),
+                Err(error @ OpError::Unknown(_)) => {
+                    if let Some(transfer) = transfer {
+                        transfer.head_unknown(&queue.keys);
+                        transfer.scheduled(&queue.keys);
+                    }
+                    lost = Some(op.failed(error));
+                }
+                Err(error) => return Err(lost.unwrap_or_else(|| op.failed(error))),
+            }
+        }
+        Err(lost.unwrap_or_else(|| {
+            op.failed(OpError::NotExecuted("others change the schedule all the time".into()))
+        }))
+    }
+
+    fn op(&self, verb: &'static str) -> Result<Op<'_>> {
+        let op = self.queue.queue.op(verb);
+        match self.name.len() {
+            1..=LONGEST_NAME => {}
+            length => {
+                return Err(op.invalid(format!(
+                    "a name of {length} bytes is not between 1 and {LONGEST_NAME} bytes: with the time of a run, it is an id"
+                )));
+            }
+        }
+        if self.queue.format == EntryFormat::Legacy {
+            return Err(op.invalid("a run has an id, which an entry of the legacy format has no place for: use EntryFormat::Current"));
+        }
+        Ok(op)
+    }
+}

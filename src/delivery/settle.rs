@@ -1,0 +1,149 @@
+//! How a delivery is settled: at once, whether or not anybody awaits the answer.
+
+use std::any::Any;
+use std::fmt::{self, Display, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::backoff::Backoff;
+use crate::conn::OpError;
+use crate::error::Result;
+use crate::queue::Queue;
+use crate::receiving::{Claim, Receiving, Settled, Settlement};
+use crate::telemetry::events::Span;
+use crate::wire::time;
+
+/// The most bytes of an error that the server keeps.
+const LONGEST_ERROR: usize = 1_000;
+
+/// What a delivery needs to be settled.
+pub(super) struct Open {
+    pub(super) claim: Claim,
+    pub(super) receiving: Arc<Receiving>,
+    pub(super) queue: Arc<Queue>,
+    pub(super) backoff: Backoff,
+    pub(super) error: String,
+    /// Ends when the delivery is settled.
+    pub(super) span: Span,
+}
+
+impl Open {
+    pub(super) fn retry(&mut self) -> Settlement {
+        let failures = u32::from(self.claim.failed) + 1;
+        let after_ms = time::millis(self.backoff.after(failures)).unwrap_or(u64::from(u32::MAX));
+        Settlement::Retry { after_ms, error: std::mem::take(&mut self.error) }
+    }
+}
+
+/// Settles at once; the future only waits for the answer.
+pub(super) fn settle(
+    open: Option<Box<Open>>,
+    verb: &'static str,
+    settlement: impl FnOnce(&mut Open) -> Settlement,
+) -> BoxFuture<'static, Result<()>> {
+    let started = open.map(|open| {
+        let mut open = *open;
+        let settlement = settlement(&mut open);
+        open.span.processed(verb);
+        let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
+        (open.receiving.settle(open.claim.member, settlement), open.receiving, open.queue, span)
+    });
+    Box::pin(async move {
+        let Some((answer, receiving, queue, span)) = started else { return Ok(()) };
+        answered(verb, answer, &receiving, &queue, &span).await
+    })
+}
+
+pub(super) fn settle_after(
+    open: Option<Box<Open>>,
+    verb: &'static str,
+    pause: Duration,
+    settlement: impl FnOnce(u64, &mut Open) -> Settlement,
+) -> BoxFuture<'static, Result<()>> {
+    let after_ms = time::millis(pause);
+    let invalid = match (&after_ms, &open) {
+        (Err(why), Some(open)) => Some(open.queue.op(verb).invalid(why)),
+        _ => None,
+    };
+    let settled = settle(open, verb, |open| match after_ms {
+        Ok(after_ms) => settlement(after_ms, open),
+        Err(_) => open.retry(),
+    });
+    Box::pin(async move {
+        let settled = settled.await;
+        invalid.map_or(settled, Err)
+    })
+}
+
+pub(super) async fn answered(
+    verb: &'static str,
+    answer: oneshot::Receiver<std::result::Result<Settled, OpError>>,
+    receiving: &Receiving,
+    queue: &Queue,
+    span: &Span,
+) -> Result<()> {
+    let op = queue.op(verb);
+    let result = match span.run(timeout(receiving.patience(), answer)).await {
+        Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
+        Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
+        Ok(Ok(Err(error))) => Err(op.failed(error)),
+        Ok(Err(_)) => Err(op.failed(OpError::Closed)),
+        Err(_) => Err(op.failed(OpError::Unknown("the server does not answer".into()))),
+    };
+    if let Err(error) = &result {
+        span.failed(&error.kind());
+    }
+    result
+}
+
+/// At most 1,000 bytes of a text; and something even if its `Display` fails or panics.
+pub(super) fn cut(text: &dyn Display) -> String {
+    struct Cut(String);
+    impl Write for Cut {
+        fn write_str(&mut self, more: &str) -> fmt::Result {
+            let room = LONGEST_ERROR - self.0.len();
+            let end = (0..=room.min(more.len())).rev().find(|end| more.is_char_boundary(*end)).unwrap_or(0);
+            self.0.push_str(&more[..end]);
+            if end < more.len() { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut cut = Cut(String::new());
+    let written: std::result::Result<_, Box<dyn Any + Send>> =
+        catch_unwind(AssertUnwindSafe(|| write!(cut, "{text}")));
+    // A text that was cut is no failure.
+    if !matches!(written, Ok(Ok(()))) && cut.0.is_empty() {
+        cut.0.push_str("an error whose text cannot be printed");
+    }
+    cut.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_cut() {
+        assert_eq!(cut(&"short"), "short");
+        assert_eq!(cut(&"é".repeat(1_000_000)).len(), 1_000);
+        struct Panics(&'static str);
+        impl Display for Panics {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.0)?;
+                panic!("no text")
+            }
+        }
+        struct Fails;
+        impl Display for Fails {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Err(fmt::Error)
+            }
+        }
+        let nothing = "an error whose text cannot be printed";
+        assert_eq!([cut(&Panics("")), cut(&Fails), cut(&Panics("half"))], [nothing, nothing, "half"]);
+    }
+}

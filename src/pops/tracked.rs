@@ -1,0 +1,221 @@
+//! Waits for payloads on a shared connection; a blocked `BLMOVE` needs one for each queue. From the 65th queue on, the receivers of a client share one connection, on which the server tells which lists have changed.
+//!
+//! A taker that blocks gets a payload before a tracking receiver asks for it, and every process that tracks the list is
+//! told. So this is for clients of many queues, few of which have payloads at a time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::conn::{Change, Changes, Command, Conn, Link, OpError, Reply};
+use crate::pacing::backoff;
+use crate::wire::keys::Keys;
+
+/// The most queues of a client whose receivers block.
+const PLACES: usize = 64;
+/// How often the task forgets those that wait no more.
+const TICK: Duration = Duration::from_secs(10);
+/// How long the connection is kept when nobody waits.
+const KEEP: Duration = Duration::from_secs(30);
+
+/// The queues whose receivers may block, and how many receivers each of them has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Arc<Mutex<HashMap<Keys, usize>>>);
+
+/// The permission to block, for the receivers of one queue.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Places,
+    keys: Keys,
+}
+
+impl Places {
+    pub(super) fn enter(&self, keys: &Keys) -> Option<Place> {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() >= PLACES && !places.contains_key(keys) {
+            return None;
+        }
+        *places.entry(keys.clone()).or_default() += 1;
+        Some(Place { places: self.clone(), keys: keys.clone() })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut places = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(receivers) = places.get_mut(&self.keys) {
+            *receivers -= 1;
+            if *receivers == 0 {
+                places.remove(&self.keys);
+            }
+        }
+    }
+}
+
+/// One receiver that waits until its list has changed.
+#[derive(Debug)]
+struct Wait {
+    list: Bytes,
+    changed: Changed,
+}
+
+type Changed = oneshot::Sender<Result<(), OpError>>;
+
+/// The handle of the task that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Tracked(mpsc::UnboundedSender<Wait>);
+
+impl Tracked {
+    /// Starts the task. It opens its connection when the first receiver waits, and ends with `stop`.
+    pub(super) fn start(conn: Conn, stop: CancellationToken) -> Self {
+        let (sender, waits) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = run(conn, waits) => {}
+                // The drop answers those that wait.
+                () = stop.cancelled() => {}
+            }
+        });
+        Self(sender)
+    }
+
+    /// Waits until there is a payload in the list, or there may be one.
+    pub(super) fn wait(&self, keys: &Keys) -> oneshot::Receiver<Result<(), OpError>> {
+        let (changed, receiver) = oneshot::channel();
+        // Fails only when the client takes no more.
+        let _ = self.0.send(Wait { list: keys.target().clone(), changed });
+        receiver
+    }
+}
+
+async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
+    let mut failures = 0;
+    while let Some(first) = waits.recv().await {
+        match conn.open_tracker().await {
+            Ok((link, changes)) => {
+                failures = 0;
+                let within = conn.command_timeout();
+                let mut lists = Lists {
+                    link: Arc::new(link),
+                    within,
+                    waiting: HashMap::new(),
+                    reading: FuturesUnordered::new(),
+                };
+                lists.add(first);
+                lists.follow(changes, &mut waits).await;
+                lists.link.close().await;
+            }
+            Err(error) => {
+                // Whatever the reason is: the receiver asks now and then instead of waiting.
+                let refused = || Err(OpError::Server(format!("lists cannot be tracked: {error}")));
+                let _ = first.changed.send(refused());
+                while let Ok(wait) = waits.try_recv() {
+                    let _ = wait.changed.send(refused());
+                }
+                sleep(backoff(failures)).await;
+                failures = failures.saturating_add(1);
+            }
+        }
+    }
+}
+
+/// The lists that receivers wait for.
+struct Lists {
+    link: Arc<Link>,
+    /// How long a command may take.
+    within: Duration,
+    waiting: HashMap<Bytes, Vec<Changed>>,
+    /// From the end of a reading on, the server tells of the next change.
+    reading: FuturesUnordered<BoxFuture<'static, (Bytes, Result<Reply, OpError>)>>,
+}
+
+impl Lists {
+    /// Until nobody has waited for a while.
+    async fn follow(&mut self, mut changes: Changes, waits: &mut mpsc::UnboundedReceiver<Wait>) {
+        let mut ticks = interval(TICK);
+        let mut used = Instant::now();
+        while used.elapsed() < KEEP {
+            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
+            tokio::select! {
+                wait = waits.recv() => match wait {
+                    Some(wait) => self.add(wait),
+                    None => return,
+                },
+                Some((list, length)) = self.reading.next() => match length.map(Reply::into_int) {
+                    Ok(Ok(0)) => {}
+                    Ok(Ok(_)) => self.wake(&list),
+                    Ok(Err(_)) => drop(self.link.desynchronised()),
+                    Err(error) => self.answer(&list, &Err(error)),
+                },
+                change = changes.next() => match change {
+                    Some(Change::Lists(lists)) => lists.iter().for_each(|list| self.wake(list)),
+                    Some(Change::Any) => self.wake_all(),
+                    None => return,
+                },
+                _ = ticks.tick() => self.forget(),
+            }
+            if !self.waiting.is_empty() {
+                used = Instant::now();
+            }
+        }
+    }
+
+    fn add(&mut self, wait: Wait) {
+        let (link, list, within) = (self.link.clone(), wait.list.clone(), self.within);
+        self.waiting.entry(wait.list).or_default().push(wait.changed);
+        self.reading.push(Box::pin(async move {
+            let length = link.call(Command::new("LLEN").arg(list.clone()), within).await;
+            (list, length)
+        }));
+    }
+
+    fn wake(&mut self, list: &Bytes) {
+        self.answer(list, &Ok(()));
+    }
+
+    fn answer(&mut self, list: &Bytes, answer: &Result<(), OpError>) {
+        for changed in self.waiting.remove(list).into_iter().flatten() {
+            let _ = changed.send(answer.clone());
+        }
+    }
+
+    fn wake_all(&mut self) {
+        for changed in self.waiting.drain().flat_map(|(_, waiting)| waiting) {
+            let _ = changed.send(Ok(()));
+        }
+    }
+
+    /// Forgets those that were dropped.
+    fn forget(&mut self) {
+        self.waiting.retain(|_, waiting| {
+            waiting.retain(|changed| !changed.is_closed());
+            !waiting.is_empty()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_for_queues() {
+        let places = Places::default();
+        let keys = |number: usize| Keys::new(&format!("q{number}"));
+        let mut held: Vec<_> = (0..PLACES).map(|number| places.enter(&keys(number)).unwrap()).collect();
+        held.push(places.enter(&keys(0)).expect("a second receiver of the same queue"));
+        assert!(places.enter(&keys(PLACES)).is_none());
+        drop(held.pop());
+        assert!(places.enter(&keys(PLACES)).is_none(), "the first receiver is still there");
+        drop(held.pop());
+        assert!(places.enter(&keys(PLACES)).is_some());
+    }
+}

@@ -1,0 +1,209 @@
+//! Makes one call, until it is answered, and hands out what it brings.
+
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{Content, JITTER, Task};
+use crate::conn::OpError;
+use crate::pacing::backoff;
+use crate::receiving::Claim;
+use crate::receiving::call::{Outcome, Settled, Settlement, Turn};
+use crate::receiving::waiting::Demand;
+use crate::telemetry::{Delivered, events};
+use crate::wire::keys::new_binary_id_after;
+use crate::wire::message::{Member, Record};
+
+/// Why a call was not answered.
+pub(super) enum NoAnswer {
+    Refused(OpError),
+    Closed,
+}
+
+impl Task {
+    /// Makes a call until it is answered, and hands out what it brings. Meanwhile leases may end.
+    pub(super) async fn make(
+        &mut self,
+        mut turn: Turn,
+        demand: Demand,
+        stop: &CancellationToken,
+    ) -> Result<(), NoAnswer> {
+        // The server may count from the first try on.
+        let sent = Instant::now();
+        self.token = new_binary_id_after(self.token);
+        let call = turn.call(&self.id, self.token, &self.keys, &self.of_messages, &self.settings);
+        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
+        let (conn, closing) = (self.conn.clone(), self.pops.stopping().clone());
+        let mut attempts = 0;
+        let mut lost = false;
+        let outcome = loop {
+            let reply = {
+                let mut reply = std::pin::pin!(call.clone().run_noting(&conn, &mut lost));
+                loop {
+                    let over = self.leases.end(Instant::now());
+                    let over = OptionFuture::from(over.map(sleep_until));
+                    tokio::select! {
+                        biased;
+                        reply = &mut reply => break reply,
+                        Some(()) = over => {}
+                        // Receives end now, and not when the server is back.
+                        () = closing.cancelled(), if !self.closed => self.close(),
+                    }
+                }
+            };
+            self.lost |= lost;
+            match reply {
+                Ok(reply) => match Outcome::read(reply, settlements) {
+                    Some(outcome) => break outcome,
+                    None => drop(self.conn.desynchronised()),
+                },
+                Err(OpError::Closed) => return Err(NoAnswer::Closed),
+                Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
+                    // An earlier try may have been executed.
+                    let settled = if lost { error.clone().after_a_lost_try() } else { error.clone() };
+                    turn.answer_all(&settled);
+                    turn.extend.iter().for_each(|member| self.leases.on_refused(member));
+                    return Err(NoAnswer::Refused(error));
+                }
+                Err(error) => {
+                    if stop.is_cancelled() {
+                        turn.answer_all(&error);
+                        return Err(NoAnswer::Closed);
+                    }
+                    // Receives that do not wait are not delayed by what nobody can do now.
+                    self.waiting.answer(u64::MAX, false, || Err(error.clone()));
+                }
+            }
+            let pause = sleep(backoff(attempts));
+            tokio::select! {
+                () = pause => {}
+                () = stop.cancelled() => {}
+            }
+            attempts += 1;
+        };
+        self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
+        self.on_answered(turn, demand, outcome, sent, attempts > 0 || lost);
+        Ok(())
+    }
+
+    /// Hands out what a call that was sent at `sent` has brought.
+    fn on_answered(&mut self, turn: Turn, demand: Demand, outcome: Outcome, sent: Instant, repeated: bool) {
+        let now = Instant::now();
+        let Outcome { settled, claims, refused, .. } = outcome;
+        let mut settled = settled.into_iter();
+        for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
+            self.count(&to_settle.settlement, &result);
+            let _ = to_settle.answer.send(result);
+        }
+        for (member, result) in turn.extend.into_iter().zip(&mut settled) {
+            match result {
+                Ok(settled) => self.leases.on_extended(&member, sent, settled == Settled::Done),
+                Err(_) => self.leases.on_refused(&member),
+            }
+        }
+        for (to_settle, result) in turn.settle.into_iter().zip(&mut settled) {
+            match (&to_settle.settlement, &result) {
+                (Settlement::Extend { by_ms }, Ok(Settled::Done)) => {
+                    let safe_until = sent + Duration::from_millis(*by_ms);
+                    self.leases.on_extended_by_hand(&to_settle.member, safe_until);
+                }
+                (Settlement::Extend { .. }, Ok(_)) => {
+                    self.leases.on_extended(&to_settle.member, sent, false);
+                }
+                _ => {}
+            }
+            self.count(&to_settle.settlement, &result);
+            let _ = to_settle.answer.send(result);
+        }
+        self.counters.delivered(Delivered::Received, claims.len() as u64);
+        self.counters.delivered(Delivered::Recovered, outcome.recovered);
+        self.counters.delivered(Delivered::Died, outcome.died);
+        let leases = &mut self.leases;
+        let claim = |(member, record): (Member, Record)| Claim {
+            lease: leases.add(member, sent),
+            member,
+            failed: record.failed,
+            lost: record.lost,
+            first: record.first,
+            payload: record.payload,
+        };
+        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        // A call claims a megabyte or so, and no more than it was told to.
+        let is_all = claims.is_empty() || !outcome.left && outcome.retry_in != Some(Duration::ZERO);
+        if !claims.is_empty() {
+            self.misses = 0;
+        }
+        // The first try may have claimed them long ago: then their leases are nearly over.
+        let are_old = repeated && sent.elapsed() > self.lease / 2;
+        let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
+        if !unwanted.is_empty() {
+            drop(self.outbox.hold(unwanted));
+        }
+        let after = |wait: Duration| now + wait;
+        self.retry_at = outcome.retry_in.map(|wait| after(wait + Duration::from_millis(1)));
+        if let Some(ends) = outcome.lease_ends_in {
+            let looks = after(ends) + Duration::from_millis(1) + JITTER.mul_f64(fastrand::f64());
+            self.next_call = self.next_call.min(looks);
+        }
+        if outcome.recovered > 0 {
+            events::leases_ended(&self.keys, outcome.recovered);
+        }
+        if outcome.trimmed > 0 {
+            events::dead_letters_removed(&self.keys, outcome.trimmed);
+        }
+        if outcome.died > 0 {
+            events::dead_letters(&self.keys, outcome.died);
+        }
+        if let Some(why) = refused {
+            self.on_refused(OpError::Server(why), demand);
+            return;
+        }
+        if turn.most > 0 {
+            self.refusals = 0;
+            self.refusal = None;
+            self.hold = outcome.hold.is_some();
+            // Receivers of other processes do not look at the same time.
+            self.pause_until = outcome.hold.map(|hold| now + hold.mul_f64(1.0 + fastrand::f64() / 50.0));
+            self.content = if outcome.left || self.hold { Content::Unknown } else { Content::Empty };
+            if let (true, Some(parked)) = (self.hold, &mut self.parked) {
+                parked.expire();
+                self.place = None;
+            }
+            // They have seen what there is. If there is more, the next call is for them.
+            if is_all || self.hold {
+                self.waiting.answer(demand.before, false, || Ok(()));
+            }
+        } else if turn.empty_inbox {
+            self.content = Content::Unknown;
+        }
+    }
+
+    fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
+        let what = match (result, settlement) {
+            (Ok(Settled::Gone), _) => Delivered::Lost,
+            (Err(_), _) | (_, Settlement::Extend { .. }) => return,
+            (_, Settlement::Acknowledge) => Delivered::Acknowledged,
+            (_, Settlement::Retry { .. }) => Delivered::Failed,
+            (_, Settlement::Snooze { .. } | Settlement::Unread) => Delivered::Released,
+            (_, Settlement::Reject { .. }) => Delivered::Rejected,
+        };
+        self.counters.delivered(what, 1);
+    }
+
+    /// The server refuses to claim.
+    pub(super) fn on_refused(&mut self, error: OpError, demand: Demand) {
+        if self.refusals == 0 {
+            self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
+        }
+        let until = Instant::now() + backoff(self.refusals);
+        self.pause_until = Some(until);
+        // What was refused may be to take messages back.
+        self.next_call = self.next_call.max(until);
+        self.refusals = self.refusals.saturating_add(1);
+        self.content = Content::Unknown;
+        self.waiting.answer(demand.before, true, || Err(error.clone()));
+        self.refusal = Some(error);
+    }
+}

@@ -1,0 +1,171 @@
+use super::super::{Missed, Recurrence, When};
+use super::*;
+
+const SECOND: u64 = 1000;
+
+fn every(interval: u64) -> Record {
+    let recurrence = Recurrence { when: When::Every(interval), start: None, end: None, missed: Missed::Skip };
+    Record { recurrence, payload: Bytes::from_static(b"p"), last: 0, is_paused: false }
+}
+
+/// The runs that a step stores.
+fn runs(step: &Step) -> Vec<u64> {
+    step.stored.iter().map(|(run, _)| *run).collect()
+}
+
+/// The state after a step.
+fn state(step: &Step) -> State {
+    let record = step.record.clone().expect("a record");
+    State { bytes: record.pack(), record, next: step.next, gone: None }
+}
+
+fn begun(record: Record, now: u64) -> State {
+    state(&Step::upsert(None, record, now).expect("right").expect("a change"))
+}
+
+#[test]
+fn a_run_is_stored_one_ahead() {
+    let first = begun(every(SECOND), 1_500);
+    assert_eq!(first.next, Some(2_000));
+    assert_eq!(Step::advance(&first, 1_999), Ok(None));
+    let step = Step::advance(&first, 2_000).unwrap().unwrap();
+    assert_eq!((step.next, runs(&step), &step.withdrawn), (Some(3_000), vec![3_000], &None));
+    assert_eq!(state(&step).record.last, 2_000);
+}
+
+#[test]
+fn an_equal_schedule_changes_nothing_and_another_one_replaces_the_pending_run() {
+    let old = begun(every(SECOND), 1_500);
+    assert_eq!(Step::upsert(Some(&old), every(SECOND), 1_700), Ok(None));
+    let step = Step::upsert(Some(&old), every(700), 1_700).unwrap().unwrap();
+    assert_eq!((step.next, step.withdrawn.unwrap().0), (Some(2_100), 2_000));
+    // The pending run is due: it is left alone.
+    let step = Step::upsert(Some(&old), every(700), 2_000).unwrap().unwrap();
+    assert_eq!((step.next, &step.withdrawn, state(&step).record.last), (Some(2_100), &None, 2_000));
+    // The sorted set was lost.
+    let lost = State { next: None, ..old };
+    assert_eq!(runs(&Step::upsert(Some(&lost), every(SECOND), 1_700).unwrap().unwrap()), [2_000]);
+}
+
+#[test]
+fn missed_runs_are_made_up_for_as_the_policy_says() {
+    for (missed, expected) in [
+        (Missed::Skip, &[5_000][..]),
+        (Missed::Once, &[4_000, 5_000]),
+        (Missed::All(2), &[3_000, 4_000, 5_000]),
+        (Missed::All(3), &[2_000, 3_000, 4_000, 5_000]),
+        (Missed::All(1000), &[2_000, 3_000, 4_000, 5_000]),
+    ] {
+        let mut record = every(SECOND);
+        record.recurrence.missed = missed;
+        let step = Step::advance(&begun(record, 0), 4_500).unwrap().unwrap();
+        assert_eq!(runs(&step), expected, "{missed:?}");
+        assert_eq!(step.next, Some(5_000));
+    }
+    // Long payloads come in several steps.
+    let mut record = every(SECOND);
+    record.payload = vec![0; 100_000].into();
+    record.recurrence.missed = Missed::All(1000);
+    let mut at = begun(record, 0);
+    let mut steps = Vec::new();
+    while let Some(step) = Step::advance(&at, 6_500).unwrap() {
+        steps.push(runs(&step));
+        at = state(&step);
+    }
+    assert_eq!(steps, [vec![2_000, 3_000], vec![4_000, 5_000], vec![6_000, 7_000]]);
+    // Somebody has set the next run back by hand.
+    let mut record = every(SECOND);
+    (record.recurrence.missed, record.last) = (Missed::All(1000), 3_000);
+    let next = Some(1_000);
+    let edited = State { bytes: record.pack(), record, next, gone: None };
+    assert_eq!(runs(&Step::advance(&edited, 4_500).unwrap().unwrap()), [4_000, 5_000]);
+    // A million and more were missed.
+    let mut record = every(10);
+    record.recurrence.missed = Missed::All(3);
+    let step = Step::advance(&begun(record, 0), 100_000_000_005).unwrap().unwrap();
+    assert_eq!(runs(&step), [99_999_999_980, 99_999_999_990, 100_000_000_000, 100_000_000_010]);
+}
+
+#[test]
+fn no_run_comes_twice_when_the_clock_is_set_back() {
+    let noon = 12 * 3_600 * SECOND;
+    let hourly = every(3_600 * SECOND);
+    let fired = state(&Step::advance(&begun(hourly.clone(), noon - 1), noon).unwrap().unwrap());
+    let back = noon - 3_600 * SECOND + 5;
+    assert_eq!(Step::advance(&fired, back), Ok(None));
+    let paused = state(&Step::pause(&fired, back).unwrap());
+    let resumed = Step::resume(&paused, back).unwrap().unwrap();
+    assert_eq!(runs(&resumed), [noon + 3_600 * SECOND]);
+    let mut other = hourly;
+    other.payload = Bytes::from_static(b"other");
+    assert_eq!(runs(&Step::upsert(Some(&fired), other, back).unwrap().unwrap()), [noon + 3_600 * SECOND]);
+}
+
+#[test]
+fn a_run_that_is_gone_before_its_time_does_not_come_again() {
+    let mut running = begun(every(SECOND), 1_500);
+    running.gone = Some(2_000);
+    let mut other = every(SECOND);
+    other.payload = Bytes::from_static(b"other");
+    let step = Step::upsert(Some(&running), other, 1_999).unwrap().unwrap();
+    assert_eq!((runs(&step), &step.withdrawn, state(&step).record.last), (vec![3_000], &None, 2_000));
+    let paused = Step::pause(&running, 1_999).unwrap();
+    assert_eq!((&paused.withdrawn, state(&paused).record.last), (&None, 2_000));
+    assert_eq!(runs(&Step::resume(&state(&paused), 1_999).unwrap().unwrap()), [3_000]);
+    // Another run is not.
+    running.gone = Some(1_000);
+    assert!(Step::pause(&running, 1_999).unwrap().withdrawn.is_some());
+}
+
+#[test]
+fn a_pause_withdraws_the_pending_run() {
+    let running = begun(every(SECOND), 1_500);
+    let step = Step::pause(&running, 1_600).unwrap();
+    assert_eq!((step.next, runs(&step), step.withdrawn.as_ref().unwrap().0), (None, vec![], 2_000));
+    let paused = state(&step);
+    assert_eq!(Step::pause(&paused, 1_600), None);
+    assert_eq!(Step::advance(&paused, 9_000), Ok(None));
+    // It stays paused, also with another schedule.
+    assert_eq!(Step::upsert(Some(&paused), every(SECOND), 9_000), Ok(None));
+    let other = Step::upsert(Some(&paused), every(700), 9_000).unwrap().unwrap();
+    assert_eq!((other.next, runs(&other)), (None, vec![]));
+    assert_eq!(runs(&Step::resume(&state(&other), 9_000).unwrap().unwrap()), [9_100]);
+    assert_eq!(Step::resume(&running, 9_000), Ok(None));
+    let removed = Step::remove(&running, 1_600);
+    assert_eq!((removed.record, removed.withdrawn.unwrap().0), (None, 2_000));
+    assert_eq!(Step::remove(&running, 2_000).withdrawn, None);
+}
+
+#[test]
+fn start_and_end() {
+    let mut record = every(SECOND);
+    (record.recurrence.start, record.recurrence.end) = (Some(10_300), Some(12_300));
+    let recurrence = record.recurrence.clone();
+    let rule = recurrence.rule().unwrap();
+    assert_eq!(
+        [0, 10_299, 10_300, 11_300, 12_299, 12_300].map(|after| rule.next(after)),
+        [Some(10_300), Some(10_300), Some(11_300), Some(12_300), Some(12_300), None]
+    );
+    let mut at = begun(record, 0);
+    let mut runs = Vec::new();
+    while let Some(step) = at.next.and_then(|next| Step::advance(&at, next).unwrap()) {
+        runs.extend(at.next);
+        at = state(&step);
+    }
+    assert_eq!(runs, [10_300, 11_300, 12_300]);
+}
+
+#[test]
+fn what_is_no_recurrence_is_refused_with_the_reason() {
+    let wrong = |change: fn(&mut Recurrence)| {
+        let mut record = every(SECOND);
+        change(&mut record.recurrence);
+        Step::upsert(None, record, 0).unwrap_err()
+    };
+    assert!(wrong(|it| it.when = When::Every(0)).contains("an interval of 0 ms"));
+    assert!(wrong(|it| it.start = Some(1_000_000_000_000_000)).contains("`every 1000 ms` never runs again"));
+    assert!(wrong(|it| it.when = When::Every(u64::MAX)).contains("10^15 ms"));
+    assert!(wrong(|it| (it.start, it.end) = (Some(2), Some(1))).contains("the end is before the start"));
+    assert!(wrong(|it| it.missed = Missed::All(0)).contains("Missed::Skip"));
+    assert!(wrong(|it| it.missed = Missed::All(1_000_000)).contains("1000000 missed runs"));
+}

@@ -1,0 +1,133 @@
+//! Schedules on the server: read, and changed by whoever comes first.
+
+use bytes::Bytes;
+
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::recurrence::{Record, State, Step};
+use crate::scripts;
+use crate::wire::entry;
+use crate::wire::keys::Keys;
+
+/// The longest name: that of an id without `@` and the 15 digits of a time.
+pub(crate) const LONGEST_NAME: usize = 255 - 1 - 15;
+
+/// Schedules as they were at one time by the server's clock, epoch ms.
+pub(crate) struct Found {
+    pub(crate) now: u64,
+    pub(crate) schedules: Vec<Named>,
+}
+
+/// A schedule, or what is in its place.
+pub(crate) struct Named {
+    pub(crate) name: Bytes,
+    pub(crate) next: Option<u64>,
+    /// `None` if there is nothing.
+    pub(crate) bytes: Option<Bytes>,
+}
+
+impl Named {
+    /// What can be read of it.
+    pub(crate) fn state(&self) -> Option<State> {
+        let bytes = self.bytes.clone()?;
+        Some(State { record: Record::unpack(&bytes)?, next: self.next, bytes, gone: None })
+    }
+}
+
+/// The number of schedules. It costs less than to read them, and most queues have none.
+pub(crate) async fn count(conn: &Conn, keys: &Keys) -> Result<i64, OpError> {
+    let [schedules, _] = keys.schedules();
+    Ok(conn.query(Command::new("ZCARD").arg(schedules)).await?.into_count()?)
+}
+
+/// Reads schedules in the order of their next runs. Long ones are fewer than `most`.
+pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> Result<Found, OpError> {
+    let [schedules, records] = keys.schedules();
+    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(skip).number(most);
+    found(call.only_reads().run(conn).await?)
+}
+
+/// Reads the schedule of this name.
+pub(crate) async fn read_one(
+    conn: &Conn,
+    keys: &Keys,
+    name: &Bytes,
+) -> Result<(u64, Option<Named>), OpError> {
+    let [schedules, records] = keys.schedules();
+    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(1).arg(name.clone());
+    let Found { now, mut schedules } = found(call.only_reads().run(conn).await?)?;
+    Ok((now, schedules.pop().filter(|schedule| schedule.bytes.is_some())))
+}
+
+fn found(reply: Reply) -> Result<Found, OpError> {
+    let mut parts = reply.into_array()?.into_iter();
+    let now = parts.next().unwrap_or(Reply::Nil).into_int()?.unsigned_abs();
+    let mut schedules = Vec::new();
+    while let (Some(name), Some(next), Some(bytes)) = (parts.next(), parts.next(), parts.next()) {
+        let next = next.into_optional_score()?.filter(|next| *next != f64::INFINITY);
+        let (name, bytes) = (name.into_bytes()?, bytes.into_optional_bytes()?);
+        schedules.push(Named { name, next: next.map(|next| next.max(0.0) as u64), bytes });
+    }
+    Ok(Found { now, schedules })
+}
+
+/// What has become of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Changed,
+    /// Somebody else has changed the schedule. Nothing was changed.
+    Differs,
+    /// The entry that was to be withdrawn is not there any more. Nothing was changed.
+    Gone,
+}
+
+/// Changes a schedule, if it is as it was read: `old` are its bytes, or nothing if there was none. Also returns the head, if
+/// its transfer may have to be started.
+///
+/// It may be executed although its reply is lost. To read and to decide again is right in any case.
+pub(crate) async fn change(
+    conn: &Conn,
+    keys: &Keys,
+    name: &Bytes,
+    old: &Bytes,
+    step: &Step,
+) -> Result<(Outcome, Option<f64>), OpError> {
+    let id = |run: u64| Bytes::from([name, format!("@{run}").as_bytes()].concat());
+    let [schedules, records] = keys.schedules();
+    let named = [
+        keys.timeout_set(),
+        keys.ordered_list(),
+        keys.channel(),
+        &keys.jobs(),
+        keys.scratch(),
+        &schedules,
+        &records,
+    ];
+    let (withdrawn, withdrawn_id) = step
+        .withdrawn
+        .as_ref()
+        .map(|(run, payload)| (entry::pack_job(&id(*run), payload), id(*run)))
+        .unwrap_or_default();
+    let runs = step.stored.iter().flat_map(|(run, payload)| {
+        let id = id(*run);
+        [Bytes::from(run.to_string()), id.clone(), entry::pack_job(&id, payload)]
+    });
+    let reply = scripts::CHANGE_SCHEDULE
+        .on(&named)
+        .arg(name.clone())
+        .arg(old.clone())
+        .arg(step.record.as_ref().map(Record::pack).unwrap_or_default())
+        .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
+        .arg(withdrawn)
+        .arg(withdrawn_id)
+        .args(runs)
+        .run(conn)
+        .await?;
+    let [outcome, head] = reply.into_parts()?;
+    let outcome = match outcome.into_int()? {
+        1 => Outcome::Changed,
+        0 => Outcome::Differs,
+        -1 => Outcome::Gone,
+        _ => return Err(conn.desynchronised()),
+    };
+    Ok((outcome, head.into_optional_score()?))
+}

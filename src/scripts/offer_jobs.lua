@@ -1,0 +1,164 @@
+-- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the call is sent.
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
+--        5 jobs: id -> first offer, entry   6 scratch   and the throttle of each job, if there are any
+-- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
+--        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
+--        5 ms in which no other job is accepted   6.. time in ms, id or '', entry, time, ...
+-- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false;
+--        for each job 'stored', 'kept', 'replaced' or 'throttled', and the due time or the end of the throttling, epoch ms}
+--        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
+-- Clock  the server's (TIME), rounded up, so that nothing is due early
+-- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its tail
+local time = redis.call('TIME')
+local now = math.ceil(time[1] * 1000 + time[2] / 1000)
+local base = tonumber(ARGV[1]) or now
+local policy, max_wait = ARGV[3], tonumber(ARGV[4])
+
+-- What becomes of each job. The jobs before it in this call count as stored.
+local reply, changes, fields, accepted = {base, false}, {}, {}, {}
+local replaces, known_id, known_field = false, nil, nil
+for i = 6, #ARGV, 3 do
+    local due, id, entry = base + ARGV[i], ARGV[i + 1], ARGV[i + 2]
+    local throttle = KEYS[5 + i / 3]
+    local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or redis.call('PTTL', throttle)) or 0
+    local pending, pending_due, first
+    if id ~= '' then
+        local earlier = fields[id]
+        if earlier then
+            pending, pending_due, first = earlier.entry, earlier.due, earlier.first
+        else
+            pending, pending_due, first = job_of(KEYS[5], KEYS[1], id)
+            if pending then
+                known_id, known_field = id, value_of(first, pending)
+            end
+        end
+    end
+    if policy == 'debounce' then
+        due = math.max(now, math.min(due, (first or now) + max_wait))
+    end
+    local outcome, at = 'stored', due
+    if left > 0 then
+        outcome, at = 'throttled', now + left
+    elseif pending then
+        outcome = 'replaced'
+        if policy == 'keep' or policy == 'earliest' and due >= pending_due then
+            outcome, at = 'kept', pending_due
+        end
+    end
+    if outcome == 'stored' or outcome == 'replaced' then
+        -- Beyond 10^15, Redisson's decoder and Lua's doubles lose digits.
+        if due >= 1e15 then
+            return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
+        end
+        local change = {id = id, entry = entry, due = due, first = first or now, old = pending, throttle = throttle}
+        changes[#changes + 1] = change
+        if id ~= '' then
+            fields[id] = change
+        end
+        if throttle then
+            accepted[throttle] = true
+        end
+        if pending and pending ~= entry then
+            replaces = true
+        end
+    end
+    reply[#reply + 1] = outcome
+    reply[#reply + 1] = at
+end
+
+local function remembered(outcome)
+    local reply = cmsgpack.unpack(outcome)
+    if reply[1] then
+        reply[2] = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false
+    end
+    return reply
+end
+
+if #changes == 0 then
+    -- The ids may be taken by an earlier try of this call.
+    local outcome = redis.call('GET', KEYS[4])
+    return outcome and remembered(outcome) or reply
+end
+if replaces or #changes > 1 then
+    local outcome = redis.call('GET', KEYS[4])
+    if outcome then
+        return remembered(outcome)
+    end
+    redis.call('LLEN', KEYS[2])
+    -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
+    redis.call('SET', KEYS[4], '', 'XX')
+    ensure_permitted(KEYS[6], {'LREM', 'ZREM'}, {'RPUSH'})
+    redis.call('ZADD', KEYS[1], 'XX', 0, '') -- changes nothing, but fails without the permission
+    if known_id then
+        redis.call('HSET', KEYS[5], known_id, known_field) -- the same
+    end
+end
+-- The first write. It fails if the memory is full.
+if not redis.call('SET', KEYS[4], cmsgpack.pack(reply), 'NX', 'PX', ARGV[2]) then
+    return remembered(redis.call('GET', KEYS[4]))
+end
+
+-- A write was refused: the first one of its kind, so no other job is stored if it is of the first job.
+local function refuse(i, error, added)
+    local undone = 0
+    if i == 1 then
+        if not changes[1].old then
+            -- A field without an entry does no harm.
+            redis.pcall('HDEL', KEYS[5], changes[1].id)
+        end
+        undone = (not added or type(redis.pcall('ZREM', KEYS[1], changes[1].entry)) == 'number') and 1 or 0
+    end
+    redis.call('SET', KEYS[4], cmsgpack.pack({false, error, undone}), 'PX', ARGV[2])
+    return {false, error, undone}
+end
+
+local is_new = {}
+for i, change in ipairs(changes) do
+    local score = string.format('%.0f', change.due)
+    if change.id ~= '' then
+        local stored = redis.pcall('HSET', KEYS[5], change.id, value_of(change.first, change.entry))
+        if type(stored) == 'table' then
+            return refuse(i, stored.err)
+        end
+    end
+    local added = 0
+    if change.old ~= change.entry then
+        added = redis.pcall('ZADD', KEYS[1], 'NX', score, change.entry)
+        if type(added) == 'table' then
+            return refuse(i, added.err)
+        end
+    end
+    if added == 1 then
+        local length = redis.pcall('RPUSH', KEYS[2], change.entry)
+        if type(length) == 'table' then
+            return refuse(i, length.err, true)
+        end
+    else
+        -- It is the pending entry, or one whose field somebody has deleted.
+        local changed = redis.pcall('ZADD', KEYS[1], 'XX', score, change.entry)
+        if type(changed) == 'table' then
+            return refuse(i, changed.err)
+        end
+    end
+    if change.old and change.old ~= change.entry then
+        redis.call('ZREM', KEYS[1], change.old)
+        redis.call('LREM', KEYS[2], -1, change.old)
+    end
+    if change.throttle then
+        redis.pcall('SET', change.throttle, '', 'PX', ARGV[5])
+    end
+    is_new[change.entry] = score
+end
+-- The jobs are stored. A refusal of what follows changes nothing in that.
+local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+if head.err then
+    reply[2] = string.format('%.0f', changes[1].due)
+elseif is_new[head[1]] then
+    -- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.
+    reply[2] = is_new[head[1]]
+    redis.pcall('PUBLISH', KEYS[3], reply[2])
+elseif tonumber(head[2]) <= now then
+    -- An announcement was lost, or never made.
+    reply[2] = head[2]
+end
+return reply

@@ -1,0 +1,26 @@
+-- Forgets the ids of jobs that were moved. A part of transfer.lua.
+-- Provides  forget
+
+-- Forgets the ids of the first `count` of these entries. If that is refused, a sweep finds them.
+local function forget(jobs, entries, count)
+    local known = redis.pcall('HLEN', jobs)
+    if type(known) ~= 'number' or known == 0 then
+        return
+    end
+    for first = 1, count, 1000 do
+        local ids, moved = {}, {}
+        for n = first, math.min(first + 999, count) do
+            ids[#ids + 1] = string.sub(entries[n], 2, 1 + (string.byte(entries[n]) or 0))
+        end
+        local fields = redis.pcall('HMGET', jobs, unpack(ids))
+        for n, id in ipairs(ids) do
+            -- The id may be that of a later job, if this one was away for a time.
+            if fields[n] and string.sub(fields[n], 7) == entries[first + n - 1] then
+                moved[#moved + 1] = id
+            end
+        end
+        if #moved > 0 then
+            redis.pcall('HDEL', jobs, unpack(moved))
+        end
+    end
+end

@@ -1,0 +1,186 @@
+//! The runs of schedules: when the one that is stored is due, the next one is stored.
+//!
+//! Every client that transfers a queue does this for its schedules. The server accepts the first one's change, and the others
+//! read what has become of it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Request;
+use crate::conn::{Conn, OpError};
+use crate::recurrence::Step;
+use crate::schedules::{self, Found};
+use crate::telemetry::events;
+use crate::wire::keys::Keys;
+
+/// How many schedules one call reads at most.
+const PAGE: usize = 100;
+/// How often schedules are looked at without a run: another client may have stored an earlier one, or the clock was set.
+const LOOK: Duration = Duration::from_secs(30);
+/// The pause after a failure of the connection.
+const FAILED: Duration = Duration::from_secs(1);
+/// The pause after the server refused a change.
+const REFUSED: Duration = Duration::from_secs(5);
+/// A schedule that this client cannot run is reported if no other client has run it for this long, ms.
+const OVERDUE: u64 = 2000;
+/// Clients do not look at the same time: each waits for up to this long after the run, and no longer than a part of the time
+/// until it.
+const JITTER: Duration = Duration::from_millis(20);
+/// The shortest pause.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// The task that runs the schedules of a queue, as long as there are any. It ends with this handle.
+#[derive(Debug)]
+pub(super) struct Recurring {
+    signals: Arc<Signals>,
+    task: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    /// This client has changed a schedule.
+    changed: Notify,
+    /// The task sees no signal any more.
+    has_ended: AtomicBool,
+}
+
+impl Recurring {
+    pub(super) fn start(conn: Conn, keys: Keys, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
+        let signals = Arc::<Signals>::default();
+        let runtime = conn.runtime().clone();
+        let task = runtime.spawn(keep(conn, keys, requests, signals.clone()));
+        Self { signals, task: AbortOnDropHandle::new(task) }
+    }
+
+    /// Lets the task look at the schedules, unless it [has ended](Self::has_ended).
+    pub(super) fn look(&self) {
+        self.signals.changed.notify_one();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.signals.has_ended.load(Ordering::SeqCst) || self.task.is_finished()
+    }
+}
+
+async fn keep(conn: Conn, keys: Keys, requests: mpsc::WeakUnboundedSender<Request>, signals: Arc<Signals>) {
+    let mut reported = None;
+    loop {
+        let looking = look(&conn, &keys, &requests);
+        // A panic would be a mistake in this program, or in what reads cron texts.
+        let look = AssertUnwindSafe(looking).catch_unwind().await.unwrap_or_else(|_| {
+            Ok(Look {
+                failed: Some((String::new(), "a panic".into())),
+                next: Some(REFUSED),
+                ..Look::default()
+            })
+        });
+        let Look { is_empty, next, failed } = match look {
+            Ok(look) => look,
+            Err(OpError::Server(why)) => {
+                Look { failed: Some((String::new(), why)), next: Some(REFUSED), ..Look::default() }
+            }
+            Err(_) => Look { next: Some(FAILED.mul_f64(1.0 + fastrand::f64())), ..Look::default() },
+        };
+        if is_empty {
+            signals.has_ended.store(true, Ordering::SeqCst);
+            // Whoever signals now sees that, or the signal is seen here.
+            if signals.changed.notified().now_or_never().is_none() {
+                return;
+            }
+            signals.has_ended.store(false, Ordering::SeqCst);
+            continue;
+        }
+        if let Some((name, why)) = failed.as_ref().filter(|_| failed != reported) {
+            conn.counters().failed("schedules", format!("`{name}` does not run: {why}"));
+            events::schedule_failing(&keys, name, why);
+        }
+        reported = failed;
+        let wait = next.map_or(LOOK, |next| next.min(LOOK));
+        let pause = wait + JITTER.min(wait / 8).mul_f64(fastrand::f64());
+        // A change during the look counts, too.
+        let _ = timeout(pause.max(SHORTEST), signals.changed.notified()).await;
+    }
+}
+
+/// What a look at the schedules has found.
+#[derive(Default)]
+struct Look {
+    /// Whether there are none at all.
+    is_empty: bool,
+    /// The time until the next run.
+    next: Option<Duration>,
+    /// A schedule that this client cannot run, and why. The name is empty if it concerns all of them.
+    failed: Option<(String, String)>,
+}
+
+/// Stores what follows each run that is due.
+async fn look(
+    conn: &Conn,
+    keys: &Keys,
+    requests: &mpsc::WeakUnboundedSender<Request>,
+) -> Result<Look, OpError> {
+    let mut look = Look::default();
+    // Those that cannot run keep their places in the order.
+    let mut skip = 0;
+    loop {
+        let Found { now, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
+        if schedules.is_empty() {
+            look.is_empty = skip == 0;
+            return Ok(look);
+        }
+        for schedule in &schedules {
+            let Some(next) = schedule.next else { return Ok(look) };
+            if next > now {
+                let wait = Duration::from_millis(next - now);
+                look.next = Some(look.next.map_or(wait, |next| next.min(wait)));
+                return Ok(look);
+            }
+            let step = match (schedule.state(), &schedule.bytes) {
+                (Some(state), _) => Step::advance(&state, now),
+                // Somebody has deleted the record.
+                (None, None) => Ok(Some(Step::default())),
+                (None, Some(_)) => Err("it was written by a newer version of redelay, or is damaged".into()),
+            };
+            let step = match step {
+                Ok(None) => continue,
+                Ok(Some(step)) => {
+                    let old = schedule.bytes.clone().unwrap_or_default();
+                    // If another client was faster, this changes nothing.
+                    match schedules::change(conn, keys, &schedule.name, &old, &step).await {
+                        Ok((_, head)) => Ok(head),
+                        Err(OpError::Server(why)) => {
+                            look.next = Some(REFUSED);
+                            Err(why)
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(why) => Err(why),
+            };
+            match step {
+                Ok(head) => {
+                    if let (Some(head), Some(requests)) = (head, requests.upgrade()) {
+                        let _ = requests.send(Request::Head(keys.clone(), head));
+                    }
+                }
+                Err(why) => {
+                    skip += 1;
+                    if now - next >= OVERDUE {
+                        let name = String::from_utf8_lossy(&schedule.name).into_owned();
+                        look.failed.get_or_insert((name, why));
+                    } else {
+                        // Another client may be able to run it. If none does, it is reported.
+                        look.next = Some(Duration::from_millis(OVERDUE));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their entries.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::conn::{Conn, OpError};
+use crate::scripts;
+use crate::wire::keys::Keys;
+
+/// How many fields one call looks at, about.
+const FIELDS: u32 = 500;
+
+/// Removes them, in one pass. If it fails, the next look goes on. Other clients take part in the same pass.
+pub(super) async fn remove(conn: Conn, keys: Keys) {
+    let (jobs, control) = (keys.jobs(), keys.of_messages().control);
+    let call = scripts::SWEEP_JOBS.on(&[keys.timeout_set(), &jobs, &control]).number(FIELDS);
+    let step = async || -> Result<i64, OpError> {
+        let [_removed, wait] = call.clone().run(&conn).await?.into_parts()?;
+        Ok(wait.into_int()?)
+    };
+    while let Ok(wait @ 0..) = step().await {
+        sleep(Duration::from_millis(wait.unsigned_abs()).mul_f64(1.0 + fastrand::f64() / 10.0)).await;
+    }
+}

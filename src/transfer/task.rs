@@ -1,0 +1,486 @@
+//! The task that transfers for all queues of a client: when to call the script for which queue, and what its replies and the
+//! announcements say.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::call::{Call, Report};
+use super::clock::{ClockReading, ServerClock};
+use super::listeners::Listeners;
+use super::precise_sleep::PreciseSleep;
+use super::recurring::Recurring;
+use super::schedule::{Next, Outcome, QueueId, Schedule};
+use super::{AnnouncedRetry, Request, Settings, abandoned, stale_jobs};
+use crate::conn::{Channels, Conn, Notice};
+use crate::telemetry::QueueCounters;
+use crate::telemetry::events;
+use crate::wire::keys::{self, Keys};
+use crate::wire::time;
+
+/// The most transfers in flight, so that ten thousand sweeps do not delay the callers' commands.
+const IN_FLIGHT: usize = 64;
+
+/// How often the server's clock is read. Until a client notices that the clock was set, it takes announced times for much
+/// later or earlier than they are.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The channels that are subscribed to, and what is heard on them.
+type Listening = (Channels, mpsc::Receiver<Notice>);
+
+/// A queue that this client transfers for.
+struct Queue {
+    keys: Keys,
+    counters: Arc<QueueCounters>,
+    /// The number of guards.
+    watches: usize,
+    /// Whether it listens to the transfers of peers.
+    follows_peers: bool,
+    /// Where the next call continues.
+    cursor: i64,
+    /// When to look for what receivers have left.
+    look_at: Instant,
+    /// When to look for stale ids of jobs, and the task that looks.
+    sweep_jobs_at: Instant,
+    sweeping_jobs: Option<AbortOnDropHandle<()>>,
+    /// When to look for schedules, and the task that runs them.
+    schedules_at: Instant,
+    schedules: Option<Recurring>,
+}
+
+impl Queue {
+    /// Starts the task that runs schedules, unless it runs.
+    fn run_schedules(&mut self, conn: &Conn, requests: &mpsc::WeakUnboundedSender<Request>) {
+        if self.schedules.as_ref().is_none_or(Recurring::has_ended) {
+            self.schedules = Some(Recurring::start(conn.clone(), self.keys.clone(), requests.clone()));
+        }
+    }
+}
+
+pub(super) struct Task {
+    conn: Conn,
+    settings: Settings,
+    /// For the tasks that it starts.
+    requests: mpsc::WeakUnboundedSender<Request>,
+    schedule: Schedule,
+    clock: ServerClock,
+    queues: HashMap<QueueId, Queue>,
+    ids: HashMap<Keys, QueueId>,
+    listeners: Listeners<QueueId>,
+    receivers: Listeners<Arc<AnnouncedRetry>>,
+    /// Tells this client's transfers from those of its peers.
+    client_id: Bytes,
+    running: FuturesUnordered<BoxFuture<'static, Report>>,
+    /// Queues with a call in flight, and the senders to drop when it has ended.
+    in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
+    /// Reads of the server's clock in flight.
+    reading_clock: FuturesUnordered<BoxFuture<'static, Option<ClockReading>>>,
+    next_id: QueueId,
+}
+
+impl Task {
+    pub(super) fn new(conn: Conn, settings: Settings, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
+        let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
+        Self {
+            conn,
+            settings,
+            requests,
+            schedule,
+            clock: ServerClock::new(Instant::now()),
+            queues: HashMap::new(),
+            ids: HashMap::new(),
+            listeners: Listeners::default(),
+            receivers: Listeners::default(),
+            client_id: format!("{:x}", fastrand::u64(..)).into(),
+            running: FuturesUnordered::new(),
+            in_flight: HashMap::new(),
+            reading_clock: FuturesUnordered::new(),
+            next_id: 0,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut requests: mpsc::UnboundedReceiver<Request>,
+        stop: CancellationToken,
+    ) {
+        // A client that only offers opens no second connection.
+        let mut listening = None;
+        // A panic would be a mistake in this program. It must not end the transfers of a process that goes on without them.
+        while let Err(panic) =
+            AssertUnwindSafe(self.work(&mut requests, &mut listening, &stop)).catch_unwind().await
+        {
+            self.start_over(&*panic);
+        }
+        // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not leave
+        // half-read connections to the server.
+        let _ = timeout(self.conn.command_timeout(), async { while self.running.next().await.is_some() {} })
+            .await;
+        self.queues.values().for_each(|queue| queue.counters.set_transferring(false));
+    }
+
+    async fn work(
+        &mut self,
+        requests: &mut mpsc::UnboundedReceiver<Request>,
+        listening: &mut Option<Listening>,
+        stop: &CancellationToken,
+    ) {
+        let mut sleep = PreciseSleep::default();
+        let mut clock_timer = interval_at(Instant::now() + CLOCK_INTERVAL, CLOCK_INTERVAL);
+        clock_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let wake = self.start_due();
+            // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
+            tokio::select! {
+                () = stop.cancelled() => break,
+                request = requests.recv() => match request {
+                    Some(Request::Open(keys)) => {
+                        let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
+                        self.open(keys, channels);
+                    }
+                    Some(Request::Head(keys, due)) => self.on_head(&keys, due),
+                    Some(Request::Close(keys, done)) => {
+                        if let Some((channels, _)) = &*listening {
+                            self.close(&keys, channels, done);
+                        }
+                    }
+                    Some(Request::Scheduled(keys)) => self.on_scheduled(&keys),
+                    Some(Request::FollowRetries(channel, receiver)) => {
+                        let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
+                        self.receivers.add(&channel, receiver, channels);
+                    }
+                    Some(Request::UnfollowRetries(channel, receiver)) => {
+                        if let Some((channels, _)) = &*listening {
+                            self.receivers.remove(&channel, |other| Arc::ptr_eq(other, &receiver), channels);
+                        }
+                    }
+                    None => break,
+                },
+                Some(notice) = async { listening.as_mut()?.1.recv().await } => self.on_notice(notice),
+                _ = clock_timer.tick(), if !self.queues.is_empty() && self.reading_clock.is_empty() => {
+                    self.reading_clock.push(Box::pin(read_clock(self.conn.clone())));
+                }
+                Some(reading) = self.reading_clock.next() => {
+                    if let Some(reading) = reading {
+                        self.observe(reading);
+                    }
+                }
+                Some(report) = self.running.next() => {
+                    let lost_race = self.on_report(report);
+                    if let (Some(id), Some((channels, _))) = (lost_race, &*listening) {
+                        self.follow_peers(id, channels);
+                    }
+                }
+                () = async { match wake { Some(at) => sleep.until(at).await, None => std::future::pending().await } } => {}
+            }
+        }
+    }
+
+    /// Forgets everything but the queues, after a panic. Each queue is swept a second later, so that a panic that
+    /// comes back does not keep the machine busy.
+    fn start_over(&mut self, panic: &(dyn Any + Send)) {
+        let text =
+            panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        self.conn
+            .counters()
+            .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
+        let now = Instant::now();
+        self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
+        self.clock = ServerClock::new(now);
+        self.running = FuturesUnordered::new();
+        self.reading_clock = FuturesUnordered::new();
+        // The drop wakes up those that wait for the end of a call.
+        self.in_flight.clear();
+        for (id, queue) in &mut self.queues {
+            queue.cursor = 0;
+            self.schedule.open(*id, now);
+        }
+    }
+
+    /// Starts the transfers that are due. Returns the time of the next one.
+    fn start_due(&mut self) -> Option<Instant> {
+        while self.running.len() < IN_FLIGHT {
+            match self.schedule.next(Instant::now()) {
+                Next::Run(id) => {
+                    let Some(queue) = self.queues.get_mut(&id) else { continue };
+                    if let Some(after) =
+                        self.settings.release_after.filter(|_| queue.look_at <= Instant::now())
+                    {
+                        queue.look_at = abandoned::next_look(after);
+                        // Nothing waits for it.
+                        let release = abandoned::release(self.conn.clone(), queue.keys.clone(), after);
+                        drop(self.conn.runtime().spawn(release));
+                    }
+                    if queue.sweep_jobs_at <= Instant::now()
+                        && queue.sweeping_jobs.as_ref().is_none_or(AbortOnDropHandle::is_finished)
+                    {
+                        queue.sweep_jobs_at = Instant::now() + self.settings.sweep_interval;
+                        let remove = stale_jobs::remove(self.conn.clone(), queue.keys.clone());
+                        queue.sweeping_jobs =
+                            Some(AbortOnDropHandle::new(self.conn.runtime().spawn(Box::pin(remove))));
+                    }
+                    let call = Call {
+                        conn: self.conn.clone(),
+                        queue: id,
+                        keys: queue.keys.clone(),
+                        counters: queue.counters.clone(),
+                        settings: self.settings.clone(),
+                        client_id: self.client_id.clone(),
+                        cursor: std::mem::take(&mut queue.cursor),
+                        looks_for_schedules: queue.schedules_at <= Instant::now(),
+                    };
+                    self.running.push(Box::pin(call.run()));
+                    self.in_flight.insert(id, Vec::new());
+                }
+                Next::Sleep(at) => return Some(at),
+                Next::Idle => return None,
+            }
+        }
+        None
+    }
+
+    fn open(&mut self, keys: Keys, channels: &Channels) {
+        if let Some(queue) = self.ids.get(&keys).and_then(|id| self.queues.get_mut(id)) {
+            queue.watches += 1;
+            return;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.schedule.open(id, Instant::now());
+        self.listeners.add(keys.channel(), id, channels);
+        self.ids.insert(keys.clone(), id);
+        let counters = self.conn.counters().queue(&keys);
+        counters.set_transferring(true);
+        let queue = Queue {
+            keys,
+            counters,
+            watches: 1,
+            follows_peers: false,
+            cursor: 0,
+            look_at: abandoned::next_look(self.settings.release_after.unwrap_or_default()),
+            sweep_jobs_at: Instant::now() + self.settings.sweep_interval,
+            sweeping_jobs: None,
+            schedules_at: Instant::now(),
+            schedules: None,
+        };
+        self.queues.insert(id, queue);
+    }
+
+    /// From now on the transfers of peers can postpone the wake-ups of this queue.
+    fn follow_peers(&mut self, id: QueueId, channels: &Channels) {
+        if let Some(queue) = self.queues.get_mut(&id).filter(|queue| !queue.follows_peers) {
+            queue.follows_peers = true;
+            self.listeners.add(queue.keys.moved(), id, channels);
+        }
+    }
+
+    /// Drops `done` when the last call has ended.
+    fn close(&mut self, keys: &Keys, channels: &Channels, done: Option<oneshot::Sender<()>>) {
+        let Some(&id) = self.ids.get(keys) else { return };
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        queue.watches -= 1;
+        if queue.watches > 0 {
+            return;
+        }
+        if let Some(waiting) = self.in_flight.get_mut(&id) {
+            waiting.extend(done);
+        }
+        queue.counters.set_transferring(false);
+        self.queues.remove(&id);
+        self.ids.remove(keys);
+        self.schedule.close(id);
+        for channel in [keys.channel(), keys.moved()] {
+            self.listeners.remove(channel, |other| *other == id, channels);
+        }
+    }
+
+    fn on_notice(&mut self, notice: Notice) {
+        let now = Instant::now();
+        match notice {
+            Notice::Confirmed(channels) => {
+                for channel in channels {
+                    // What was announced before is not known.
+                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(now));
+                    for id in self.listeners.of(&channel) {
+                        self.schedule.sweep(*id, now);
+                    }
+                }
+            }
+            Notice::Missed => {
+                self.receivers.all().for_each(|receiver| receiver.announce(now));
+                for id in self.queues.keys() {
+                    self.schedule.sweep(*id, now);
+                }
+            }
+            Notice::Message { channel, payload } => {
+                #[cfg(test)]
+                assert_ne!(payload, tests::PANIC, "a panic on purpose");
+                let listeners = self.listeners.of(&channel);
+                if channel.starts_with(keys::MOVED) {
+                    let Some((head, clock)) = self.peer_transfer(&payload) else { return };
+                    for id in listeners {
+                        self.schedule.on_peer_transfer(*id, now, head, clock);
+                    }
+                } else {
+                    let Some(at) = self.announced(&payload, now) else { return };
+                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(at));
+                    for id in listeners {
+                        self.schedule.announced(*id, at);
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_scheduled(&mut self, keys: &Keys) {
+        if let Some(queue) = self.ids.get(keys).and_then(|id| self.queues.get_mut(id)) {
+            if let Some(recurring) = &queue.schedules {
+                recurring.look();
+            }
+            queue.run_schedules(&self.conn, &self.requests);
+        }
+    }
+
+    fn on_head(&mut self, keys: &Keys, due: f64) {
+        if let (Some(&id), Some(at)) = (self.ids.get(keys), self.clock.instant_of(due)) {
+            self.schedule.seen(id, at);
+        }
+    }
+
+    /// The due time of an announcement; `None` if it is never.
+    fn announced(&self, payload: &[u8], now: Instant) -> Option<Instant> {
+        // Redisson understands decimal integers only. Any other message still means that something happened, and one
+        // transfer call costs little.
+        let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        match due {
+            Some(due) if !due.is_nan() => self.clock.instant_of(due),
+            _ => Some(now),
+        }
+    }
+
+    /// The head after the transfer of a peer, and the server's clock at that time, µs.
+    fn peer_transfer(&self, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
+        let mut words = std::str::from_utf8(payload).ok()?.split(' ');
+        let (client_id, clock, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+        if client_id.as_bytes() == self.client_id {
+            return None;
+        }
+        if !time::is_clock(clock) {
+            return None;
+        }
+        let head = match head {
+            "" => None,
+            head => self.clock.instant_of(head.parse().ok().filter(|head: &f64| !head.is_nan())?),
+        };
+        Some((head, clock))
+    }
+
+    /// If the server's clock was set, no time that was computed before is right any more.
+    fn observe(&mut self, reading: ClockReading) {
+        if self.clock.observe(reading) {
+            for id in self.queues.keys() {
+                self.schedule.sweep(*id, reading.received);
+            }
+        }
+    }
+
+    /// Returns the queue if a peer seems to have transferred what this call was for.
+    fn on_report(&mut self, report: Report) -> Option<QueueId> {
+        self.in_flight.remove(&report.queue);
+        if let Some(reading) = report.clock() {
+            self.observe(reading);
+        }
+        let queue = self.queues.get_mut(&report.queue)?;
+        if let Some(has_schedules) = report.has_schedules {
+            queue.schedules_at = Instant::now() + self.settings.sweep_interval;
+            if has_schedules {
+                queue.run_schedules(&self.conn, &self.requests);
+            }
+        }
+        let was_failing = self.schedule.is_failing(report.queue);
+        match report.result {
+            Ok(reply) => {
+                let outcome = Outcome {
+                    head: reply.head.and_then(|due| self.clock.instant_of(due)),
+                    // A call that only searched for due entries is a part of the call that transfers them.
+                    transferred: reply.transferred + reply.quarantined > 0 || reply.cursor != 0,
+                    clock: reply.clock,
+                };
+                queue.cursor = reply.cursor;
+                let lost_race = self.schedule.finished(report.queue, report.received, outcome);
+                if was_failing {
+                    events::transfer_recovered(&queue.keys);
+                }
+                lost_race.then_some(report.queue)
+            }
+            Err(error) => {
+                self.schedule.failed(report.queue, report.received);
+                if !was_failing {
+                    events::transfer_failing(&queue.keys, &error);
+                }
+                None
+            }
+        }
+    }
+}
+
+async fn read_clock(conn: Conn) -> Option<ClockReading> {
+    let sent = Instant::now();
+    let micros = conn.time().await.ok()?;
+    Some(ClockReading { sent, received: Instant::now(), micros })
+}
+
+#[cfg(test)]
+mod tests {
+    use redelay_fixture::{Server, until_async};
+
+    use super::*;
+    use crate::{Client, codec};
+
+    /// A message that makes the task panic.
+    pub(super) const PANIC: &str = "panic";
+
+    #[tokio::test]
+    async fn a_panic_does_not_end_the_transfers() {
+        let server = Server::start();
+        let client = Client::connect(&server.url()).await.unwrap();
+        let queues: Vec<_> = ["p", "q"]
+            .map(|name| client.blocking_queue(name, codec::Long))
+            .map(|ready| (client.delayed_queue(&ready), ready))
+            .into();
+        for round in 0..3 {
+            until_async("it is subscribed", || async {
+                ["p", "q"]
+                    .iter()
+                    .all(|name| server.subscribers(format!("redisson_delay_queue_channel:{{{name}}}")) == 1)
+            })
+            .await;
+            for (number, (delayed, ready)) in queues.iter().enumerate() {
+                delayed.offer(&round, Duration::from_millis(20)).await.unwrap();
+                let taken = timeout(Duration::from_secs(20), ready.take()).await;
+                assert_eq!(
+                    taken.unwrap_or_else(|_| panic!("queue {number} in round {round}")).unwrap(),
+                    round
+                );
+            }
+            assert_eq!(client.stats().transferring_queues, 2);
+            server.cmd(["PUBLISH", "redisson_delay_queue_channel:{p}", PANIC]);
+        }
+        until_async("it is reported", || async {
+            client.stats().last_error.is_some_and(|error| error.message.contains("panic"))
+        })
+        .await;
+        timeout(Duration::from_secs(20), client.shutdown()).await.unwrap();
+    }
+}

@@ -1,0 +1,160 @@
+//! Settings, calls and keys with which receivers cannot do what they should: clear errors, and nothing is lost.
+//!
+//! Settings out of their range are in `tests/queues`: those of receivers in `receiving.rs`, those of workers in `workers.rs`.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use futures::stream;
+use redelay::{Backoff, ErrorKind, Outcome, Worker, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
+
+/// A lease that is shorter than three round trips may end before it is extended. Each message is acknowledged once, or dead.
+#[tokio::test]
+async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
+    const COUNT: i64 = 12;
+    for round_trip in [ms(60), ms(400)] {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let queues = Queues::of_numbers(builder(&proxy)).await;
+        let (_client, near, _) = number_queues(&server).await;
+        let [receiver, near] = [&queues.ready, &near].map(|queue| queue.receiver().lease(ms(100)).losses(2));
+        queues.ready.offer_all(&(0..COUNT).collect::<Vec<_>>()).await.unwrap();
+        proxy.delay(round_trip);
+        let far = async {
+            let held = receiver.receive_many(COUNT as usize).await.unwrap();
+            let settle = held.into_iter().map(async |delivery| {
+                let delivery = delivery.unwrap();
+                tokio::time::sleep(ms(delivery.unsigned_abs() * 120)).await;
+                (*delivery, delivery.ack().await.map_err(|error| error.kind()))
+            });
+            join_all(settle).await
+        };
+        let near = async {
+            until_async("all are received", || async { server.list("q").is_empty() }).await;
+            let mut acknowledged = Vec::new();
+            while let Some(delivery) = soon(near.receive_timeout(ms(1_500))).await.unwrap() {
+                acknowledged.push(*delivery);
+                delivery.ack().await.unwrap();
+            }
+            acknowledged
+        };
+        let (settled, mut ended) = tokio::join!(far, near);
+        let again = ended.len();
+        for (number, result) in settled {
+            match result {
+                Ok(()) => ended.push(number),
+                Err(kind) => assert_eq!(kind, ErrorKind::LeaseLost),
+            }
+        }
+        let letters = queues.ready.dead_letters().read(0, usize::MAX).await.unwrap();
+        ended.extend(letters.iter().map(|letter| {
+            assert_eq!((letter.reason.as_str(), letter.lost), ("lost", 2));
+            String::from_utf8_lossy(&letter.payload).parse::<i64>().unwrap()
+        }));
+        println!("{round_trip:?}: {again} delivered again, {} dead", letters.len());
+        ended.sort_unstable();
+        assert_eq!(ended, (0..COUNT).collect::<Vec<_>>());
+        assert!(round_trip < ms(400) || again + letters.len() > 0, "no lease has ended");
+        assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
+    }
+}
+
+#[tokio::test]
+async fn after_a_shutdown_nothing_is_settled_and_nothing_is_lost() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let (_other_client, other, _) = number_queues(&server).await;
+    ready.offer_all(&(0..8).collect::<Vec<_>>()).await.unwrap();
+    let receiver = ready.receiver().lease(ms(500));
+    let mut held = receiver.receive_many(8).await.unwrap().into_iter().map(Result::unwrap);
+    client.shutdown().await;
+    let mut next = || held.next().unwrap();
+    let closed = [
+        next().ack().await,
+        next().retry().await,
+        next().retry_after(ms(1)).await,
+        next().snooze(ms(1)).await,
+        next().release().await,
+        next().reject("no").await,
+        next().extend(HOUR).await,
+    ];
+    for result in closed {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Closed);
+    }
+    drop(next());
+    assert_eq!(receiver.try_receive().await.map(drop).unwrap_err().kind(), ErrorKind::Closed);
+    let other = other.receiver().lease(ms(500));
+    let mut again = BTreeSet::new();
+    while again.len() < 8 {
+        let delivery = soon(other.receive()).await.unwrap();
+        assert_eq!(delivery.attempt(), 2, "its lease has ended");
+        again.insert(*delivery);
+        delivery.ack().await.unwrap();
+    }
+    assert_eq!(server.get::<usize, _>(["EXISTS", MESSAGES, DEAD]), 0);
+}
+
+/// A handler whose outcome is impossible gets an error, and its message is retried after the backoff.
+#[tokio::test]
+async fn a_handler_may_name_no_time_that_is_none() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    ready.offer_all(&[1, 2]).await.unwrap();
+    let failures = Arc::<Mutex<Vec<String>>>::default();
+    let report = failures.clone();
+    let handler = |number: i64, context: redelay::Context| async move {
+        match (context.attempt(), number) {
+            (1, 1) => Outcome::RetryAfter(Duration::MAX, "no".into()),
+            (1, _) => Outcome::Snooze(Duration::MAX),
+            _ => Outcome::Done,
+        }
+    };
+    let worker = Worker::new(&ready).retry(Backoff::ladder([]));
+    let worker = worker.on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
+    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    until_async("both are done", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
+    client.stop_taking().await;
+    assert_eq!(soon(running).await.unwrap().unwrap().done, 2);
+    let failures = failures.lock().unwrap().join("\n");
+    assert_eq!(failures.matches("retry_after").count() + failures.matches("snooze").count(), 2, "{failures}");
+}
+
+#[tokio::test]
+async fn a_queue_cannot_be_its_own_dead_letters() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let same = client.blocking_queue::<String>("q", codec::String);
+    ready.put(&7).await.unwrap();
+    let error = ready.receiver().dead_letters_to(&same).receive().await.map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    let worker = Worker::new(&ready).dead_letters_to(&same);
+    let error = soon(worker.run_until(stream::pending::<()>(), |_: i64| async {})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("dead letters of a queue cannot be sent to that queue"), "{error}");
+    assert_eq!(server.list("q"), [b"7"]);
+}
+
+/// What others wrote among the dead letters hides no letter, and stops neither reading nor trimming.
+#[tokio::test]
+async fn junk_among_dead_letters_hides_none() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    for (index, junk) in ["", "x", "\u{1}short", &"\u{2}".repeat(60)].iter().enumerate() {
+        let id = format!("{index:016}");
+        server.cmd(["ZADD", DEAD, &index.to_string(), &id]);
+        server.cmd(["HSET", DEAD_MESSAGES, &id, junk]);
+    }
+    server.cmd(["ZADD", DEAD, "9", "short"]);
+    ready.put(&7).await.unwrap();
+    soon(ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
+    let letters = ready.dead_letters().read(0, usize::MAX).await.unwrap();
+    assert_eq!(letters.iter().map(|letter| &letter.payload[..]).collect::<Vec<_>>(), [b"7"]);
+    assert_eq!(ready.dead_letters().requeue(usize::MAX).await.unwrap(), 1);
+    let again = soon(ready.receiver().keep_dead_letters(1, Duration::ZERO).receive()).await.unwrap();
+    assert_eq!(*again, 7);
+    again.ack().await.unwrap();
+}

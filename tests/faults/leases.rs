@@ -1,0 +1,228 @@
+//! When leases end, and what of it the living see: servers that are away, clocks that jump, receivers that are late.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use futures::stream;
+use redelay::{Client, Context, ErrorKind, Worker, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{HOUR, MINUTE, Queues, builder, ms, number_queues, soon};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::never_stuck::clock::Clock;
+use super::receivers::{is_drained, until_drained};
+
+/// How often each message was handled.
+pub(super) type Handled = Arc<Mutex<BTreeMap<i64, usize>>>;
+
+/// Two workers whose handlers take `handler_takes`. Returns what they handled.
+pub(super) async fn two_workers(
+    server: &Server,
+    lease: Duration,
+    handler_takes: Duration,
+    begun: &Arc<AtomicUsize>,
+) -> (Handled, JoinSet<()>) {
+    let handled = Handled::default();
+    let mut workers = JoinSet::new();
+    for _ in 0..2 {
+        let queues = Queues::of_numbers(builder(server).command_timeout(MINUTE)).await;
+        let (handled, begun) = (handled.clone(), begun.clone());
+        workers.spawn(async move {
+            let handler = move |number: i64, _: Context| {
+                let (handled, begun) = (handled.clone(), begun.clone());
+                async move {
+                    *handled.lock().unwrap().entry(number).or_default() += 1;
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    sleep(handler_takes).await;
+                }
+            };
+            let worker = Worker::new(&queues.ready).concurrency(8).lease(lease);
+            drop(worker.run_until(stream::pending::<()>(), handler).await);
+        });
+    }
+    (handled, workers)
+}
+
+/// Case 21: the server stands still for three leases.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stands_still_doubles_nothing() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let begun = Arc::<AtomicUsize>::default();
+    let (handled, _workers) = two_workers(&server, ms(2000), ms(9000), &begun).await;
+    ready.offer_all(&(0..12).collect::<Vec<_>>()).await.unwrap();
+    until_async("they run", || async { begun.load(Ordering::SeqCst) == 12 }).await;
+    server.freeze();
+    sleep(ms(6000)).await;
+    server.thaw();
+    until_drained(&server).await;
+    assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
+}
+
+/// Case 22: a failover to a machine whose clock differs by a minute.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_doubles_nothing() {
+    let clock = Clock::start();
+    let (_client, ready, _) = number_queues(&clock.server).await;
+    let begun = Arc::<AtomicUsize>::default();
+    let (handled, _workers) = two_workers(&clock.server, ms(3000), ms(5000), &begun).await;
+    let mut expected = 0;
+    for offset in [60, -60, 0] {
+        ready.offer_all(&(expected as i64..expected as i64 + 6).collect::<Vec<_>>()).await.unwrap();
+        expected += 6;
+        until_async("they run", || async { begun.load(Ordering::SeqCst) >= expected }).await;
+        clock.set(offset);
+        until_drained(&clock.server).await;
+        let handled = handled.lock().unwrap();
+        assert!(handled.values().all(|times| *times == 1), "clock {offset:+} s: {handled:?}");
+    }
+}
+
+/// Case 20: the runtime is blocked for two leases.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
+    let server = Server::start();
+    let other = Queues::of_numbers(builder(&server)).await;
+    other.ready.put(&7).await.unwrap();
+    let url = server.url();
+    let is_received = Arc::new(AtomicBool::new(false));
+    let told = is_received.clone();
+    let blocked = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = Client::connect(&url).await.unwrap();
+            let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(1000));
+            let delivery = receiver.receive().await.unwrap();
+            told.store(true, Ordering::SeqCst);
+            std::thread::sleep(ms(4000));
+            let cancelled = delivery.cancelled();
+            timeout(MINUTE, cancelled).await.unwrap();
+            delivery.ack().await.unwrap_err().kind()
+        })
+    });
+    until_async("received", || async { is_received.load(Ordering::SeqCst) }).await;
+    let again = soon(other.ready.receiver().lease(ms(1000)).receive()).await.unwrap();
+    assert_eq!((*again, again.attempt()), (7, 2));
+    let first = tokio::task::spawn_blocking(|| blocked.join().unwrap()).await.unwrap();
+    assert_eq!(first, ErrorKind::LeaseLost);
+    again.ack().await.unwrap();
+    assert!(is_drained(&server));
+}
+
+/// Nobody can reach the server for three leases, which it spends dead.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_away_doubles_nothing() {
+    let server = Server::builder().appendonly(true).start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let begun = Arc::<AtomicUsize>::default();
+    let (handled, _workers) = two_workers(&server, ms(2000), ms(9000), &begun).await;
+    ready.offer_all(&(0..12).collect::<Vec<_>>()).await.unwrap();
+    until_async("they run", || async { begun.load(Ordering::SeqCst) == 12 }).await;
+    server.kill_9();
+    sleep(ms(6000)).await;
+    server.start_again();
+    until_drained(&server).await;
+    assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
+}
+
+/// Case 28: a receiver that takes a message back goes by the limits of the one that had it.
+#[tokio::test]
+async fn a_lost_message_keeps_the_settings_of_its_receiver() {
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let (_other_client, other, _) = number_queues(&server).await;
+    let short = || ready.receiver().lease(ms(300)).extend_for(Duration::ZERO);
+    let dead = other.dead_letters();
+    // One loss is too many; the letter is kept, though the one that finds it discards its own.
+    ready.put(&1).await.unwrap();
+    let _first = soon(short().losses(1).receive()).await.unwrap();
+    let patient = other.receiver().lease(HOUR).discard_dead_letters();
+    assert!(patient.receive_timeout(ms(10)).await.unwrap().is_none());
+    until_async("it is dead", || async { dead.len().await.unwrap() == 1 }).await;
+    let letter = &dead.read(0, 1).await.unwrap()[0];
+    assert_eq!((letter.reason.as_str(), letter.lost, &letter.payload[..]), ("lost", 1, &b"1"[..]));
+    // Two losses are not, for a receiver that gives up after five.
+    ready.put(&2).await.unwrap();
+    let _second = soon(short().losses(5).receive()).await.unwrap();
+    let again = soon(other.receiver().losses(1).receive()).await.unwrap();
+    assert_eq!((*again, again.attempt()), (2, 2));
+    again.ack().await.unwrap();
+    // It is discarded, though the one that finds it keeps its own.
+    ready.put(&3).await.unwrap();
+    let _third = soon(short().losses(1).discard_dead_letters().receive()).await.unwrap();
+    until_async("it is gone", || async {
+        assert!(other.receiver().receive_timeout(ms(10)).await.unwrap().is_none());
+        is_drained(&server)
+    })
+    .await;
+    assert_eq!(dead.len().await.unwrap(), 1);
+}
+
+/// Case 27: leases end while they are settled. Either the settlement counts, and the message is gone; or the loss counts, and
+/// another receiver gets the message.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
+    const MESSAGES: i64 = 300;
+    const LEASE: u64 = 400;
+    let server = Server::start();
+    let (_client, ready, _) = number_queues(&server).await;
+    let (_other_client, other, _) = number_queues(&server).await;
+    ready.offer_all(&(0..MESSAGES).collect::<Vec<_>>()).await.unwrap();
+    let held = ready.receiver().lease(ms(LEASE)).extend_for(Duration::ZERO);
+    let held = held.receive_many(MESSAGES as usize).await.unwrap();
+    let received = Instant::now();
+    let again = Arc::<Mutex<BTreeSet<i64>>>::default();
+    let seen = again.clone();
+    let others = tokio::spawn(async move {
+        let receiver = other.receiver().lease(ms(3000));
+        while let Some(delivery) = receiver.receive_timeout(ms(2000)).await.unwrap() {
+            assert_eq!(delivery.attempt(), 2);
+            assert!(seen.lock().unwrap().insert(*delivery), "{} again", *delivery);
+            delivery.ack().await.unwrap();
+        }
+    });
+    // Over a time in which the leases end.
+    let settle = held.into_iter().enumerate().map(async |(index, delivery)| {
+        let delivery = delivery.unwrap();
+        sleep_until((received + ms(LEASE - 60) + Duration::from_micros(500) * index as u32).into()).await;
+        let number = *delivery;
+        match delivery.ack().await.map_err(|error| error.kind()) {
+            Ok(()) => None,
+            Err(ErrorKind::LeaseLost) => Some(number),
+            Err(kind) => panic!("{kind:?}"),
+        }
+    });
+    let lost: BTreeSet<i64> = join_all(settle).await.into_iter().flatten().collect();
+    others.await.unwrap();
+    println!("{} of {MESSAGES} were lost", lost.len());
+    assert_eq!(lost, *again.lock().unwrap());
+    assert!(!lost.is_empty() && (lost.len() as i64) < MESSAGES, "{}", lost.len());
+    assert!(is_drained(&server));
+}
+
+/// Receivers with other leases give signs of life, too: what is silence for one of them is none for another.
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_with_short_leases_do_not_end_the_long_ones_of_the_living() {
+    let clock = Clock::start();
+    let (_client, ready, _) = number_queues(&clock.server).await;
+    let begun = Arc::<AtomicUsize>::default();
+    let (handled, _workers) = two_workers(&clock.server, ms(6000), ms(8000), &begun).await;
+    ready.offer_all(&[1, 2, 3, 4]).await.unwrap();
+    until_async("they run", || async { begun.load(Ordering::SeqCst) == 4 }).await;
+    let (_other_client, other, _) = number_queues(&clock.server).await;
+    let short = tokio::spawn(async move {
+        let received = other.receiver().lease(ms(300)).receive().await;
+        received.map(|delivery| *delivery).expect("the client lives")
+    });
+    until_async("it waits", || async { clock.server.blocked_clients() == 3 }).await;
+    clock.set(60);
+    until_drained(&clock.server).await;
+    if short.is_finished() {
+        panic!("the lease of {}, which is being handled, was ended", short.await.unwrap());
+    }
+    assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
+}

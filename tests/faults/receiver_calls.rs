@@ -1,0 +1,207 @@
+//! Calls of receivers that are lost, arrive late, or are refused.
+
+use std::time::Duration;
+
+use redelay::{Client, ErrorKind};
+use redelay_fixture::{Proxy, Server, until, until_async};
+use redelay_support::{DEAD, DEAD_MESSAGES, MINUTE, Queues, builder, ms, soon};
+use tokio::time::{sleep, timeout};
+
+use crate::receivers::{count, is_drained};
+
+/// A user who may not end connections on the server cannot prevent that the first try of a call arrives after its retry was
+/// answered.
+async fn without_kill(server: &Server, proxy: &Proxy) -> Queues<i64> {
+    let user = ["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all", "-client"];
+    let but_kill = ["setname", "info", "id", "unblock"].map(|word| format!("+client|{word}"));
+    server.cmd(user.into_iter().chain(but_kill.iter().map(String::as_str)));
+    let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
+    Queues::of_numbers(Client::builder().url(url).transfer(false)).await
+}
+
+#[tokio::test]
+async fn a_call_that_arrives_after_its_retry_and_the_next_call_claims_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = without_kill(&server, &proxy).await;
+    let receiver = queues.ready.receiver().lease(ms(3000));
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    server.cmd(["RPUSH", "q", "1"]);
+    // The first try of the call is under way, its connection is given up, and the second try is answered.
+    proxy.strand();
+    let receive = tokio::spawn({
+        let receiver = receiver.clone();
+        async move { receiver.try_receive().await }
+    });
+    sleep(ms(200)).await;
+    proxy.hang_up();
+    let first = soon(receive).await.unwrap().unwrap().expect("the message");
+    assert_eq!((*first, first.attempt()), (1, 1));
+    assert!(soon(receiver.try_receive()).await.unwrap().is_none());
+    server.cmd(["RPUSH", "q", "2"]);
+    let calls = server.command_calls("evalsha");
+    proxy.release();
+    until("the first try has arrived", || server.command_calls("evalsha") > calls);
+    first.ack().await.unwrap();
+    let second = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*second, second.attempt()), (2, 1));
+    second.ack().await.unwrap();
+    assert!(is_drained(&server));
+}
+
+#[tokio::test]
+async fn a_settlement_whose_first_try_was_lost_and_whose_second_was_refused_is_unknown() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://user:secret@127.0.0.1:{}", proxy.port());
+    let builder = Client::builder().url(url).transfer(false).command_timeout(MINUTE);
+    let queues = Queues::of_numbers(builder).await;
+    server.cmd(["RPUSH", "q", "1"]);
+    let delivery = soon(queues.ready.receiver().receive()).await.unwrap();
+    proxy.hold_replies(true);
+    let ack = tokio::spawn(delivery.ack());
+    until_async("the acknowledgement is executed", || async { is_drained(&server) }).await;
+    server.cmd(["ACL", "SETUSER", "user", "-evalsha"]);
+    proxy.cut();
+    proxy.hold_replies(false);
+    let error = soon(ack).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+}
+
+#[tokio::test]
+async fn receives_end_with_stop_taking_while_the_server_is_away() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_numbers(builder(&proxy).command_timeout(ms(300)).transfer(false)).await;
+    let receiver = queues.ready.receiver().lease(ms(300));
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    proxy.refuse(true);
+    proxy.cut();
+    let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) });
+    // The receiver has begun a call that cannot be answered.
+    sleep(ms(1000)).await;
+    queues.client.stop_taking().await;
+    let ended = timeout(Duration::from_secs(20), receive).await.expect("it ends");
+    assert!(ended.unwrap().unwrap_err().is_closed());
+}
+
+/// A due retry is no reason to look while the receiver pauses after a refusal.
+#[tokio::test]
+async fn a_receiver_that_is_refused_is_idle_until_its_next_attempt() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let receiver = queues.ready.receiver();
+    server.cmd(["RPUSH", "q", "1"]);
+    let delivery = soon(receiver.receive()).await.unwrap();
+    delivery.retry_after(ms(300)).await.unwrap();
+    server.cmd(["ACL", "SETUSER", "user", "-evalsha"]);
+    let refused = async {
+        let mut refused = 0;
+        while refused < 9 {
+            let error = receiver.receive().await.expect_err("a refusal");
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            refused += 1;
+        }
+    };
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let parks = metrics.worker_park_count(0);
+    soon(refused).await;
+    let parks = metrics.worker_park_count(0) - parks;
+    println!("{parks} wake-ups");
+    assert!(parks < 600, "{parks} wake-ups");
+}
+
+/// A lease that has ended and cannot be taken back is no reason to try again and again.
+#[tokio::test]
+async fn a_receiver_that_cannot_recover_pauses() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    let receiver = queues.ready.receiver().lease(ms(600)).extend_for(Duration::ZERO);
+    server.cmd(["RPUSH", "q", "1"]);
+    let delivery = soon(receiver.receive()).await.unwrap();
+    server.cmd(["ACL", "SETUSER", "user", "-zrem"]);
+    sleep(ms(2500)).await;
+    let calls = server.command_calls("evalsha");
+    sleep(ms(5000)).await;
+    let calls = server.command_calls("evalsha") - calls;
+    println!("{calls} calls in 5 s");
+    assert!(calls < 60, "{calls} calls");
+    drop(delivery);
+}
+
+/// After an outage, the grace of the receivers with the longest leases counts.
+#[tokio::test]
+async fn a_receiver_with_a_shorter_lease_does_not_end_the_grace_of_others() {
+    // With equal leases it holds.
+    for lease in [10_000, 200] {
+        let server = Server::builder().appendonly(true).start();
+        let proxy = Proxy::start(server.port());
+        let long = Queues::of_numbers(builder(&proxy).transfer(false)).await;
+        let short = Queues::of_numbers(builder(&server).transfer(false)).await;
+        server.cmd(["RPUSH", "q", "1"]);
+        let delivery = soon(long.ready.receiver().lease(ms(10_000)).receive()).await.unwrap();
+        let receiver = short.ready.receiver().lease(ms(lease));
+        let other = tokio::spawn(async move { receiver.receive().await.map(|delivery| delivery.attempt()) });
+        sleep(ms(500)).await;
+        proxy.refuse(true);
+        server.kill_9();
+        sleep(ms(11_000)).await;
+        server.start_again();
+        sleep(ms(2500)).await;
+        proxy.refuse(false);
+        until_async("it is extended, or lost", || async { proxy.connections() > 0 }).await;
+        sleep(ms(300)).await;
+        assert!(!other.is_finished(), "a lease of {lease} ms: it was delivered twice");
+        delivery.ack().await.unwrap();
+        other.abort();
+    }
+}
+
+/// Dead letters are sent to a server that does not answer, and leases are extended all the same.
+#[tokio::test]
+async fn a_destination_that_is_away_holds_nothing_up() {
+    let (server, away) = (Server::start(), Server::start());
+    let proxy = Proxy::start(away.port());
+    let queues = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let dead = Queues::of_numbers(builder(&proxy).transfer(false)).await;
+    let receiver = queues.ready.receiver().lease(ms(3000)).dead_letters_to(&dead.ready);
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    proxy.blackhole(true);
+    server.cmd(["RPUSH", "q", "1", "2"]);
+    soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let second = tokio::spawn(async move {
+        other.ready.receiver().lease(ms(3000)).receive().await.map(|delivery| delivery.attempt())
+    });
+    sleep(ms(12_000)).await;
+    assert!(!second.is_finished(), "the lease of a process that lives has ended");
+    delivery.ack().await.unwrap();
+    proxy.blackhole(false);
+    until_async("the dead letter is sent", || async { away.list("q") == [b"1"] }).await;
+    until_async("it is no longer here", || async { count(&server, "ZCARD", DEAD) == 0 }).await;
+    second.abort();
+}
+
+/// A letter and its content go together. The content of a letter that is no longer listed would stay for ever.
+#[tokio::test]
+async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+    let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+    let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+    server.cmd(["RPUSH", "q", "1"]);
+    soon(queues.ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
+    server.cmd(["ACL", "SETUSER", "user", "-hdel"]);
+    let error = queues.ready.dead_letters().remove(1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert_eq!(queues.ready.dead_letters().read(0, 9).await.unwrap().len(), 1);
+    server.cmd(["ACL", "SETUSER", "user", "+hdel"]);
+    assert_eq!(queues.ready.dead_letters().remove(1).await.unwrap(), 1);
+    assert_eq!((count(&server, "ZCARD", DEAD), count(&server, "HLEN", DEAD_MESSAGES)), (0, 0));
+}

@@ -1,0 +1,28 @@
+//! The protocol of receivers: messages that are claimed, settled, and taken back.
+//!
+//! * [`protocol`]: what receivers and the server say to each other, and the variants of the protocol.
+//! * [`server`]: the keys of receivers, and the scripts as steps on them. A test compares them with the real scripts on real
+//!   servers.
+//! * [`recovery`]: what is taken back from receivers that are gone.
+//! * [`client`]: what a receiver does between the calls.
+//! * [`model`]: what users do, and what goes wrong, within bounds.
+//! * `acting`: what each action does.
+//! * `left_alone`: what happens from a state on if nothing goes wrong any more.
+//! * [`state`]: the state of everything, and which states are the same.
+//! * [`properties`]: what must hold in every state.
+//!
+//! The bounds: 2 payloads, 2 receivers, 3 faults; 4.8 million states, and 2.4 million within other bounds.
+//!
+//! The unit of time is a quarter of a lease. A receiver that lives extends its leases in each of them, as in reality in each
+//! third; nothing else is assumed of time. All receivers have the same lease. Refused commands and announced retries are left
+//! out.
+
+mod acting;
+pub mod client;
+mod left_alone;
+pub mod model;
+pub mod properties;
+pub mod protocol;
+pub mod recovery;
+pub mod server;
+pub mod state;

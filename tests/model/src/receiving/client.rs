@@ -1,0 +1,277 @@
+//! What a receiver does between the calls.
+//!
+//! Pauses, backoff and jitter are left out: what waits for them may happen at any time. But a receiver that runs has made a
+//! call in each unit of time, and has been answered, before the next one begins.
+
+use crate::receiving::protocol::{
+    Delivery, Policy, Protocol, Receive, ReceiverId, Settled, Time, Token, Verb,
+};
+
+/// One receiver, with its connections: one for calls, one for the blocked pop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Client {
+    /// Its id. A process that is started again has another one.
+    pub id: ReceiverId,
+    /// Whether it runs.
+    pub condition: Condition,
+    /// The call in flight.
+    pub op: Option<Op>,
+    /// The blocked pop.
+    pub pop: Option<Pop>,
+    /// Whether its user waits for messages.
+    pub wants: bool,
+    /// There may be a payload in the inbox that was moved for it.
+    pub woken: bool,
+    /// As far as it knows, nothing is ready.
+    pub empty: bool,
+    /// It was answered in the present unit of time.
+    pub called: bool,
+    /// A try of one of its calls was lost.
+    pub lost: bool,
+    /// What its user has.
+    pub held: Vec<Held>,
+    /// What its user has settled since the last call.
+    pub to_settle: Vec<(Settlement, Delivery)>,
+}
+
+/// Whether a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Condition {
+    /// It runs.
+    Runs,
+    /// It stands still, and does not know.
+    Stalled,
+    /// It does not exist, until it is started again.
+    Dead,
+}
+
+/// How a user settles a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Settlement {
+    /// It is done.
+    Acknowledge,
+    /// In another way.
+    Other(Verb),
+}
+
+/// A delivery that a user has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Held {
+    /// What it has.
+    pub delivery: Delivery,
+    /// For how long its lease is certainly not over.
+    pub safe: Time,
+    /// The process stood still meanwhile.
+    pub stalled: bool,
+    /// The server's clock was set forward meanwhile.
+    pub exposed: bool,
+}
+
+/// A call, through all its tries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Op {
+    /// The same for each try.
+    pub call: Receive,
+    /// The time since the first try.
+    pub age: Time,
+    /// The server's clock was set forward since.
+    pub exposed: bool,
+    /// The process stood still since.
+    pub stalled: bool,
+    /// A try of it was lost.
+    pub repeated: bool,
+    /// What its settlements did when it was executed first. Known to nobody but the properties.
+    pub done: Option<Vec<Settled>>,
+    /// The reply, which is on its way. Otherwise the last try was lost.
+    pub answer: Option<Answer>,
+}
+
+/// What a receiver learns from a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Answer {
+    /// Of each settlement, in the order of the call.
+    pub results: Vec<Settled>,
+    /// What was claimed.
+    pub claims: Vec<Delivery>,
+    /// Nothing is left to claim.
+    pub empty: bool,
+}
+
+/// A blocked pop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pop {
+    /// On the server.
+    Blocked,
+    /// Executed; the reply is on its way. With the payload, if it was popped instead of moved.
+    Replied(Option<u8>),
+}
+
+/// What a call returns to its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Of which delivery.
+    pub delivery: Delivery,
+    /// How it was to be settled.
+    pub settlement: Settlement,
+    /// What that has done.
+    pub result: Settled,
+    /// What it really did, at the first time.
+    pub done: Option<Settled>,
+}
+
+impl Client {
+    /// A new receiver, whose user waits.
+    #[must_use]
+    pub fn new(id: ReceiverId) -> Self {
+        Self {
+            id,
+            condition: Condition::Runs,
+            op: None,
+            pop: None,
+            wants: true,
+            woken: false,
+            empty: false,
+            called: false,
+            lost: false,
+            held: Vec::new(),
+            to_settle: Vec::new(),
+        }
+    }
+
+    /// How many messages its user waits for.
+    #[must_use]
+    pub fn demand(&self, capacity: u8) -> u8 {
+        if self.wants { capacity.saturating_sub(self.held.len() as u8) } else { 0 }
+    }
+
+    /// Whether it has a reason for a call.
+    #[must_use]
+    pub fn needs_call(&self, capacity: u8, lease: Time) -> bool {
+        let looks = self.demand(capacity) > 0 && !self.empty;
+        let extends = self.held.iter().any(|held| held.safe < lease);
+        !self.called || self.woken || looks || extends || !self.to_settle.is_empty()
+    }
+
+    /// The next call.
+    pub fn turn(&mut self, token: Token, policy: Policy, capacity: u8) -> Receive {
+        let most = self.demand(capacity);
+        let is_due = !self.called;
+        let mut acknowledge = Vec::new();
+        let mut settle = Vec::new();
+        for (settlement, delivery) in std::mem::take(&mut self.to_settle) {
+            match settlement {
+                Settlement::Acknowledge => acknowledge.push(delivery),
+                Settlement::Other(verb) => settle.push((verb, delivery)),
+            }
+        }
+        let extend = self.held.iter().filter(|held| held.safe < policy.lease || held.exposed);
+        let extend = extend.map(|held| held.delivery).collect();
+        let empty_inbox = most == 0 && (self.woken || is_due);
+        self.woken = false;
+        let (receiver, sweep, retries_first) = (self.id, is_due, is_due);
+        Receive {
+            receiver,
+            token,
+            most,
+            policy,
+            sweep,
+            retries_first,
+            empty_inbox,
+            acknowledge,
+            extend,
+            settle,
+        }
+    }
+
+    /// Takes the reply to its call. Returns what the call returns to its user.
+    pub fn receive(&mut self, protocol: Protocol, capacity: u8) -> Vec<Told> {
+        let Some(Op { call, age, exposed, stalled, repeated, done, answer: Some(answer) }) = self.op.take()
+        else {
+            unreachable!("a reply to a call");
+        };
+        let lease = call.policy.lease;
+        // The first try may have claimed them long ago.
+        let are_old = repeated && 2 * age > lease;
+        let age = if protocol.counts_from_the_call { age } else { 0 };
+        let done = |n: usize| done.as_ref().map(|done| done[n]);
+        let mut told = Vec::new();
+        for (n, result) in answer.results.iter().copied().enumerate() {
+            let (acks, extends) = (call.acknowledge.len(), call.extend.len());
+            if n < acks {
+                let (delivery, settlement) = (call.acknowledge[n], Settlement::Acknowledge);
+                told.push(Told { delivery, settlement, result, done: done(n) });
+            } else if n < acks + extends {
+                let safe = lease - age;
+                self.extended(Held { delivery: call.extend[n - acks], safe, stalled, exposed }, result);
+            } else {
+                let (verb, delivery) = call.settle[n - acks - extends];
+                told.push(Told { delivery, settlement: Settlement::Other(verb), result, done: done(n) });
+            }
+        }
+        for delivery in answer.claims {
+            if self.demand(capacity) > 0 && !are_old {
+                let safe = (lease - age).max(0);
+                self.held.push(Held { delivery, safe, stalled, exposed });
+            } else {
+                self.to_settle.push((Settlement::Other(Verb::Unread), delivery));
+            }
+        }
+        if call.most > 0 {
+            self.empty = answer.empty;
+        } else if call.empty_inbox {
+            self.empty = false;
+        }
+        self.called = true;
+        told
+    }
+
+    fn extended(&mut self, extended: Held, result: Settled) {
+        let Some(n) = self.held.iter().position(|held| held.delivery == extended.delivery) else { return };
+        if result == Settled::Gone {
+            self.held.remove(n);
+        } else {
+            self.held[n] = Held { safe: extended.safe.max(self.held[n].safe), ..extended };
+        }
+    }
+
+    /// Blocks, if nothing is ready and its user waits.
+    pub fn park(&mut self, capacity: u8) {
+        let waits = self.demand(capacity) > 0 && self.empty && !self.woken;
+        if self.condition == Condition::Runs && self.pop.is_none() && waits {
+            self.pop = Some(Pop::Blocked);
+        }
+    }
+
+    /// The blocked pop has ended. Returns a payload to be recorded.
+    pub fn wake(&mut self) -> Option<u8> {
+        self.woken = true;
+        match self.pop.take() {
+            Some(Pop::Replied(popped)) => popped,
+            _ => None,
+        }
+    }
+
+    /// Time passes.
+    pub fn advance(&mut self, by: Time, lease: Time) {
+        self.called = false;
+        for held in &mut self.held {
+            held.safe = (held.safe - by).max(0);
+        }
+        if let Some(op) = &mut self.op {
+            op.age = (op.age + by).min(lease);
+        }
+    }
+
+    /// Whether the next unit of time may begin.
+    #[must_use]
+    pub fn is_idle(&self, capacity: u8, lease: Time) -> bool {
+        let at_rest = self.op.is_none() && !self.needs_call(capacity, lease);
+        self.condition != Condition::Runs || at_rest && !matches!(self.pop, Some(Pop::Replied(_)))
+    }
+
+    /// Whether a payload that was popped for it is on its way to it.
+    #[must_use]
+    pub fn pops(&self, payload: u8) -> bool {
+        self.pop == Some(Pop::Replied(Some(payload)))
+    }
+}

@@ -1,0 +1,212 @@
+//! The same for the protocol of receivers: 7.2 million states, of which three faults of any kind take 4.8 million. A core checks
+//! 50,000 in a second.
+
+use redelay_model::receiving::model::{Bounds, Faults, SILENT};
+use redelay_model::receiving::properties::{
+    CONSERVED, COUNTED_ONCE, DONE_ONCE, EXCLUSIVE, FENCED, KEYS_AGREE, LIVING_KEEP, NOT_STUCK, ONE_NUMBER,
+    TOLD_TRULY,
+};
+use redelay_model::receiving::protocol::{Protocol, Verb};
+
+use crate::{fails, visit};
+
+const NO_KILL: Protocol = Protocol { kills_old_connections: false, ..Protocol::NOW };
+
+const NONE: Faults =
+    Faults { disconnect: false, late: false, crash: false, stall: false, outage: None, clock: &[] };
+const DISCONNECT: Faults = Faults { disconnect: true, ..NONE };
+const STALL: Faults = Faults { stall: true, ..NONE };
+const ANY: Faults =
+    Faults { disconnect: true, crash: true, stall: true, outage: Some(5), clock: &[5], late: false };
+
+fn holds(name: &str, bounds: Bounds) {
+    visit(name, Bounds { symmetry: true, ..bounds });
+}
+
+fn now() -> Bounds {
+    Bounds::new(Protocol::NOW)
+}
+
+mod what_holds {
+    use super::*;
+
+    /// Connections, processes, the server and its clock.
+    #[test]
+    fn three_faults() {
+        holds("receivers, three faults", Bounds { faults: 3, kinds: ANY, ..now() });
+    }
+
+    /// Retries, releases, rejections, and claims that nobody read.
+    #[test]
+    fn settlements() {
+        holds("receivers, settlements", Bounds { verbs: 2, faults: 1, kinds: ANY, ..now() });
+    }
+
+    /// Payloads that arrive while receivers wait, of which another taker gets one.
+    #[test]
+    fn waiting() {
+        let kinds = Faults { crash: true, ..DISCONNECT };
+        let bounds = Bounds { ready: 0, offers: 2, takes: 1, ..now() };
+        holds("receivers, waiting", Bounds { faults: 2, kinds: kinds.clone(), ..bounds.clone() });
+        holds("receivers, waiting no longer", Bounds { drops: 1, faults: 1, kinds, ..bounds });
+    }
+
+    /// Connections linger, without the permission to end them.
+    #[test]
+    fn late_calls() {
+        let kinds = Faults { crash: true, late: true, ..DISCONNECT };
+        let bounds = Bounds { ready: 1, offers: 1, kinds, ..Bounds::new(NO_KILL) };
+        holds("receivers, late calls", Bounds { faults: 2, ..bounds.clone() });
+        let bounds = Bounds { faults: 1, verbs: 1, kinds_of_verbs: &[Verb::Retry(1)], closes: 1, ..bounds };
+        holds("receivers, late calls of receivers that ended", bounds);
+    }
+
+    #[test]
+    fn a_long_outage() {
+        holds("receivers, a long outage", after_a_long_outage());
+    }
+
+    /// Everything goes back to the target, a message is removed or delivered at once, a dead letter is requeued.
+    #[test]
+    fn operations() {
+        let bounds =
+            Bounds { operations: 1, verbs: 1, kinds_of_verbs: &[Verb::Reject, Verb::Retry(1)], ..now() };
+        holds("receivers, operations", Bounds { faults: 1, kinds: ANY, ..bounds });
+    }
+}
+
+/// The server is away for as long as the silence after which others release what receivers have left. The receivers run.
+fn after_a_long_outage() -> Bounds {
+    let kinds = Faults { outage: Some(SILENT), ..NONE };
+    Bounds { ready: 1, faults: 1, kinds, long_outages: true, ..now() }
+}
+
+/// What each part of the protocol is for: without it, the model finds what goes wrong.
+mod without {
+    use super::*;
+
+    fn without(name: &str, protocol: Protocol, bounds: Bounds, property: &'static str) {
+        fails(name, &Bounds { protocol, ..bounds }, property);
+    }
+
+    fn one(kinds: Faults) -> Bounds {
+        Bounds { ready: 1, faults: 1, kinds, ..now() }
+    }
+
+    #[test]
+    fn fences() {
+        let protocol = Protocol { fences: false, ..Protocol::NOW };
+        without("no fences", protocol, one(STALL), FENCED);
+    }
+
+    #[test]
+    fn numbers_of_deliveries() {
+        let protocol = Protocol { numbers_deliveries: false, ..Protocol::NOW };
+        without("no numbers", protocol, one(STALL), ONE_NUMBER);
+        // The counts of two deliveries are those of one.
+        let bounds = Bounds { verbs: 1, ..one(Faults { crash: true, ..NONE }) };
+        without("no numbers, a loss and a failure", protocol, bounds, COUNTED_ONCE);
+    }
+
+    #[test]
+    fn receipts() {
+        let protocol = Protocol { receipts: false, ..Protocol::NOW };
+        without("no receipts", protocol, one(DISCONNECT), TOLD_TRULY);
+    }
+
+    #[test]
+    fn grace() {
+        let protocol = Protocol { grace: false, ..Protocol::NOW };
+        without("no grace", protocol, one(Faults { outage: Some(5), ..NONE }), LIVING_KEEP);
+        without("no grace, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
+    }
+
+    /// Others may look at once after an outage, before the receivers have connected again.
+    #[test]
+    fn a_second_look() {
+        let protocol = Protocol { looks_twice: false, ..Protocol::NOW };
+        without("one look", protocol, after_a_long_outage(), LIVING_KEEP);
+    }
+
+    #[test]
+    fn a_lease_that_is_counted_from_the_call() {
+        let protocol = Protocol { counts_from_the_call: false, ..Protocol::NOW };
+        without("a lease from the reply on", protocol, one(STALL), EXCLUSIVE);
+    }
+
+    #[test]
+    fn a_deletion_with_the_lease() {
+        let protocol = Protocol { deletes_at_once: false, ..Protocol::NOW };
+        without("a message without its lease", protocol, one(NONE), DONE_ONCE);
+    }
+
+    #[test]
+    fn a_move_to_the_inbox() {
+        let protocol = Protocol { moves: false, ..Protocol::NOW };
+        let bounds = Bounds { ready: 0, offers: 1, ..one(Faults { crash: true, ..NONE }) };
+        without("a pop, and then a call", protocol, bounds, CONSERVED);
+    }
+
+    #[test]
+    fn claims_from_the_inbox() {
+        let protocol = Protocol { claims_inbox: false, ..Protocol::NOW };
+        without("nobody claims from the inbox", protocol, Bounds { ready: 0, offers: 1, ..now() }, NOT_STUCK);
+    }
+
+    #[test]
+    fn putting_the_inbox_back() {
+        let protocol = Protocol { empties_inbox: false, ..Protocol::NOW };
+        let bounds = Bounds { receivers: 1, ready: 0, offers: 1, drops: 1, ..now() };
+        without("nobody puts the inbox back", protocol, bounds, NOT_STUCK);
+    }
+
+    /// The ids of messages derive from the token of the call. Without `CLIENT KILL`, a lost try that arrives after its retry
+    /// and another call would claim a payload under the id of a message that is there, and overwrite it.
+    #[test]
+    fn an_end_of_old_tries() {
+        let bounds = Bounds { receivers: 1, ready: 2, ..one(Faults { late: true, ..DISCONNECT }) };
+        let protocol = Protocol { ends_old_tries: false, ..NO_KILL };
+        without("a late try", protocol, bounds.clone(), CONSERVED);
+        // The same after the end of the receiver.
+        let verbs = &[Verb::Retry(1)];
+        let bounds = Bounds { ready: 1, offers: 1, verbs: 1, kinds_of_verbs: verbs, closes: 1, ..bounds };
+        let protocol = Protocol { keeps_receipts: false, ..NO_KILL };
+        without("a late try of a receiver that ended", protocol, bounds.clone(), CONSERVED);
+        // The message that it overwrites waits for a retry.
+        let bounds = Bounds { closes: 0, ..bounds };
+        let protocol = Protocol { ends_old_tries: false, ..NO_KILL };
+        without("a late try, and a retry", protocol, bounds, KEYS_AGREE);
+    }
+}
+
+/// What does not hold.
+mod known_gaps {
+    use super::*;
+
+    /// A second outage between the two looks, as long as the time between them.
+    #[test]
+    fn two_long_outages_look_like_an_end_of_all_receivers() {
+        let bounds = Bounds { faults: 2, ..after_a_long_outage() };
+        fails("two long outages", &bounds, LIVING_KEEP);
+    }
+}
+
+/// `make model`
+mod wider_bounds {
+    use super::*;
+
+    #[test]
+    #[ignore = "long"]
+    fn settlements() {
+        let bounds = Bounds { verbs: 1, faults: 2, kinds: ANY, ..now() };
+        holds("receivers, settlements", bounds);
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn waiting() {
+        let kinds = Faults { crash: true, ..DISCONNECT };
+        let bounds = Bounds { ready: 0, offers: 2, takes: 1, faults: 3, kinds, ..now() };
+        holds("receivers, waiting", bounds);
+    }
+}

@@ -1,0 +1,513 @@
+//! The same for the keys and scripts of receivers.
+
+use std::collections::BTreeMap;
+
+use redelay_fixture::Server;
+use redelay_fixture::redis::{self, Cmd, Value};
+use redelay_model::receiving::protocol::{
+    Call, DeadMode, Delivery, Letter, Member, MessageId, Payload, Policy, Protocol, Reason, Receive,
+    Received, ReceiverId, Record, Reply, Settled, Time, Token, Verb,
+};
+use redelay_model::receiving::server::{self, Control, Receipt, Silence};
+use redelay_support::{
+    CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, SCRATCH, TARGET, part,
+};
+
+use crate::{Bytes, CLOCK, EPOCH, script, text};
+
+/// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half a lease is one of
+/// them.
+const UNIT_MS: i64 = 7500;
+/// The longest silence that the scripts tell apart.
+const LONGEST_MS: i64 = 43_200_000;
+
+/// Everything that receivers have, in one reply; and how many other keys there are.
+const READ: &str = "
+local letters = {}
+for _, id in ipairs(redis.call('HKEYS', KEYS[8])) do
+    local letter = cmsgpack.unpack(redis.call('HGET', KEYS[8], id))
+    for i, part in ipairs(letter) do
+        letter[i] = type(part) == 'number' and string.format('%.0f', part) or part
+    end
+    letters[#letters + 1] = id
+    letters[#letters + 1] = letter
+end
+return {
+    redis.call('LRANGE', KEYS[1], 0, -1),
+    redis.call('LRANGE', KEYS[2], 0, -1),
+    redis.call('HGETALL', KEYS[3]),
+    redis.call('ZRANGE', KEYS[4], 0, -1, 'WITHSCORES'),
+    redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES'),
+    redis.call('HGETALL', KEYS[6]),
+    redis.call('ZRANGE', KEYS[7], 0, -1, 'WITHSCORES'),
+    letters,
+    redis.call('HGETALL', KEYS[9]),
+    redis.call('DBSIZE') - redis.call('EXISTS', unpack(KEYS)),
+}";
+
+const CHANNEL_OF_RETRIES: &str = "redelay:receivers:{q}";
+
+const KEYS: [&str; 9] = [TARGET, INBOX, MESSAGES, LEASES, RETRIES, RECEIPTS, DEAD, DEAD_MESSAGES, CONTROL];
+
+fn millis(time: Time) -> i64 {
+    EPOCH * 1000 + i64::from(time) * UNIT_MS
+}
+
+fn time_of(millis: i64) -> Time {
+    let units = (millis - EPOCH * 1000) / UNIT_MS;
+    assert_eq!(millis, EPOCH * 1000 + units * UNIT_MS, "a time of the model");
+    Time::try_from(units).expect("a time of the model")
+}
+
+fn time(text_of_millis: &[u8]) -> Time {
+    time_of(text(text_of_millis).parse().expect("a number"))
+}
+
+fn big_endian(bytes: &[u8]) -> i64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
+}
+
+/// Begins with the time, and a number that orders the calls of one millisecond.
+fn token_bytes(token: Token) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..6].copy_from_slice(&(EPOCH * 1000 + i64::from(token / 4)).to_be_bytes()[2..]);
+    bytes[11] = token % 4;
+    // Has no order.
+    bytes[13] = 255 - token;
+    bytes
+}
+
+fn token_of(bytes: &[u8]) -> Token {
+    255 - bytes[13]
+}
+
+fn id_bytes(id: MessageId) -> [u8; 16] {
+    let mut bytes = token_bytes(id.token);
+    bytes[15] = id.number;
+    bytes
+}
+
+fn id_of(bytes: &[u8]) -> MessageId {
+    let id = MessageId { token: token_of(bytes), number: bytes[15] };
+    assert_eq!(bytes, id_bytes(id));
+    id
+}
+
+fn member_bytes(member: Member) -> Vec<u8> {
+    [&id_bytes(member.id)[..], &u32::from(member.delivery).to_be_bytes()].concat()
+}
+
+fn member_of(bytes: &[u8]) -> Member {
+    Member { id: id_of(&bytes[..16]), delivery: big_endian(&bytes[16..]) as u8 }
+}
+
+fn policy_bytes(policy: Policy) -> Vec<u8> {
+    let dead = match policy.dead {
+        DeadMode::Keep => b'k',
+        DeadMode::Send => b's',
+        DeadMode::Discard => b'd',
+    };
+    let lease = (i64::from(policy.lease) * UNIT_MS) as u32;
+    let limits = [u16::from(policy.attempts).to_be_bytes(), u16::from(policy.losses).to_be_bytes()].concat();
+    [&limits[..], &lease.to_be_bytes(), &[dead]].concat()
+}
+
+fn record_of(bytes: &[u8]) -> Record {
+    assert_eq!(bytes[0], 1, "the version");
+    Record {
+        delivery: big_endian(&bytes[1..5]) as u8,
+        failed: big_endian(&bytes[5..7]) as u8,
+        lost: big_endian(&bytes[7..9]) as u8,
+        policy: Policy {
+            attempts: big_endian(&bytes[9..11]) as u8,
+            losses: big_endian(&bytes[11..13]) as u8,
+            lease: (big_endian(&bytes[13..17]) / UNIT_MS) as Time,
+            dead: match bytes[17] {
+                b'k' => DeadMode::Keep,
+                b's' => DeadMode::Send,
+                b'd' => DeadMode::Discard,
+                other => panic!("{other}"),
+            },
+        },
+        first: time_of(big_endian(&bytes[18..24])),
+        payload: number(&bytes[24..]),
+    }
+}
+
+fn number(bytes: &[u8]) -> Payload {
+    text(bytes).parse().expect("a number")
+}
+
+fn result_of(result: u8) -> Settled {
+    match result {
+        b'1' => Settled::Done,
+        b'd' => Settled::Dead,
+        b'0' => Settled::Gone,
+        other => panic!("{other}"),
+    }
+}
+
+fn receipt_of(bytes: &[u8]) -> Receipt {
+    let results = 20 + big_endian(&bytes[16..20]) as usize;
+    let token = token_of(bytes);
+    assert_eq!(bytes[..16], token_bytes(token));
+    Receipt {
+        token,
+        results: bytes[20..results].iter().copied().map(result_of).collect(),
+        claims: bytes[results..].chunks(20).map(member_of).collect(),
+    }
+}
+
+fn letter_of(score: &[u8], parts: &[Bytes]) -> Letter {
+    let [reason, error, failed, lost, first, died, delivery, payload] = parts else { panic!("{parts:?}") };
+    let score: i64 = text(score).parse().expect("a number");
+    let to_send = score < 0;
+    let died = time(died);
+    assert_eq!(score, millis(died) - if to_send { 1_000_000_000_000_000 } else { 0 });
+    let reason = match text(reason) {
+        "attempts" => Reason::Attempts,
+        "lost" => Reason::Lost,
+        "rejected" => Reason::Rejected,
+        other => panic!("{other}"),
+    };
+    let because: &[u8] = if reason == Reason::Lost { b"" } else { b"because" };
+    assert_eq!(error, because);
+    let (delivery, failed, lost) = (number(delivery), number(failed), number(lost));
+    Letter { to_send, died, reason, delivery, failed, lost, first: time(first), payload: number(payload) }
+}
+
+fn silences_of(text: &str) -> Vec<Silence> {
+    let silence = |one: &str| {
+        let (ended, length) = one.split_once(':').expect("two numbers");
+        let length: i64 = length.parse().expect("a number");
+        let is_longest = length == LONGEST_MS;
+        let length = if is_longest { Time::MAX } else { time_of(EPOCH * 1000 + length) };
+        Silence { ended: time(ended.as_bytes()), length }
+    };
+    text.split_whitespace().map(silence).collect()
+}
+
+struct Real {
+    connection: redis::Connection,
+    scripts: BTreeMap<&'static str, String>,
+    _server: Server,
+}
+
+type Pairs = Vec<(Bytes, Bytes)>;
+type Contents = (
+    Vec<Bytes>,
+    Vec<Bytes>,
+    Pairs,
+    Pairs,
+    Pairs,
+    Pairs,
+    Pairs,
+    Vec<(Bytes, Vec<Bytes>)>,
+    Vec<(String, Bytes)>,
+    u8,
+);
+
+impl Real {
+    fn start() -> Self {
+        let server = Server::start();
+        let mut scripts: BTreeMap<_, _> = ["RECEIVE", "RELEASE_ALL", "REQUEUE_DEAD", "REMOVE_MESSAGE"]
+            .into_iter()
+            .map(|name| (name, script(name)))
+            .collect();
+        // The model knows this number.
+        let receive = scripts.get_mut("RECEIVE").expect("a script");
+        assert_eq!(receive.matches("math.random()").count(), 1);
+        *receive = receive.replace("math.random()", "0.5");
+        Self { connection: server.redis(), scripts, _server: server }
+    }
+
+    fn set_clock(&mut self, clock: Time) {
+        let (seconds, micros) = (millis(clock) / 1000, millis(clock) % 1000 * 1000);
+        Cmd::new()
+            .arg(&["MSET", CLOCK[0], &seconds.to_string(), CLOCK[1], &micros.to_string()])
+            .exec(&mut self.connection)
+            .expect("MSET");
+    }
+
+    fn call(&mut self, call: &Call) -> Reply {
+        let (name, keys, arguments) = arguments(call);
+        let mut command = Cmd::new();
+        match self.scripts.get(name) {
+            Some(script) => command.arg("EVAL").arg(script).arg(keys.len()),
+            None => command.arg(name),
+        };
+        for word in keys.iter().map(|key| key.as_bytes()).chain(arguments.iter().map(Vec::as_slice)) {
+            command.arg(word);
+        }
+        match command.query::<Value>(&mut self.connection) {
+            Ok(reply) => reply_of(call, reply),
+            Err(error) => {
+                assert!(error.to_string().contains("a later call"), "{call:?}: {error}");
+                Reply::TooLate
+            }
+        }
+    }
+
+    /// Somebody removes a lease or a retry.
+    fn tamper(&mut self, random: &mut fastrand::Rng, model: &mut server::Server) {
+        if let Some(member) = random.choice(model.leases.keys().copied().collect::<Vec<_>>()) {
+            model.leases.remove(&member);
+            Cmd::new()
+                .arg("ZREM")
+                .arg(LEASES)
+                .arg(member_bytes(member))
+                .exec(&mut self.connection)
+                .expect("ZREM");
+        } else if let Some(id) = random.choice(model.retries.keys().copied().collect::<Vec<_>>()) {
+            model.retries.remove(&id);
+            Cmd::new().arg("ZREM").arg(RETRIES).arg(&id_bytes(id)).exec(&mut self.connection).expect("ZREM");
+        }
+    }
+
+    fn state(&mut self) -> server::Server {
+        let mut read = Cmd::new();
+        read.arg("EVAL").arg(READ).arg(KEYS.len() + CLOCK.len()).arg(&KEYS).arg(&CLOCK);
+        let contents: Contents = read.query(&mut self.connection).expect("the keys");
+        let (target, inbox, messages, leases, retries, receipts, dead, letters, control, others) = contents;
+        assert_eq!(others, 0, "no other keys, and the scratch key is absent after each script");
+        let letters: BTreeMap<_, _> = letters.into_iter().collect();
+        assert_eq!(letters.len(), dead.len(), "each dead letter is in both keys");
+        let mut of_all = Control::default();
+        for (field, value) in control {
+            match &*field {
+                "seen" => of_all.seen = Some(time(&value)),
+                "silences" => of_all.silences = silences_of(text(&value)),
+                "back" => of_all.back = Some(time(&value)),
+                "silent" => of_all.silent = Some(time(&value)),
+                other => panic!("{other}"),
+            }
+        }
+        server::Server {
+            clock: 0,
+            target: target.iter().map(|payload| number(payload)).collect(),
+            inbox: inbox.iter().map(|payload| number(payload)).collect(),
+            messages: messages.iter().map(|(id, record)| (id_of(id), record_of(record))).collect(),
+            leases: leases.iter().map(|(member, ends)| (member_of(member), time(ends))).collect(),
+            retries: retries.iter().map(|(id, due)| (id_of(id), time(due))).collect(),
+            receipts: receipts.iter().map(|(id, receipt)| (number(id), receipt_of(receipt))).collect(),
+            dead: dead.iter().map(|(id, score)| (id_of(id), letter_of(score, &letters[id]))).collect(),
+            control: of_all,
+        }
+    }
+}
+
+/// The name of the script or command, its keys and arguments.
+fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
+    match call {
+        Call::Receive(call) => ("RECEIVE", [&KEYS[..], &[CHANNEL_OF_RETRIES]].concat(), arguments_of(call)),
+        Call::Move => ("LMOVE", vec![TARGET, INBOX], vec![b"LEFT".into(), b"RIGHT".into()]),
+        Call::ReleaseAll(silent) => {
+            let silent = (i64::from(*silent) * UNIT_MS).to_string().into_bytes();
+            let keys = vec![TARGET, INBOX, MESSAGES, LEASES, RETRIES, CONTROL, SCRATCH];
+            ("RELEASE_ALL", keys, vec![silent])
+        }
+        Call::Requeue(id) => {
+            let keys = vec![DEAD, DEAD_MESSAGES, MESSAGES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES];
+            ("REQUEUE_DEAD", keys, vec![id_bytes(*id).into()])
+        }
+        Call::Remove(id) | Call::RetryNow(id) => {
+            let verb = if matches!(call, Call::Remove(_)) { "remove" } else { "retry" };
+            (
+                "REMOVE_MESSAGE",
+                vec![MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES],
+                vec![verb.into(), id_bytes(*id).into()],
+            )
+        }
+        Call::Forget(receiver) => ("HDEL", vec![RECEIPTS], vec![receiver.to_string().into()]),
+        Call::Push(payload) => ("RPUSH", vec![TARGET], vec![payload.to_string().into()]),
+        Call::Take => ("LPOP", vec![TARGET], Vec::new()),
+    }
+}
+
+fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
+    let words = [
+        (call.sweep, "sweep "),
+        (call.retries_first, "retries "),
+        (call.empty_inbox, "inbox "),
+        (true, "send"),
+    ];
+    let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
+    let mut all: Vec<Vec<u8>> = vec![
+        call.receiver.to_string().into(),
+        token_bytes(call.token).into(),
+        call.most.to_string().into(),
+        policy_bytes(call.policy),
+        b"0".into(),
+        b"0".into(),
+        words.into(),
+        b"1".into(),
+        call.acknowledge.len().to_string().into(),
+        call.extend.len().to_string().into(),
+        call.settle.len().to_string().into(),
+    ];
+    all.extend(call.acknowledge.iter().chain(&call.extend).map(|delivery| member_bytes(delivery.member)));
+    for (verb, delivery) in &call.settle {
+        let (verb, after, reason) = match *verb {
+            Verb::Retry(after) => ("f", after, ""),
+            Verb::Snooze(after) => ("s", after, ""),
+            Verb::Reject => ("x", 0, "rejected"),
+            Verb::Extend(by) => ("e", by, ""),
+            Verb::Unread => ("u", 0, ""),
+        };
+        let after = (i64::from(after) * UNIT_MS).to_string();
+        all.extend([
+            verb.into(),
+            member_bytes(delivery.member),
+            after.into(),
+            reason.into(),
+            b"because".into(),
+        ]);
+    }
+    all
+}
+
+/// The reply as the model has it.
+fn reply_of(call: &Call, reply: Value) -> Reply {
+    match (call, reply) {
+        (Call::Receive(call), Value::Array(parts)) => Reply::Received(received(call, parts)),
+        (Call::Move | Call::Take, Value::BulkString(payload)) => Reply::Payload(Some(number(&payload))),
+        (Call::Move | Call::Take, Value::Nil) => Reply::Payload(None),
+        (_, Value::Int(count)) => Reply::Count(count as u8),
+        (call, other) => panic!("{call:?}: {other:?}"),
+    }
+}
+
+fn received(call: &Receive, parts: Vec<Value>) -> Received {
+    let mut parts = parts.into_iter();
+    let mut int = || match parts.next() {
+        Some(Value::Int(int)) => int,
+        other => panic!("{call:?}: {other:?}"),
+    };
+    let [_, lease_ends, retry, left, recovered, died, trimmed, to_send, hold] = [(); 9].map(|()| int());
+    assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
+    let mut bytes = || match parts.next() {
+        Some(Value::BulkString(bytes)) => Some(bytes),
+        None => None,
+        other => panic!("{call:?}: {other:?}"),
+    };
+    assert_eq!(bytes().as_deref(), Some(&b""[..]), "claiming is not refused");
+    let results = bytes().expect("results").into_iter().map(result_of).collect();
+    let mut claims = Vec::new();
+    while let Some(id) = bytes() {
+        claims.push((id_of(&id), record_of(&bytes().expect("a record"))));
+    }
+    let at = |millis: i64| (millis >= 0).then(|| time_of(millis));
+    Received {
+        lease_ends: at(lease_ends),
+        retry: at(retry),
+        left: left as u8,
+        recovered: recovered as u8,
+        died: died as u8,
+        to_send: to_send as u8,
+        results,
+        claims,
+    }
+}
+
+/// Something that may arrive at this server: a new call of a receiver, another try of one, or somebody else's call.
+fn random_call(random: &mut fastrand::Rng, server: &server::Server, past: &[Call], pushed: &mut u8) -> Call {
+    let id = |random: &mut fastrand::Rng| {
+        let known: Vec<MessageId> = server.messages.keys().chain(server.dead.keys()).copied().collect();
+        random.choice(known).unwrap_or(MessageId { token: 1, number: 0 })
+    };
+    match random.u8(..16) {
+        0..7 => Call::Receive(random_receive(random, server, past)),
+        7 | 8 if !past.is_empty() => {
+            let recent = past.len().saturating_sub(4)..past.len();
+            past[random.usize(recent)].clone()
+        }
+        7..12 => {
+            *pushed += 1;
+            Call::Push(*pushed)
+        }
+        12 => Call::Move,
+        13 => match random.u8(..4) {
+            0 => Call::Take,
+            1 => Call::Forget(random.u8(..3)),
+            _ => Call::ReleaseAll(random.i8(0..4) * 2),
+        },
+        14 => Call::Requeue(id(random)),
+        _ if random.bool() => Call::Remove(id(random)),
+        _ => Call::RetryNow(id(random)),
+    }
+}
+
+fn random_receive(random: &mut fastrand::Rng, server: &server::Server, past: &[Call]) -> Receive {
+    let receiver: ReceiverId = random.u8(..3);
+    let mut call = Receive {
+        receiver,
+        token: past.len() as Token + 1,
+        most: random.u8(..4),
+        policy: Policy {
+            attempts: random.u8(1..4),
+            losses: random.u8(1..5),
+            lease: 2 * random.i8(1..3),
+            dead: random.choice([DeadMode::Keep, DeadMode::Send, DeadMode::Discard]).expect("one of them"),
+        },
+        sweep: random.bool(),
+        retries_first: random.bool(),
+        empty_inbox: random.u8(..4) == 0,
+        acknowledge: Vec::new(),
+        extend: Vec::new(),
+        settle: Vec::new(),
+    };
+    for (id, record) in &server.messages {
+        // Sometimes an earlier delivery, which no longer holds.
+        let delivery = record.delivery - u8::from(random.u8(..6) == 0);
+        let delivery = Delivery { member: Member { id: *id, delivery }, payload: 0 };
+        match random.u8(..9) {
+            0 | 1 => call.acknowledge.push(delivery),
+            2 => call.extend.push(delivery),
+            3..6 => {
+                let time = random.i8(0..4);
+                let verbs = [
+                    Verb::Retry(time),
+                    Verb::Retry(0),
+                    Verb::Snooze(time),
+                    Verb::Reject,
+                    Verb::Extend(time),
+                    Verb::Unread,
+                ];
+                call.settle.push((random.choice(verbs).expect("one of them"), delivery));
+            }
+            _ => {}
+        }
+    }
+    call
+}
+
+/// Set `REDELAY_CASES` for more.
+#[test]
+fn the_model_of_receivers_does_what_the_scripts_do() {
+    let cases = std::env::var("REDELAY_CASES").map_or(60, |cases| cases.parse().expect("a number"));
+    let mut real = Real::start();
+    for seed in (0..cases).filter(|seed| part().has(*seed)) {
+        let random = &mut fastrand::Rng::with_seed(seed);
+        let (mut model, mut past, mut path, mut pushed) =
+            (server::Server::default(), Vec::new(), Vec::new(), 0);
+        Cmd::new().arg("FLUSHALL").exec(&mut real.connection).expect("FLUSHALL");
+        for _ in 0..100 {
+            if random.u8(..4) == 0 {
+                model.clock = (model.clock + random.i8(-2..5)).clamp(0, 100);
+            }
+            real.set_clock(model.clock);
+            let call = random_call(random, &model, &past, &mut pushed);
+            if matches!(&call, Call::Receive(_)) && !past.contains(&call) {
+                past.push(call.clone());
+            }
+            if random.u8(..16) == 0 {
+                real.tamper(random, &mut model);
+            }
+            path.push((model.clock, call.clone()));
+            let expected = model.execute(Protocol::NOW, &call);
+            assert_eq!(real.call(&call), expected, "seed {seed}, the reply: {path:#?}");
+            let state = server::Server { clock: model.clock, ..real.state() };
+            assert_eq!(state, model, "seed {seed}, the keys: {path:#?}");
+        }
+    }
+}

@@ -1,0 +1,582 @@
+//! Jobs by id: each policy, each call of a handle, and what the server keeps of them.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use futures::future::{BoxFuture, FutureExt, join_all};
+use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Offered};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{
+    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
+    still_builder, still_text_queues, text_queues,
+};
+use tokio_test::assert_pending;
+use tokio_test::task::Spawn;
+
+fn due(offered: Offered) -> SystemTime {
+    match offered {
+        Offered::Stored(due) | Offered::Kept(due) | Offered::Replaced(due) => due,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The ids of the hash of jobs.
+fn ids(server: &Server) -> Vec<String> {
+    let mut ids: Vec<String> = server.get(["HKEYS", JOBS]);
+    ids.sort();
+    ids
+}
+
+async fn still() -> (Server, Client, DelayedQueue<String>) {
+    let server = Server::start();
+    let (client, _ready, delayed) = still_text_queues(&server).await;
+    (server, client, delayed)
+}
+
+/// Case 48.
+#[tokio::test]
+async fn an_id_is_taken_while_its_job_is_pending_and_free_once_it_is_due() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let first = delayed.offer("first", MINUTE).id("17").await.unwrap();
+    assert!(matches!(first, Offered::Stored(_)));
+    let second = delayed.offer("second", HOUR).id("17").await.unwrap();
+    assert_eq!(second, Offered::Kept(due(first)));
+    assert_eq!(delayed.len().await.unwrap(), 1);
+    assert!(delayed.job("17").run_now().await.unwrap());
+    assert_eq!(soon(ready.take()).await.unwrap(), "first");
+    until_async("the id is free", || async { ids(&server).is_empty() }).await;
+    assert!(matches!(delayed.offer("third", MINUTE).id("17").await.unwrap(), Offered::Stored(_)));
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn each_policy_does_what_its_name_says() {
+    let (server, client, delayed) = still().await;
+    let job = delayed.job("a");
+    let pending = async || job.get().await.unwrap().map(|job| (job.value, job.due));
+    let first = due(delayed.offer("1", HOUR).id("a").await.unwrap());
+    assert_eq!(pending().await, Some(("1".to_owned(), first)));
+
+    let replaced = delayed.offer("2", 2 * HOUR).id("a").replace().await.unwrap();
+    assert!(matches!(replaced, Offered::Replaced(_)));
+    assert_eq!(pending().await, Some(("2".to_owned(), due(replaced))));
+    assert!(due(replaced) > first);
+
+    let later = delayed.offer("3", 3 * HOUR).id("a").keep_earliest().await.unwrap();
+    assert_eq!(later, Offered::Kept(due(replaced)));
+    let earlier = delayed.offer("4", MINUTE).id("a").keep_earliest().await.unwrap();
+    assert!(matches!(earlier, Offered::Replaced(_)));
+    assert_eq!(pending().await, Some(("4".to_owned(), due(earlier))));
+
+    // The same payload is the same entry, so only its time changes.
+    let list = server.list(ORDERED_LIST);
+    delayed.offer("4", HOUR).id("a").replace().await.unwrap();
+    assert_eq!(server.list(ORDERED_LIST), list);
+    assert_eq!(delayed.read_all().await.unwrap(), ["4"]);
+    client.shutdown().await;
+}
+
+/// Case 49.
+#[tokio::test]
+async fn a_burst_is_debounced_to_its_last_payload() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let taker = tokio::spawn(async move { (soon(ready.take()).await.unwrap(), ready) });
+    for number in 0..100 {
+        let offered = delayed.offer(&number.to_string(), ms(500)).id("page").debounce(MINUTE).await.unwrap();
+        assert!(number == 0 || matches!(offered, Offered::Replaced(_)), "{number}: {offered:?}");
+    }
+    let (taken, ready) = taker.await.unwrap();
+    assert_eq!(taken, "99");
+    assert_eq!((delayed.len().await.unwrap(), ready.len().await.unwrap()), (0, 0));
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_debounced_job_waits_no_longer_than_its_maximum() {
+    let (_server, client, delayed) = still().await;
+    let first = due(delayed.offer("1", ms(50)).id("page").debounce(ms(60)).await.unwrap());
+    for _ in 0..5 {
+        tokio::time::sleep(ms(5)).await;
+        let next = due(delayed.offer("2", ms(50)).id("page").debounce(ms(60)).await.unwrap());
+        assert!(next <= first + ms(10), "{:?} after the first", next.duration_since(first));
+    }
+    client.shutdown().await;
+}
+
+/// Case 53.
+#[tokio::test]
+async fn a_throttle_covers_more_than_the_time_for_which_a_job_is_pending() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let offer = |text: &str| delayed.offer(text, Duration::ZERO);
+    let window = ms(600);
+    assert!(matches!(offer("1").id("a").throttle(window).await.unwrap(), Offered::Stored(_)));
+    assert_eq!(soon(ready.take()).await.unwrap(), "1");
+    let Offered::Throttled(until) = offer("2").id("a").throttle(window).await.unwrap() else {
+        panic!("it is delivered, but the window is not over")
+    };
+    assert!(matches!(offer("3").id("b").throttle(window).await.unwrap(), Offered::Stored(_)), "another id");
+    // By the payload.
+    assert!(matches!(offer("4").throttle(window).await.unwrap(), Offered::Stored(_)));
+    assert!(matches!(offer("4").throttle(window).await.unwrap(), Offered::Throttled(_)));
+    assert!(matches!(offer("5").throttle(window).await.unwrap(), Offered::Stored(_)));
+    let left = until.duration_since(SystemTime::now()).unwrap_or_default();
+    tokio::time::sleep(left + ms(20)).await;
+    assert!(matches!(offer("2").id("a").throttle(window).await.unwrap(), Offered::Stored(_)));
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_throttle_holds_back_throttled_offers_only_and_nothing_ends_it_early() {
+    let (_server, client, delayed) = still().await;
+    let job = delayed.job("a");
+    let throttled = async || delayed.offer("1", MINUTE).id("a").throttle(HOUR).await.unwrap();
+    let other = async || delayed.offer("2", MINUTE).id("a").await.unwrap();
+    assert!(matches!(other().await, Offered::Stored(_)));
+    assert!(matches!(throttled().await, Offered::Kept(_)), "it begins no window");
+    assert!(job.cancel().await.unwrap());
+    assert!(matches!(throttled().await, Offered::Stored(_)));
+    assert!(matches!(other().await, Offered::Kept(_)));
+    assert!(job.cancel().await.unwrap());
+    assert!(matches!(throttled().await, Offered::Throttled(_)), "after a cancellation");
+    assert!(matches!(other().await, Offered::Stored(_)));
+    assert!(delayed.clear().await.unwrap());
+    assert!(matches!(throttled().await, Offered::Throttled(_)), "after a clear");
+    client.shutdown().await;
+}
+
+/// The server has executed the first try of the offer, but nobody knows.
+#[tokio::test]
+async fn an_offer_after_an_unknown_outcome_finds_the_job_of_the_first_one() {
+    let server = Server::start();
+    let Queues { client, delayed, .. } =
+        Queues::of_texts(still_builder(&server).command_timeout(MINUTE)).await;
+    server.freeze();
+    let unknown = soon(delayed.offer("1", HOUR).id("a").timeout(ms(200))).await.unwrap_err();
+    assert!(unknown.is_outcome_unknown(), "{unknown}");
+    server.thaw();
+    let again = soon(delayed.offer("1", HOUR).id("a")).await.unwrap();
+    assert!(matches!(again, Offered::Stored(_) | Offered::Kept(_)), "{again:?}");
+    assert_eq!(delayed.read_all().await.unwrap(), ["1"]);
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_entry_that_was_polled_and_goes_back_does_not_ask_for_its_id() {
+    let (server, client, delayed) = still().await;
+    delayed.offer("1", HOUR).id("a").await.unwrap();
+    server.freeze();
+    let mut poll = Box::pin(delayed.poll());
+    assert!(tokio::time::timeout(ms(50), &mut poll).await.is_err());
+    server.thaw();
+    // Polled, but nobody has read it.
+    until_async("it is polled", || async { server.list(ORDERED_LIST).is_empty() }).await;
+    assert!(matches!(delayed.offer("2", HOUR).id("a").await.unwrap(), Offered::Stored(_)));
+    drop(poll);
+    until_async("it is back", || async { server.list(ORDERED_LIST).len() == 2 }).await;
+    assert_eq!(delayed.job("a").get().await.unwrap().map(|job| job.value).as_deref(), Some("2"));
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_handle_finds_reschedules_and_cancels_its_job() {
+    let (server, client, delayed) = still().await;
+    let job = delayed.job("order-17");
+    assert!(!job.exists().await.unwrap() && job.get().await.unwrap().is_none());
+    assert!(!job.cancel().await.unwrap() && !job.reschedule(HOUR).await.unwrap());
+    let first = due(delayed.offer("17", HOUR).id("order-17").await.unwrap());
+    let pending = job.get().await.unwrap().unwrap();
+    assert_eq!((&*pending.value, pending.due), ("17", first));
+    assert!(pending.offered <= first - HOUR + MINUTE && pending.offered >= first - HOUR - MINUTE);
+    assert!(job.reschedule(2 * HOUR).await.unwrap());
+    let second = job.get().await.unwrap().unwrap();
+    assert!(second.due >= first + HOUR);
+    assert_eq!(second.offered, pending.offered);
+    let at = first - MINUTE;
+    assert!(job.reschedule_at(at).await.unwrap());
+    assert_eq!(job.get().await.unwrap().unwrap().due, at);
+    assert!(job.exists().await.unwrap());
+    assert!(job.cancel().await.unwrap());
+    assert!(!job.exists().await.unwrap() && !job.cancel().await.unwrap());
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    client.shutdown().await;
+}
+
+/// Case 51.
+#[tokio::test]
+async fn an_id_is_free_at_once_when_somebody_else_removes_or_moves_the_job() {
+    let (server, client, delayed) = still().await;
+    let remove = |entry: &[u8]| {
+        server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
+        server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
+    };
+    delayed.offer("1", HOUR).id("a").await.unwrap();
+    remove(&server.list(ORDERED_LIST)[0]);
+    assert!(!delayed.job("a").exists().await.unwrap());
+    assert!(!delayed.job("a").reschedule(MINUTE).await.unwrap());
+    assert!(!delayed.job("a").cancel().await.unwrap());
+    assert!(ids(&server).is_empty(), "the field was found when it was touched");
+    delayed.offer("1", HOUR).id("a").await.unwrap();
+    remove(&server.list(ORDERED_LIST)[0]);
+    assert!(matches!(delayed.offer("2", HOUR).id("a").await.unwrap(), Offered::Stored(_)));
+    assert_eq!(delayed.read_all().await.unwrap(), ["2"]);
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_transfer_forgets_the_ids_of_what_it_moves() {
+    let (server, client, delayed) = still().await;
+    let jobs: Vec<_> = (0..300).map(|number| (format!("job-{number}"), number.to_string())).collect();
+    let soon_due = |(id, value): &(String, String)| (id.clone(), value.clone(), Duration::ZERO);
+    let jobs: Vec<_> = jobs.iter().map(soon_due).collect();
+    delayed.offer_jobs(jobs.iter().map(|(id, value, delay)| (id, value, *delay))).await.unwrap();
+    delayed.offer("later", HOUR).id("later").await.unwrap();
+    delayed.offer("no job", Duration::ZERO).await.unwrap();
+    assert_eq!(ids(&server).len(), 301);
+    let (other, _ready, _delayed) = text_queues(&server).await;
+    until_async("all are moved", || async { server.list(TARGET).len() == 301 }).await;
+    assert_eq!(ids(&server), ["later"]);
+    other.shutdown().await;
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_jobs_are_offered_and_cancelled_at_once() {
+    let (server, client, delayed) = still().await;
+    let numbers: Vec<String> = (0..2500).map(|number| number.to_string()).collect();
+    let jobs = || numbers.iter().map(|number| (number, number, HOUR));
+    let offered = delayed.offer_jobs(jobs()).await.unwrap();
+    assert_eq!(offered.len(), numbers.len());
+    assert!(offered.iter().all(|offered| matches!(offered, Offered::Stored(_))));
+    let again = delayed.offer_jobs(jobs()).await.unwrap();
+    assert!(again.iter().zip(&offered).all(|(again, first)| *again == Offered::Kept(due(*first))));
+    assert_eq!(server.list(ORDERED_LIST).len(), numbers.len());
+    // A few by themselves, many in passes, and some that are not there.
+    assert_eq!(delayed.cancel_all(["3", "2000", "none", "3"]).await.unwrap(), 2);
+    let even: Vec<_> = numbers.iter().step_by(2).cloned().collect();
+    assert_eq!(delayed.cancel_all(even.iter().chain(&even)).await.unwrap(), even.len() - 1);
+    let odd: Vec<_> = numbers.iter().skip(1).step_by(2).filter(|number| *number != "3").cloned().collect();
+    assert_eq!(delayed.read_all().await.unwrap(), odd);
+    assert_eq!(server.zset(TIMEOUT_SET).len(), odd.len());
+    assert_eq!(ids(&server).len(), odd.len());
+    client.shutdown().await;
+}
+
+/// An entry that is in one of the structures only must not be searched for ever.
+#[tokio::test]
+async fn jobs_that_are_not_in_the_list_are_cancelled() {
+    let (server, client, delayed) = still().await;
+    let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
+    server.cmd(["DEL", ORDERED_LIST]);
+    assert_eq!(soon(delayed.cancel_all(&numbers)).await.unwrap(), 40);
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_jobs_with_one_id_in_one_call_are_one() {
+    let (_server, client, delayed) = still().await;
+    let [one, other] = ["1", "2"].map(str::to_owned);
+    let both = || delayed.offer_jobs([("a", &one, HOUR), ("a", &other, MINUTE)]);
+    assert!(matches!(both().await.unwrap()[..], [Offered::Stored(_), Offered::Kept(_)]));
+    assert_eq!(delayed.read_all().await.unwrap(), ["1"]);
+    delayed.job("a").cancel().await.unwrap();
+    assert!(matches!(both().replace().await.unwrap()[..], [Offered::Stored(_), Offered::Replaced(_)]));
+    assert_eq!(delayed.read_all().await.unwrap(), ["2"]);
+    delayed.job("a").cancel().await.unwrap();
+    assert!(matches!(both().throttle(HOUR).await.unwrap()[..], [Offered::Stored(_), Offered::Throttled(_)]));
+    client.shutdown().await;
+}
+
+/// What Redisson sees of a job is an ordinary entry.
+#[tokio::test]
+async fn an_id_is_the_id_of_the_entry() {
+    let (server, client, delayed) = still().await;
+    let id = [0xff; 255];
+    delayed.offer("payload", HOUR).id(id).await.unwrap();
+    let entry = &server.list(ORDERED_LIST)[0];
+    assert_eq!(entry[0], 255);
+    assert_eq!(entry[1..256], id);
+    assert_eq!(entry[256..264], 7_u64.to_le_bytes());
+    assert_eq!(&entry[264..], b"payload");
+    assert!(delayed.job(id).cancel().await.unwrap());
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_no_id_is_refused() {
+    let (server, client, delayed) = still().await;
+    let kind = |result: redelay::Result<Offered>| result.unwrap_err().kind();
+    for id in [&[][..], &[0; 256]] {
+        assert_eq!(kind(delayed.offer("1", HOUR).id(id).await), ErrorKind::Invalid);
+        assert_eq!(delayed.job(id).get().await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(delayed.cancel_all([id]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    let none = delayed.offer("1", HOUR).id("").await.unwrap_err().to_string();
+    assert!(none.ends_with("an id needs 1 to 255 bytes; this one has none"), "{none}");
+    let impatient = delayed.offer("1", HOUR).id("a").debounce(MINUTE).await.unwrap_err();
+    assert_eq!(impatient.kind(), ErrorKind::Invalid);
+    assert!(impatient.to_string().ends_with("raise debounce(…), or lower the delay"), "{impatient}");
+    assert_eq!(kind(delayed.offer("1", HOUR).id("a").throttle(Duration::MAX).await), ErrorKind::Invalid);
+    let legacy = delayed.clone().with_entry_format(EntryFormat::Legacy);
+    assert_eq!(kind(legacy.offer("1", HOUR).id("a").await), ErrorKind::Invalid);
+    assert!(matches!(legacy.offer("1", HOUR).throttle(HOUR).await.unwrap(), Offered::Stored(_)));
+    assert_eq!(delayed.offer_jobs(Vec::<(String, &String, Duration)>::new()).await.unwrap(), []);
+    assert_eq!(server.list(ORDERED_LIST).len(), 1);
+    client.shutdown().await;
+}
+
+/// Only an id can find a pending job.
+#[tokio::test]
+async fn an_option_about_a_pending_job_needs_an_id() {
+    let (server, client, delayed) = still().await;
+    let throttled = || delayed.offer("1", HOUR).throttle(HOUR);
+    for (option, offer) in [
+        ("replace()", throttled().replace()),
+        ("keep_earliest()", throttled().keep_earliest()),
+        ("debounce()", throttled().debounce(2 * HOUR)),
+    ] {
+        let error = offer.await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(option) && error.to_string().contains("call id("), "{error}");
+    }
+    assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
+    assert!(matches!(throttled().keep().await.unwrap(), Offered::Stored(_)));
+    let id = delayed.offer("2", HOUR).id("a").throttle(HOUR).debounce(2 * HOUR).await.unwrap();
+    assert!(matches!(id, Offered::Stored(_)));
+    client.shutdown().await;
+}
+
+/// Fields of jobs that Java has moved are found, with few of the server's time.
+#[tokio::test]
+async fn stale_ids_are_swept() {
+    let (server, client, delayed) = still().await;
+    let numbers: Vec<String> = (0..3000).map(|number| number.to_string()).collect();
+    delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
+    for entry in server.list(ORDERED_LIST).iter().take(1000) {
+        server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
+        server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
+    }
+    server.cmd(["HSET", JOBS, "junk", "x"]);
+    let sweeping = builder(&server).sweep_interval(Duration::from_secs(1));
+    let other = Queues::of_numbers(sweeping).await;
+    until_async("they are gone", || async { ids(&server).len() == 2000 }).await;
+    other.client.shutdown().await;
+    client.shutdown().await;
+}
+
+type Call = (&'static str, fn(DelayedQueue<String>) -> BoxFuture<'static, redelay::Result<()>>);
+
+/// Calls that write, on a queue with the jobs `a` and `b`.
+const WRITES: [Call; 9] = [
+    ("debounce", |q| async move { q.offer("payload", HOUR).id("a").debounce(HOUR).await.map(drop) }.boxed()),
+    ("offer", |q| async move { q.offer("1", HOUR).id("c").await.map(drop) }.boxed()),
+    ("replace", |q| async move { q.offer("1", HOUR).id("a").replace().await.map(drop) }.boxed()),
+    ("throttle", |q| async move { q.offer("1", HOUR).id("c").throttle(HOUR).await.map(drop) }.boxed()),
+    ("offer_jobs", |q| async move { q.offer_jobs([("c", &"1".to_owned(), HOUR)]).await.map(drop) }.boxed()),
+    ("cancel", |q| async move { q.job("a").cancel().await.map(drop) }.boxed()),
+    ("cancel_all", |q| async move { q.cancel_all((0..40).map(|n| format!("{n}"))).await.map(drop) }.boxed()),
+    ("reschedule", |q| async move { q.job("a").reschedule(MINUTE).await.map(drop) }.boxed()),
+    ("run_now", |q| async move { q.job("a").run_now().await.map(drop) }.boxed()),
+];
+
+async fn with_jobs(delayed: &DelayedQueue<String>) {
+    let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
+    delayed.offer("payload", HOUR).id("a").await.unwrap();
+}
+
+/// Each call is done or refused, and never half done.
+#[tokio::test]
+async fn a_call_without_a_permission_is_done_or_changes_nothing() {
+    let server = Server::start();
+    let commands = [
+        "time", "get", "set", "pttl", "hget", "hset", "hdel", "zadd", "zrem", "zscore", "zrange", "llen",
+        "lrem", "lset", "lrange", "rpush", "ltrim", "publish",
+    ];
+    let mut refused = BTreeSet::new();
+    for command in commands {
+        server.cmd(["FLUSHALL"]);
+        server.cmd(["ACL", "SETUSER", "user", "reset", "on", ">secret", "allkeys", "allchannels", "+@all"]);
+        let Queues { client, delayed, .. } =
+            Queues::of_texts(still_builder(&server).credentials("user", "secret")).await;
+        with_jobs(&delayed).await;
+        until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
+        server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
+        for (name, call) in WRITES {
+            let before = lasting(&server);
+            match soon(call(delayed.clone())).await {
+                Ok(()) => drop(lasting(&server)),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Refused, "{name} without {command}: {error}");
+                    assert!(lasting(&server) == before, "{name} without {command} has written");
+                    refused.insert(name);
+                }
+            }
+        }
+        client.shutdown().await;
+    }
+    assert_eq!(refused.len(), WRITES.len(), "{refused:?}");
+}
+
+#[tokio::test]
+async fn keys_of_another_type_are_refused_and_stay() {
+    for key in [JOBS, TIMEOUT_SET, ORDERED_LIST] {
+        let (server, client, delayed) = still().await;
+        with_jobs(&delayed).await;
+        until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
+        server.cmd(["DEL", key]);
+        server.cmd(["SET", key, "text"]);
+        let before = lasting(&server);
+        for (name, call) in WRITES {
+            if key == ORDERED_LIST && ["debounce", "reschedule", "run_now"].contains(&name) {
+                continue;
+            }
+            let error = soon(call(delayed.clone())).await.expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
+            assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
+            assert!(lasting(&server) == before, "{name} with another {key} has written");
+        }
+        client.shutdown().await;
+    }
+}
+
+/// A server that is full stores no job, and lets those that are there be cancelled.
+#[tokio::test]
+async fn without_memory_no_job_is_stored() {
+    let (server, client, delayed) = still().await;
+    with_jobs(&delayed).await;
+    until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    let before = lasting(&server);
+    for (name, call) in &WRITES[1..5] {
+        let error = soon(call(delayed.clone())).await.expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
+        assert!(lasting(&server) == before, "{name} has written");
+    }
+    assert!(delayed.job("a").cancel().await.unwrap());
+    assert_eq!(delayed.cancel_all((0..40).map(|number| number.to_string())).await.unwrap(), 40);
+    assert_eq!(lasting(&server).len(), 0);
+    client.shutdown().await;
+}
+
+/// A call must not hold up others for long, on any server.
+#[tokio::test]
+async fn many_jobs_among_many_are_cancelled_in_several_calls() {
+    let (server, client, delayed) = still().await;
+    with_numbers(&delayed, 100_000).await;
+    let some = (0..100_000).step_by(1000).map(|number| number.to_string());
+    let before = server.command_calls("evalsha");
+    assert_eq!(delayed.cancel_all(some).await.unwrap(), 100);
+    assert!(server.command_calls("evalsha") - before > 2, "one call looked at everything");
+    assert_eq!(delayed.len().await.unwrap(), 99_900);
+    client.shutdown().await;
+}
+
+/// A queue with so many jobs, whose ids are their numbers, after one call of the script.
+async fn with_numbers(delayed: &DelayedQueue<String>, pending: usize) {
+    let numbers: Vec<String> = (0..pending).map(|number| number.to_string()).collect();
+    for numbers in numbers.chunks(10_000) {
+        delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
+    }
+    assert!(!delayed.job("none").cancel().await.unwrap());
+}
+
+#[tokio::test]
+async fn concurrent_cancels_share_calls() {
+    let (server, client, delayed) = still().await;
+    with_numbers(&delayed, 20_000).await;
+    let cancel = |id: String| async { delayed.job(id).cancel().await.unwrap() };
+    let before = server.command_calls("evalsha");
+    assert!(cancel("77".to_owned()).await);
+    assert_eq!(server.command_calls("evalsha") - before, 1, "a lone cancel");
+    let ids = (0..20_000).step_by(200).map(|number| number.to_string());
+    let ids = ids.chain(["none", "77", "0", "5000", "5000"].map(str::to_owned));
+    let cancelled = join_all(ids.map(cancel)).await;
+    assert_eq!(cancelled.len(), 105);
+    assert!(cancelled[..100].iter().all(|cancelled| *cancelled), "each is cancelled once");
+    assert!(!cancelled[100..].iter().any(|cancelled| *cancelled), "they are unknown, or were cancelled");
+    assert!(server.command_calls("evalsha") - before <= 25, "{}", server.command_calls("evalsha") - before);
+    assert_eq!(delayed.len().await.unwrap(), 19_899);
+    assert_eq!((server.list(ORDERED_LIST).len(), ids_of(&server)), (19_899, 19_899));
+    client.shutdown().await;
+}
+
+fn ids_of(server: &Server) -> usize {
+    server.get(["HLEN", JOBS])
+}
+
+/// A client behind a proxy that holds the replies, a queue with the jobs 0 to 9, and the cancel of 0, which the server has
+/// executed.
+async fn cancelling() -> (Server, Proxy, Queues<String>, Spawn<BoxFuture<'static, redelay::Result<bool>>>) {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy)).await;
+    with_numbers(&queues.delayed, 10).await;
+    proxy.hold_replies(true);
+    let mut first = cancel(&queues, "0");
+    assert_pending!(first.poll());
+    until_async("it is cancelled", || std::future::ready(ids_of(&server) == 9 && proxy.held() > 0)).await;
+    (server, proxy, queues, first)
+}
+
+fn cancel(queues: &Queues<String>, id: &str) -> Spawn<BoxFuture<'static, redelay::Result<bool>>> {
+    let job = queues.delayed.job(id);
+    tokio_test::task::spawn(async move { job.cancel().await }.boxed())
+}
+
+#[tokio::test]
+async fn a_dropped_cancel_disturbs_no_other() {
+    let (server, proxy, queues, first) = cancelling().await;
+    let [mut second, mut third, mut again, mut fourth] = ["1", "2", "2", "3"].map(|id| cancel(&queues, id));
+    for cancel in [&mut second, &mut third, &mut again, &mut fourth] {
+        assert_pending!(cancel.poll());
+    }
+    // Time for a task that would send them already.
+    tokio::time::sleep(ms(50)).await;
+    drop((first, second, third));
+    let before = server.command_calls("evalsha");
+    proxy.hold_replies(false);
+    assert!(soon(again).await.unwrap(), "the other caller for this job was dropped");
+    assert!(soon(fourth).await.unwrap());
+    assert_eq!(server.command_calls("evalsha") - before, 1, "they went together");
+    assert!(queues.delayed.job("1").exists().await.unwrap(), "it was dropped before it was sent");
+    assert_eq!(queues.delayed.len().await.unwrap(), 7);
+    queues.client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_is_an_error_for_those_whom_it_concerns() {
+    let (_server, proxy, queues, mut first) = cancelling().await;
+    let mut second = cancel(&queues, "1");
+    assert_pending!(first.poll());
+    assert_pending!(second.poll());
+    proxy.cut();
+    proxy.hold_replies(false);
+    let error = soon(first).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    assert!(error.to_string().contains("`job().cancel` on the delayed queue"), "{error}");
+    assert!(soon(second).await.unwrap());
+    assert!(!queues.delayed.job("0").cancel().await.unwrap());
+    queues.client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_error_for_each_caller() {
+    let (server, client, delayed) = still().await;
+    with_numbers(&delayed, 100).await;
+    server.cmd(["DEL", ORDERED_LIST]);
+    server.cmd(["SET", ORDERED_LIST, "text"]);
+    let jobs: Vec<_> = (0..50).map(|number| delayed.job(number.to_string())).collect();
+    let cancelled = join_all(jobs.iter().map(|job| job.cancel()));
+    for result in soon(cancelled).await {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains("`job().cancel` on the delayed queue"), "{error}");
+    }
+    assert_eq!(ids_of(&server), 100);
+    client.shutdown().await;
+}

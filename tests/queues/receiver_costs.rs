@@ -1,0 +1,89 @@
+//! What receivers cost the server, in commands and not in time.
+
+use futures::future::join_all;
+use redelay::{BlockingQueue, Client, Receiver};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{LEASES, MESSAGES, TARGET, soon, still_text_queues};
+
+/// A receiver gives a sign of life every ten seconds, which may come in the middle of a message. So some are counted, and
+/// what most of them cost is what a message costs.
+const MESSAGES_COUNTED: usize = 9;
+
+/// The scripts and the blocking pops since the start.
+fn calls(server: &Server) -> [u64; 2] {
+    ["evalsha", "blmove"].map(|command| server.command_calls(command))
+}
+
+fn median(mut counts: Vec<u64>) -> u64 {
+    counts.sort_unstable();
+    counts[counts.len() / 2]
+}
+
+/// Lets this number of clients with a receiver each wait for messages that come one after the other. Returns the scripts and
+/// the blocking pops of a message.
+async fn costs(receivers: u64) -> [u64; 2] {
+    let server = Server::start();
+    let clients: Vec<(Client, BlockingQueue<String>, _)> =
+        join_all((0..receivers).map(|_| still_text_queues(&server))).await;
+    for (_, queue, _) in &clients {
+        let receiver = queue.receiver();
+        tokio::spawn(acknowledge(receiver));
+    }
+    let idle = || async { server.blocked_clients() == receivers };
+    let (mut scripts, mut pops) = (Vec::new(), Vec::new());
+    for _ in 0..MESSAGES_COUNTED {
+        until_async("all of them wait", idle).await;
+        let before = calls(&server);
+        server.cmd(["RPUSH", TARGET, "payload"]);
+        until_async("it is received", || async { server.command_calls("blmove") > before[1] }).await;
+        until_async("it is acknowledged", || async { server.get::<usize, _>(["HLEN", MESSAGES]) == 0 }).await;
+        until_async("all of them wait again", idle).await;
+        let after = calls(&server);
+        scripts.push(after[0] - before[0]);
+        pops.push(after[1] - before[1]);
+    }
+    for (client, ..) in &clients {
+        client.shutdown().await;
+    }
+    [scripts, pops].map(median)
+}
+
+async fn acknowledge(receiver: Receiver<String>) -> redelay::Result<()> {
+    loop {
+        receiver.receive().await?.ack().await?;
+    }
+}
+
+#[tokio::test]
+async fn a_message_on_an_idle_queue_costs_two_scripts_and_one_blocking_pop() {
+    let [scripts, pops] = costs(1).await;
+    assert!(scripts <= 2, "{scripts} scripts");
+    assert_eq!(pops, 1);
+}
+
+#[tokio::test]
+async fn a_message_wakes_one_of_sixteen_idle_processes() {
+    let [scripts, pops] = costs(16).await;
+    assert!(scripts <= 2, "{scripts} scripts");
+    assert_eq!(pops, 1);
+}
+
+/// Many leases are searched by a skip list, and a batch of messages costs a call.
+#[tokio::test]
+async fn a_batch_costs_two_scripts_and_leaves_only_its_leases() {
+    let server = Server::start();
+    let (_client, queue, _delayed) = still_text_queues(&server).await;
+    let receiver = queue.receiver();
+    let payloads: Vec<String> = (0..64).map(|number| number.to_string()).collect();
+    queue.offer_all(&payloads).await.unwrap();
+    let before = calls(&server)[0];
+    let deliveries = soon(receiver.receive_many(100)).await.unwrap();
+    assert_eq!(calls(&server)[0] - before, 1, "scripts for 64 messages");
+    assert_eq!((deliveries.len(), server.get::<usize, _>(["ZCARD", LEASES])), (64, 64));
+    assert_eq!(server.get::<String, _>(["OBJECT", "ENCODING", LEASES]), "skiplist");
+    let before = calls(&server)[0];
+    let acknowledged = join_all(deliveries.into_iter().map(|delivery| delivery.unwrap().ack())).await;
+    assert!(acknowledged.iter().all(Result::is_ok), "{acknowledged:?}");
+    assert_eq!(calls(&server)[0] - before, 1, "scripts for 64 acknowledgements");
+    assert_eq!(server.get::<usize, _>(["EXISTS", LEASES, MESSAGES]), 0);
+}

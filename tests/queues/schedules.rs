@@ -1,0 +1,411 @@
+//! Schedules: their runs, each call of a handle, and what the server keeps of them.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::future::{BoxFuture, FutureExt};
+use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Missed};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{
+    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, SCHEDULE_RECORDS, SCHEDULES, TIMEOUT_SET, lasting, soon,
+    still_builder, still_text_queues, text_queues,
+};
+
+async fn still() -> (Server, Client, DelayedQueue<String>) {
+    let server = Server::start();
+    let (client, _ready, delayed) = still_text_queues(&server).await;
+    (server, client, delayed)
+}
+
+fn millis(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64
+}
+
+/// The ids of the entries that are stored.
+fn ids(server: &Server) -> Vec<String> {
+    let id = |entry: Vec<u8>| String::from_utf8(entry[1..=usize::from(entry[0])].to_vec()).expect("a text");
+    let mut ids: Vec<String> = server.list(ORDERED_LIST).into_iter().map(id).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn each_run_is_delivered_once_and_the_next_one_is_stored_ahead() {
+    let server = Server::start();
+    let url = &server;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(text_queues(url).await);
+    }
+    let interval = Duration::from_millis(200);
+    let begun = SystemTime::now();
+    for (_, _, delayed) in &clients {
+        let ping = delayed.schedule("ping").every(interval).missed(Missed::All(1000));
+        let next = ping.upsert("payload").await.unwrap().expect("a run");
+        assert!(next > begun && millis(next).is_multiple_of(200));
+    }
+    let (_, ready, delayed) = &clients[0];
+    let first = delayed.schedule("ping").get().await.unwrap().unwrap();
+    for _ in 0..10 {
+        assert_eq!(soon(ready.take()).await.unwrap(), "payload");
+    }
+    // Then the number of runs up to the last one that is over is that of the payloads.
+    assert!(delayed.schedule("ping").pause().await.unwrap());
+    let last = delayed.schedule("ping").get().await.unwrap().unwrap();
+    let mut more = 0;
+    let expected = || {
+        let first = first.last.map_or(millis(first.next.expect("a run")), |last| millis(last) + 200);
+        (millis(last.last.expect("a run")) - first) / 200 + 1
+    };
+    until_async("the last run is moved", || async { delayed.is_empty().await.unwrap() }).await;
+    while ready.poll().await.unwrap().is_some() {
+        more += 1;
+    }
+    let received = 10 + more;
+    // The clients made the first run before its time was read.
+    assert!((expected()..=expected() + 1).contains(&received), "{received} payloads for {} runs", expected());
+    for (client, _, _) in clients {
+        client.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_schedule_keeps_on_the_server() {
+    let (server, client, delayed) = still().await;
+    let nightly = delayed.schedule("nightly").cron("0 3 * * *").zone("Europe/Berlin").missed(Missed::Once);
+    let next = nightly.upsert("payload").await.unwrap().expect("a run");
+    let id = format!("nightly@{}", millis(next));
+    assert_eq!(ids(&server), [&*id]);
+    assert_eq!(server.zset(SCHEDULES), [(b"nightly".to_vec(), millis(next) as f64)]);
+    let record: String = server.get(["HGET", SCHEDULE_RECORDS, "nightly"]);
+    assert_eq!(record, "cron 0 3 * * *\nzone Europe/Berlin\nmissed once\n\npayload");
+    assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, next);
+    // Anybody may cancel or reschedule this one run.
+    assert!(delayed.job(&id).cancel().await.unwrap());
+    assert_eq!(nightly.get().await.unwrap().unwrap().next, Some(next));
+    client.shutdown().await;
+}
+
+/// Case 56.
+#[tokio::test]
+async fn an_equal_schedule_changes_nothing_and_another_one_replaces_the_pending_run() {
+    let (server, client, delayed) = still().await;
+    let hourly = delayed.schedule("s").every(HOUR);
+    let next = hourly.upsert("1").await.unwrap();
+    let before = lasting(&server);
+    assert_eq!(hourly.upsert("1").await.unwrap(), next);
+    assert!(lasting(&server) == before);
+    let read = server.command_calls("hset");
+    hourly.upsert("1").await.unwrap();
+    assert_eq!(server.command_calls("hset"), read);
+
+    assert_eq!(hourly.upsert("2").await.unwrap(), next);
+    assert_eq!(delayed.read_all().await.unwrap(), ["2"]);
+    let sooner = delayed.schedule("s").every(MINUTE).upsert("2").await.unwrap().unwrap();
+    assert_eq!(ids(&server), [format!("s@{}", millis(sooner))]);
+    assert_eq!(server.zset(TIMEOUT_SET).len(), 1);
+    assert_eq!(server.get::<usize, _>(["HLEN", JOBS]), 1);
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_schedule_is_read_paused_resumed_triggered_and_removed() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let hourly = delayed.schedule("hourly").every(HOUR);
+    assert_eq!(hourly.get().await.unwrap(), None);
+    assert_eq!(hourly.next_runs(3).await.unwrap(), []);
+    for absent in [hourly.pause().await, hourly.resume().await, hourly.remove().await, hourly.trigger().await]
+    {
+        assert!(!absent.unwrap());
+    }
+    let next = hourly.upsert("payload").await.unwrap().unwrap();
+    let stored = hourly.get().await.unwrap().unwrap();
+    assert_eq!((&*stored.name, &*stored.value, &*stored.text), ("hourly", "payload", "every 3600000 ms"));
+    assert_eq!((stored.next, stored.last, stored.is_paused), (Some(next), None, false));
+    assert_eq!(hourly.next_runs(3).await.unwrap(), [next, next + HOUR, next + 2 * HOUR]);
+    assert!(hourly.trigger().await.unwrap());
+    assert_eq!(soon(ready.take()).await.unwrap(), "payload");
+    assert_eq!(delayed.len().await.unwrap(), 1);
+
+    assert!(hourly.pause().await.unwrap());
+    assert!(hourly.pause().await.unwrap());
+    assert_eq!(delayed.len().await.unwrap(), 0);
+    assert!(hourly.get().await.unwrap().unwrap().is_paused);
+    assert_eq!(hourly.next_runs(3).await.unwrap(), []);
+    assert_eq!(hourly.upsert("payload").await.unwrap(), None);
+    assert!(hourly.trigger().await.unwrap());
+    assert_eq!(soon(ready.take()).await.unwrap(), "payload");
+
+    assert!(hourly.resume().await.unwrap());
+    assert_eq!(hourly.get().await.unwrap().unwrap().next, Some(next));
+    assert_eq!(delayed.len().await.unwrap(), 1);
+    assert!(hourly.remove().await.unwrap());
+    assert!(!hourly.remove().await.unwrap());
+    until_async("nothing is left", || async { lasting(&server).is_empty() }).await;
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn schedules_are_listed_in_the_order_of_their_runs() {
+    let (server, client, delayed) = still().await;
+    for n in (1..=250).rev() {
+        delayed.schedule(format!("s{n}")).every(HOUR * n).upsert("payload").await.unwrap();
+    }
+    delayed.schedule("s7").pause().await.unwrap();
+    let list = async |skip, most| -> Vec<_> {
+        delayed.schedules(skip, most).await.unwrap().into_iter().collect::<Result<_, _>>().unwrap()
+    };
+    let all = list(0, 1000).await;
+    assert_eq!(all.len(), 250);
+    assert!(all[..249].is_sorted_by_key(|schedule| schedule.next));
+    assert_eq!((&*all[249].name, all[249].next, all[249].is_paused), ("s7", None, true));
+    assert_eq!(list(120, 110).await, all[120..230]);
+    assert_eq!(list(250, 10).await, []);
+    // A damaged record is named.
+    server.cmd(["HSET", SCHEDULE_RECORDS, "s8", "junk"]);
+    let error = delayed.schedule("s8").get().await.unwrap_err().to_string();
+    assert!(error.contains("the schedule `s8`"), "{error}");
+    let readable =
+        delayed.schedules(0, 1000).await.unwrap().iter().filter(|schedule| schedule.is_ok()).count();
+    assert_eq!(readable, 249);
+    assert!(delayed.schedule("s8").remove().await.unwrap());
+    assert_eq!(list(0, 1000).await.len(), 249);
+    client.shutdown().await;
+}
+
+/// Moves the pending run of the schedule `s` into the past.
+fn set_back(server: &Server, by: Duration) {
+    let [(name, next)] = &server.zset(SCHEDULES)[..] else { panic!("not one schedule") };
+    let due = (next - by.as_millis() as f64).to_string();
+    server.cmd([b"ZADD", SCHEDULES.as_bytes(), due.as_bytes(), name]);
+    let [(entry, _)] = &server.zset(TIMEOUT_SET)[..] else { panic!("not one entry") };
+    server.cmd([b"ZADD", TIMEOUT_SET.as_bytes(), due.as_bytes(), entry]);
+}
+
+/// Case 57: the run that was stored is delivered, and of those after it as many as the policy says.
+#[tokio::test]
+async fn runs_that_were_missed_are_made_up_for_as_the_policy_says() {
+    for (missed, expected) in [(Missed::Skip, 1), (Missed::Once, 2), (Missed::All(2), 3), (Missed::All(9), 4)]
+    {
+        let (server, still, delayed) = still().await;
+        let next = delayed.schedule("s").every(HOUR).missed(missed).upsert("payload").await.unwrap();
+        set_back(&server, 4 * HOUR);
+        let (client, ready, delayed) = text_queues(&server).await;
+        for _ in 0..expected {
+            soon(ready.take()).await.unwrap();
+        }
+        until_async("the next run is stored", || async {
+            delayed.schedule("s").get().await.unwrap().unwrap().next == next
+        })
+        .await;
+        assert_eq!(ready.poll().await.unwrap(), None, "{missed:?}");
+        assert_eq!(delayed.len().await.unwrap(), 1);
+        client.shutdown().await;
+        still.shutdown().await;
+    }
+}
+
+/// One that cannot run does not hold up the others, and the client says so.
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_is_reported_and_left_to_others() {
+    let (server, still, delayed) = still().await;
+    for n in 0..120 {
+        server.cmd(["HSET", SCHEDULE_RECORDS, &format!("junk{n}"), "from 3 to 4\n\npayload"]);
+        server.cmd(["ZADD", SCHEDULES, "5", &format!("junk{n}")]);
+    }
+    server.cmd(["ZADD", SCHEDULES, "6", "nothing"]);
+    server.cmd(["ZADD", SCHEDULES, "-inf", "before all"]);
+    delayed.schedule("s").every(Duration::from_millis(100)).upsert("payload").await.unwrap();
+    let (client, ready, _delayed) = text_queues(&server).await;
+    for _ in 0..3 {
+        soon(ready.take()).await.unwrap();
+    }
+    let reported = client.stats().last_error.expect("a report").message;
+    assert!(reported.contains("schedules: `junk0` does not run: "), "{reported}");
+    assert_eq!(server.zset(SCHEDULES).len(), 121, "the name without a record is gone");
+    client.shutdown().await;
+    still.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_no_schedule_is_refused() {
+    let (server, client, delayed) = still().await;
+    let now = SystemTime::now();
+    let s = || delayed.schedule("s");
+    let wrong = [
+        (s(), "call every(), or cron()"),
+        (s().every(Duration::ZERO), "an interval of 0 ms"),
+        (s().every(HOUR).zone("UTC"), "an interval has no time zone"),
+        (s().every(HOUR).start(now).end(now - HOUR), "the end is before the start"),
+        (s().every(HOUR).missed(Missed::All(1_000_000)), "1000000 missed runs"),
+        (s().every(HOUR).missed(Missed::All(0)), "Missed::Skip"),
+        (s().cron("0 25 * * *"), "field 2 of the cron text `0 25 * * *`, `25` (hours)"),
+        (s().cron("0 0 30 2 *"), "never comes"),
+        (s().cron("0 0 0 1 1 * 2020"), "`0 0 0 1 1 * 2020 UTC` never runs again"),
+        (s().cron("0 0 * * *\nlast 5"), "line break"),
+        (s().cron("0 0 * * *").zone("Europe/Berln"), "there is no time zone `Europe/Berln`"),
+        (delayed.schedule("").every(HOUR), "a name of 0 bytes"),
+        (delayed.schedule("s".repeat(240)).every(HOUR), "a name of 240 bytes"),
+        (delayed.clone().with_entry_format(EntryFormat::Legacy).schedule("s").every(HOUR), "legacy format"),
+    ];
+    for (schedule, why) in wrong {
+        let error = schedule.upsert("payload").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    assert!(lasting(&server).is_empty());
+    // The longest name, and one that has ended.
+    assert!(delayed.schedule("s".repeat(239)).every(HOUR).upsert("payload").await.unwrap().is_some());
+    assert_eq!(s().every(HOUR).end(now - HOUR).upsert("payload").await.unwrap(), None);
+    client.shutdown().await;
+}
+
+type Call = (&'static str, fn(DelayedQueue<String>) -> BoxFuture<'static, redelay::Result<()>>);
+
+/// Calls that write, on a queue with the schedules `a` and, paused, `b`.
+const WRITES: [Call; 6] = [
+    ("upsert", |q| async move { q.schedule("c").every(HOUR).upsert("1").await.map(drop) }.boxed()),
+    ("replace", |q| async move { q.schedule("a").every(HOUR).upsert("2").await.map(drop) }.boxed()),
+    ("resume", |q| async move { q.schedule("b").resume().await.map(drop) }.boxed()),
+    ("trigger", |q| async move { q.schedule("a").trigger().await.map(drop) }.boxed()),
+    ("pause", |q| async move { q.schedule("a").pause().await.map(drop) }.boxed()),
+    ("remove", |q| async move { q.schedule("a").remove().await.map(drop) }.boxed()),
+];
+
+async fn with_schedules(server: &Server, delayed: &DelayedQueue<String>) {
+    for name in ["a", "b"] {
+        delayed.schedule(name).every(HOUR).upsert("1").await.unwrap();
+    }
+    delayed.schedule("b").pause().await.unwrap();
+    delayed.schedule("a").trigger().await.unwrap();
+    until_async("the receipts are deleted", || async { lasting(server).len() == 5 }).await;
+}
+
+/// Each call is done or refused, and never half done.
+#[tokio::test]
+async fn a_call_without_a_permission_is_done_or_changes_nothing() {
+    let server = Server::start();
+    let commands = [
+        "time", "set", "hget", "hset", "hdel", "hlen", "zadd", "zrem", "zscore", "zrange", "llen", "lrem",
+        "rpush", "ltrim", "publish",
+    ];
+    let mut refused = BTreeSet::new();
+    for command in commands {
+        server.cmd(["FLUSHALL"]);
+        server.cmd(["ACL", "SETUSER", "user", "reset", "on", ">secret", "allkeys", "allchannels", "+@all"]);
+        let Queues { client, delayed, .. } =
+            Queues::of_texts(still_builder(&server).credentials("user", "secret")).await;
+        with_schedules(&server, &delayed).await;
+        server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
+        for (name, call) in WRITES {
+            let before = lasting(&server);
+            match soon(call(delayed.clone())).await {
+                Ok(()) => {}
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Refused, "{name} without {command}: {error}");
+                    assert!(lasting(&server) == before, "{name} without {command} has written");
+                    refused.insert(name);
+                }
+            }
+        }
+        client.shutdown().await;
+    }
+    assert_eq!(refused.len(), WRITES.len(), "{refused:?}");
+}
+
+#[tokio::test]
+async fn keys_of_another_type_are_refused_and_stay() {
+    for key in [SCHEDULES, SCHEDULE_RECORDS, JOBS, TIMEOUT_SET, ORDERED_LIST] {
+        let (server, client, delayed) = still().await;
+        with_schedules(&server, &delayed).await;
+        server.cmd(["DEL", key]);
+        server.cmd(["SET", key, "text"]);
+        let before = lasting(&server);
+        for (name, call) in WRITES {
+            if name == "trigger" {
+                continue;
+            }
+            let error = soon(call(delayed.clone())).await.expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
+            assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
+            assert!(lasting(&server) == before, "{name} with another {key} has written");
+        }
+        client.shutdown().await;
+    }
+}
+
+/// A server that is full stores no schedule, and lets one be removed.
+#[tokio::test]
+async fn without_memory_nothing_is_stored() {
+    let (server, client, delayed) = still().await;
+    with_schedules(&server, &delayed).await;
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    let before = lasting(&server);
+    for (name, call) in &WRITES[..4] {
+        let error = soon(call(delayed.clone())).await.expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
+        assert!(lasting(&server) == before, "{name} has written");
+    }
+    for name in ["a", "b"] {
+        assert!(delayed.schedule(name).remove().await.unwrap());
+    }
+    client.shutdown().await;
+}
+
+/// Redisson's clock decides what it moves, and may be fast. And anybody may cancel a run.
+#[tokio::test]
+async fn a_run_that_is_gone_before_its_time_does_not_come_again() {
+    for pause in [false, true] {
+        let (server, client, delayed) = still().await;
+        let hourly = delayed.schedule("s").every(HOUR);
+        let next = hourly.upsert("1").await.unwrap().unwrap();
+        let entry = &server.list(ORDERED_LIST)[0];
+        server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
+        server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
+        if pause {
+            assert!(hourly.pause().await.unwrap());
+            assert!(hourly.resume().await.unwrap());
+        } else {
+            hourly.upsert("2").await.unwrap();
+        }
+        assert_eq!(ids(&server), [format!("s@{}", millis(next + HOUR))]);
+        client.shutdown().await;
+    }
+}
+
+/// What the server refuses is tried again, and reported.
+#[tokio::test]
+async fn a_server_that_is_full_for_a_time_does_not_end_the_runs() {
+    let server = Server::start();
+    let (client, ready, delayed) = text_queues(&server).await;
+    let often = delayed.schedule("s").every(Duration::from_millis(100)).missed(Missed::All(1000));
+    let first = often.upsert("payload").await.unwrap().unwrap();
+    soon(ready.take()).await.unwrap();
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    until_async("it is reported", || async {
+        client.stats().last_error.is_some_and(|error| error.message.starts_with("schedules: `s`"))
+    })
+    .await;
+    server.cmd(["CONFIG", "SET", "maxmemory", "0"]);
+    let refused = SystemTime::now();
+    let mut taken = 1;
+    while first + Duration::from_millis(100) * taken < refused {
+        soon(ready.take()).await.unwrap();
+        taken += 1;
+    }
+    client.shutdown().await;
+}
+
+/// A client learns of schedules when it opens a queue, and a queue without any costs next to nothing.
+#[tokio::test]
+async fn a_process_that_stores_a_schedule_need_not_stay() {
+    let (server, still, delayed) = still().await;
+    delayed.schedule("s").every(Duration::from_millis(100)).upsert("payload").await.unwrap();
+    still.shutdown().await;
+    let (client, ready, _delayed) = text_queues(&server).await;
+    for _ in 0..5 {
+        soon(ready.take()).await.unwrap();
+    }
+    client.shutdown().await;
+}
