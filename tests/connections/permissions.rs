@@ -8,7 +8,8 @@ use std::time::Duration;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon, woken,
+    HOUR, ORDERED_LIST, QUARANTINE, SELDOM, TARGET, TIMEOUT_SET, everything, lasting, ms, pending, soon,
+    woken,
 };
 
 /// Every command that any script or call of redelay uses, except those without which nothing works at all: they are read
@@ -207,13 +208,13 @@ async fn jobs() {
 #[tokio::test]
 async fn schedules() {
     each(async |rig| {
-        rig.delayed.schedule("s").every(HOUR).upsert("run").await?;
+        rig.delayed.schedule("s").every(SELDOM).upsert("run").await?;
         stored(&["run"])
     })
     .await;
     each(async |rig| {
-        rig.free.1.schedule("s").every(HOUR).upsert("one").await.expect("nothing is missing");
-        match rig.delayed.schedule("s").every(HOUR).upsert("two").await {
+        rig.free.1.schedule("s").every(SELDOM).upsert("one").await.expect("nothing is missing");
+        match rig.delayed.schedule("s").every(SELDOM).upsert("two").await {
             Ok(_) => stored(&["two"]),
             Err(error) => {
                 rig.free.1.schedule("s").remove().await.expect("nothing is missing");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redelay::{Client, codec};
 use redelay_fixture::{ClientKind, Server, until_async};
 use redelay_support::{
-    CHANNEL, HOUR, Listener, MINUTE, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, TIMEOUT_SET, ms,
+    CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, ms,
     soon,
 };
 use tokio_test::{assert_pending, task};
@@ -289,7 +289,7 @@ async fn everything_documented_is_reported() {
     // A schedule of a newer version.
     server.cmd(["HSET", SCHEDULE_RECORDS, "s", "from 3 to 4\n\npayload"]);
     server.cmd(["ZADD", SCHEDULES, "5", "s"]);
-    delayed.schedule("other").every(MINUTE).upsert(&0).await.unwrap();
+    delayed.schedule("other").every(SELDOM).upsert(&0).await.unwrap();
     until_async("it does not run", || async { times("redelay.schedule.failing") == 1 }).await;
     let failing = &listener.named("redelay.schedule.failing")[0].fields;
     assert_eq!((&*failing["queue"], &*failing["schedule"]), ("q", "s"));

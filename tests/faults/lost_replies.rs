@@ -8,7 +8,7 @@ use redelay::{ErrorKind, Offered, Schedule};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    Boxed, HOUR, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, TIMEOUT_SET, builder, ms, still_builder, unread,
+    Boxed, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SELDOM, TIMEOUT_SET, builder, ms, still_builder, unread,
 };
 use tokio_test::assert_pending;
 use tokio_test::task::{self};
@@ -137,14 +137,14 @@ async fn a_job_whose_reply_is_lost_is_stored_once() {
 async fn a_change_of_a_schedule_whose_reply_is_lost_is_made_once() {
     let (server, proxy) = server_and_proxy().await;
     let warm = Queues::of_numbers(still_builder(&server)).await.delayed;
-    warm.schedule("s").every(HOUR).upsert(&0).await.unwrap();
+    warm.schedule("s").every(SELDOM).upsert(&0).await.unwrap();
     assert!(warm.schedule("s").remove().await.unwrap());
     type Call = fn(Schedule<i64>) -> BoxFuture<'static, redelay::Result<bool>>;
     let calls: [(&str, Call, usize); 6] = [
-        ("upsert", |s| async move { s.every(HOUR).upsert(&1).await.map(|run| run.is_some()) }.boxed(), 1),
+        ("upsert", |s| async move { s.every(SELDOM).upsert(&1).await.map(|run| run.is_some()) }.boxed(), 1),
         (
             "replace",
-            |s| async move { s.every(2 * HOUR).upsert(&2).await.map(|run| run.is_some()) }.boxed(),
+            |s| async move { s.every(2 * SELDOM).upsert(&2).await.map(|run| run.is_some()) }.boxed(),
             1,
         ),
         ("pause", |s| async move { s.pause().await }.boxed(), 0),

@@ -7,8 +7,8 @@ use futures::future::{BoxFuture, FutureExt};
 use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Missed};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, SCHEDULE_RECORDS, SCHEDULES, TIMEOUT_SET, lasting, soon,
-    still_builder, still_text_queues, text_queues,
+    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting,
+    soon, still_builder, still_text_queues, text_queues,
 };
 
 async fn still() -> (Server, Client, DelayedQueue<String>) {
@@ -90,16 +90,16 @@ async fn what_a_schedule_keeps_on_the_server() {
 #[tokio::test]
 async fn an_equal_schedule_changes_nothing_and_another_one_replaces_the_pending_run() {
     let (server, client, delayed) = still().await;
-    let hourly = delayed.schedule("s").every(HOUR);
-    let next = hourly.upsert("1").await.unwrap();
+    let rare = delayed.schedule("s").every(SELDOM);
+    let next = rare.upsert("1").await.unwrap();
     let before = lasting(&server);
-    assert_eq!(hourly.upsert("1").await.unwrap(), next);
+    assert_eq!(rare.upsert("1").await.unwrap(), next);
     assert!(lasting(&server) == before);
     let read = server.command_calls("hset");
-    hourly.upsert("1").await.unwrap();
+    rare.upsert("1").await.unwrap();
     assert_eq!(server.command_calls("hset"), read);
 
-    assert_eq!(hourly.upsert("2").await.unwrap(), next);
+    assert_eq!(rare.upsert("2").await.unwrap(), next);
     assert_eq!(delayed.read_all().await.unwrap(), ["2"]);
     let sooner = delayed.schedule("s").every(MINUTE).upsert("2").await.unwrap().unwrap();
     assert_eq!(ids(&server), [format!("s@{}", millis(sooner))]);
@@ -112,36 +112,35 @@ async fn an_equal_schedule_changes_nothing_and_another_one_replaces_the_pending_
 async fn a_schedule_is_read_paused_resumed_triggered_and_removed() {
     let server = Server::start();
     let (client, ready, delayed) = text_queues(&server).await;
-    let hourly = delayed.schedule("hourly").every(HOUR);
-    assert_eq!(hourly.get().await.unwrap(), None);
-    assert_eq!(hourly.next_runs(3).await.unwrap(), []);
-    for absent in [hourly.pause().await, hourly.resume().await, hourly.remove().await, hourly.trigger().await]
-    {
+    let rare = delayed.schedule("rare").every(SELDOM);
+    assert_eq!(rare.get().await.unwrap(), None);
+    assert_eq!(rare.next_runs(3).await.unwrap(), []);
+    for absent in [rare.pause().await, rare.resume().await, rare.remove().await, rare.trigger().await] {
         assert!(!absent.unwrap());
     }
-    let next = hourly.upsert("payload").await.unwrap().unwrap();
-    let stored = hourly.get().await.unwrap().unwrap();
-    assert_eq!((&*stored.name, &*stored.value, &*stored.text), ("hourly", "payload", "every 3600000 ms"));
+    let next = rare.upsert("payload").await.unwrap().unwrap();
+    let stored = rare.get().await.unwrap().unwrap();
+    assert_eq!((&*stored.name, &*stored.value, &*stored.text), ("rare", "payload", "every 86400000000 ms"));
     assert_eq!((stored.next, stored.last, stored.is_paused), (Some(next), None, false));
-    assert_eq!(hourly.next_runs(3).await.unwrap(), [next, next + HOUR, next + 2 * HOUR]);
-    assert!(hourly.trigger().await.unwrap());
+    assert_eq!(rare.next_runs(3).await.unwrap(), [next, next + SELDOM, next + 2 * SELDOM]);
+    assert!(rare.trigger().await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "payload");
     assert_eq!(delayed.len().await.unwrap(), 1);
 
-    assert!(hourly.pause().await.unwrap());
-    assert!(hourly.pause().await.unwrap());
+    assert!(rare.pause().await.unwrap());
+    assert!(rare.pause().await.unwrap());
     assert_eq!(delayed.len().await.unwrap(), 0);
-    assert!(hourly.get().await.unwrap().unwrap().is_paused);
-    assert_eq!(hourly.next_runs(3).await.unwrap(), []);
-    assert_eq!(hourly.upsert("payload").await.unwrap(), None);
-    assert!(hourly.trigger().await.unwrap());
+    assert!(rare.get().await.unwrap().unwrap().is_paused);
+    assert_eq!(rare.next_runs(3).await.unwrap(), []);
+    assert_eq!(rare.upsert("payload").await.unwrap(), None);
+    assert!(rare.trigger().await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "payload");
 
-    assert!(hourly.resume().await.unwrap());
-    assert_eq!(hourly.get().await.unwrap().unwrap().next, Some(next));
+    assert!(rare.resume().await.unwrap());
+    assert_eq!(rare.get().await.unwrap().unwrap().next, Some(next));
     assert_eq!(delayed.len().await.unwrap(), 1);
-    assert!(hourly.remove().await.unwrap());
-    assert!(!hourly.remove().await.unwrap());
+    assert!(rare.remove().await.unwrap());
+    assert!(!rare.remove().await.unwrap());
     until_async("nothing is left", || async { lasting(&server).is_empty() }).await;
     client.shutdown().await;
 }
@@ -189,8 +188,8 @@ async fn runs_that_were_missed_are_made_up_for_as_the_policy_says() {
     for (missed, expected) in [(Missed::Skip, 1), (Missed::Once, 2), (Missed::All(2), 3), (Missed::All(9), 4)]
     {
         let (server, still, delayed) = still().await;
-        let next = delayed.schedule("s").every(HOUR).missed(missed).upsert("payload").await.unwrap();
-        set_back(&server, 4 * HOUR);
+        let next = delayed.schedule("s").every(SELDOM).missed(missed).upsert("payload").await.unwrap();
+        set_back(&server, 4 * SELDOM);
         let (client, ready, delayed) = text_queues(&server).await;
         for _ in 0..expected {
             soon(ready.take()).await.unwrap();
@@ -236,18 +235,18 @@ async fn what_is_no_schedule_is_refused() {
     let wrong = [
         (s(), "call every(), or cron()"),
         (s().every(Duration::ZERO), "an interval of 0 ms"),
-        (s().every(HOUR).zone("UTC"), "an interval has no time zone"),
-        (s().every(HOUR).start(now).end(now - HOUR), "the end is before the start"),
-        (s().every(HOUR).missed(Missed::All(1_000_000)), "1000000 missed runs"),
-        (s().every(HOUR).missed(Missed::All(0)), "Missed::Skip"),
+        (s().every(SELDOM).zone("UTC"), "an interval has no time zone"),
+        (s().every(SELDOM).start(now).end(now - SELDOM), "the end is before the start"),
+        (s().every(SELDOM).missed(Missed::All(1_000_000)), "1000000 missed runs"),
+        (s().every(SELDOM).missed(Missed::All(0)), "Missed::Skip"),
         (s().cron("0 25 * * *"), "field 2 of the cron text `0 25 * * *`, `25` (hours)"),
         (s().cron("0 0 30 2 *"), "never comes"),
         (s().cron("0 0 0 1 1 * 2020"), "`0 0 0 1 1 * 2020 UTC` never runs again"),
         (s().cron("0 0 * * *\nlast 5"), "line break"),
         (s().cron("0 0 * * *").zone("Europe/Berln"), "there is no time zone `Europe/Berln`"),
-        (delayed.schedule("").every(HOUR), "a name of 0 bytes"),
-        (delayed.schedule("s".repeat(240)).every(HOUR), "a name of 240 bytes"),
-        (delayed.clone().with_entry_format(EntryFormat::Legacy).schedule("s").every(HOUR), "legacy format"),
+        (delayed.schedule("").every(SELDOM), "a name of 0 bytes"),
+        (delayed.schedule("s".repeat(240)).every(SELDOM), "a name of 240 bytes"),
+        (delayed.clone().with_entry_format(EntryFormat::Legacy).schedule("s").every(SELDOM), "legacy format"),
     ];
     for (schedule, why) in wrong {
         let error = schedule.upsert("payload").await.unwrap_err();
@@ -256,8 +255,8 @@ async fn what_is_no_schedule_is_refused() {
     }
     assert!(lasting(&server).is_empty());
     // The longest name, and one that has ended.
-    assert!(delayed.schedule("s".repeat(239)).every(HOUR).upsert("payload").await.unwrap().is_some());
-    assert_eq!(s().every(HOUR).end(now - HOUR).upsert("payload").await.unwrap(), None);
+    assert!(delayed.schedule("s".repeat(239)).every(SELDOM).upsert("payload").await.unwrap().is_some());
+    assert_eq!(s().every(SELDOM).end(now - SELDOM).upsert("payload").await.unwrap(), None);
     client.shutdown().await;
 }
 
@@ -265,8 +264,8 @@ type Call = (&'static str, fn(DelayedQueue<String>) -> BoxFuture<'static, redela
 
 /// Calls that write, on a queue with the schedules `a` and, paused, `b`.
 const WRITES: [Call; 6] = [
-    ("upsert", |q| async move { q.schedule("c").every(HOUR).upsert("1").await.map(drop) }.boxed()),
-    ("replace", |q| async move { q.schedule("a").every(HOUR).upsert("2").await.map(drop) }.boxed()),
+    ("upsert", |q| async move { q.schedule("c").every(SELDOM).upsert("1").await.map(drop) }.boxed()),
+    ("replace", |q| async move { q.schedule("a").every(SELDOM).upsert("2").await.map(drop) }.boxed()),
     ("resume", |q| async move { q.schedule("b").resume().await.map(drop) }.boxed()),
     ("trigger", |q| async move { q.schedule("a").trigger().await.map(drop) }.boxed()),
     ("pause", |q| async move { q.schedule("a").pause().await.map(drop) }.boxed()),
@@ -275,7 +274,7 @@ const WRITES: [Call; 6] = [
 
 async fn with_schedules(server: &Server, delayed: &DelayedQueue<String>) {
     for name in ["a", "b"] {
-        delayed.schedule(name).every(HOUR).upsert("1").await.unwrap();
+        delayed.schedule(name).every(SELDOM).upsert("1").await.unwrap();
     }
     delayed.schedule("b").pause().await.unwrap();
     delayed.schedule("a").trigger().await.unwrap();
@@ -358,18 +357,18 @@ async fn without_memory_nothing_is_stored() {
 async fn a_run_that_is_gone_before_its_time_does_not_come_again() {
     for pause in [false, true] {
         let (server, client, delayed) = still().await;
-        let hourly = delayed.schedule("s").every(HOUR);
-        let next = hourly.upsert("1").await.unwrap().unwrap();
+        let rare = delayed.schedule("s").every(SELDOM);
+        let next = rare.upsert("1").await.unwrap().unwrap();
         let entry = &server.list(ORDERED_LIST)[0];
         server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
         server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
         if pause {
-            assert!(hourly.pause().await.unwrap());
-            assert!(hourly.resume().await.unwrap());
+            assert!(rare.pause().await.unwrap());
+            assert!(rare.resume().await.unwrap());
         } else {
-            hourly.upsert("2").await.unwrap();
+            rare.upsert("2").await.unwrap();
         }
-        assert_eq!(ids(&server), [format!("s@{}", millis(next + HOUR))]);
+        assert_eq!(ids(&server), [format!("s@{}", millis(next + SELDOM))]);
         client.shutdown().await;
     }
 }

@@ -22,4 +22,4 @@ pub use keys::{
 };
 pub use part::{Part, part};
 pub use recorded::{Listener, Listening, Recorded};
-pub use waiting::{Boxed, HOUR, MINUTE, ms, pending, soon, unread, woken};
+pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, ms, pending, soon, unread, woken};

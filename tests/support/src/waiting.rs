@@ -11,6 +11,9 @@ use tokio_test::task::{self, Spawn};
 
 /// Longer than any test.
 pub const HOUR: Duration = Duration::from_secs(3600);
+/// The interval of a schedule that does not run during a test. With a shorter one, a run may fall into it: runs are counted
+/// from 1970, so each hour begins with one.
+pub const SELDOM: Duration = Duration::from_secs(1000 * 24 * 3600);
 /// A limit for calls that would otherwise hang.
 pub const MINUTE: Duration = Duration::from_secs(60);
 
