@@ -58,7 +58,7 @@ pub(crate) struct Recurrence {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Whenever so many ms have passed since the start, or since 1970.
+    /// Each time this many ms have passed since the start, or since 1970.
     Every(u64),
     /// By a cron text, in a time zone.
     Cron { text: String, zone: String },

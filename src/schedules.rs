@@ -1,4 +1,4 @@
-//! Schedules on the server: read, and changed by whoever comes first.
+//! Schedules on the server: how they are read, and changed if nobody else has changed them.
 
 use bytes::Bytes;
 
@@ -26,10 +26,14 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// What can be read of it.
-    pub(crate) fn state(&self) -> Option<State> {
-        let bytes = self.bytes.clone()?;
-        Some(State { record: Record::unpack(&bytes)?, next: self.next, bytes, gone: None })
+    /// Its state, if there is one: somebody may have deleted the record. An error says why the record cannot be read, and what
+    /// to do.
+    pub(crate) fn state(&self) -> Result<Option<State>, &'static str> {
+        let Some(bytes) = self.bytes.clone() else { return Ok(None) };
+        match Record::unpack(&bytes) {
+            Some(record) => Ok(Some(State { record, next: self.next, bytes, gone: None })),
+            None => Err("it was written by a newer version of redelay, or is damaged: upgrade, or remove it"),
+        }
     }
 }
 
@@ -39,7 +43,7 @@ pub(crate) async fn count(conn: &Conn, keys: &Keys) -> Result<i64, OpError> {
     Ok(conn.query(Command::new("ZCARD").arg(schedules)).await?.into_count()?)
 }
 
-/// Reads schedules in the order of their next runs. Long ones are fewer than `most`.
+/// Reads schedules in the order of their next runs: at most `most` of them, and fewer if they are long.
 pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> Result<Found, OpError> {
     let [schedules, records] = keys.schedules();
     let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(skip).number(most);

@@ -375,7 +375,7 @@ impl UnconfirmedPops {
         ]);
         let reply = op.run(call.arg(id.clone()).idempotent()).await.inspect_err(|error| op.on_lost(error))?;
         let [count, head] = op.parts(reply)?;
-        op.on_head(head)?;
+        op.on_head(op.optional_score(head)?);
         op.len(count)
     }
 

@@ -25,7 +25,7 @@ pub(super) enum Expect {
     Text(&'static str),
     Bytes,
     BytesOrNil,
-    /// An array of so many strings.
+    /// An array of this many strings.
     Strings(usize),
     StringsOrNil(usize),
     /// An array that begins with this number.

@@ -56,7 +56,7 @@ impl Reply {
         Self::of_nested(frame, DEPTH)
     }
 
-    /// With at most so many levels of arrays.
+    /// With at most this many levels of arrays.
     fn of_nested(frame: Resp3Frame, depth: usize) -> Result<Self, NoReply> {
         let error = |message: &str| Err(NoReply::Error(OpError::of_reply(message)));
         Ok(match frame {

@@ -302,7 +302,7 @@ impl<T: 'static> Job<T> {
             return Ok(false);
         }
         let [_due, head] = op.parts(reply)?;
-        op.on_head(head)?;
+        op.on_head(op.optional_score(head)?);
         Ok(true)
     }
 

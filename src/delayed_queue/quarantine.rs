@@ -249,7 +249,7 @@ impl Quarantine {
             .arg(quarantined.entry.clone());
         let reply = op.run(call).await.inspect_err(|error| op.on_lost(error))?;
         let [requeued, head] = op.parts(reply)?;
-        op.on_head(head)?;
+        op.on_head(op.optional_score(head)?);
         op.any(requeued)
     }
 

@@ -11,16 +11,16 @@ use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::recurrence::{self, Missed, Record, Recurrence, State, Step};
-use crate::schedules::{self, Found, LONGEST_NAME, Named, Outcome};
+use crate::schedules::{self, Found, LONGEST_NAME, Named};
 use crate::wire::entry::{self, EntryFormat};
 use crate::wire::time;
+
+mod change;
 
 /// How many schedules a call reads at most.
 const PAGE: usize = 100;
 /// How many runs a call computes at most.
 const MOST_RUNS: usize = 10_000;
-/// How often a change is tried while others change the same schedule.
-const TRIES: usize = 20;
 
 /// A schedule of a delayed queue: it offers a payload again and again. [`DelayedQueue::schedule`] returns this handle, whether
 /// or not there is such a schedule. [`upsert`](Self::upsert) stores it.
@@ -127,8 +127,8 @@ impl<T: 'static> DelayedQueue<T> {
         }
     }
 
-    /// Reads schedules in the order of their next runs: skips so many, and returns at most so many. Those that are paused or
-    /// over come last. Between two calls, schedules may have other places in the order.
+    /// Reads a page of the schedules, in the order of their next runs: up to `most` schedules, after the first `skip`. Schedules
+    /// that are paused or have no more runs come last. The order may change between two calls.
     ///
     /// # Errors
     /// As [`Job::get`](crate::Job::get). One that cannot be read or decoded is an error of its own.
@@ -163,7 +163,7 @@ impl<T: 'static> DelayedQueue<T> {
             read += schedules.len();
             // A record that somebody has deleted leaves a name.
             stored.extend(schedules.iter().filter_map(|schedule| {
-                let state = readable(op, schedule).transpose()?;
+                let state = state(op, schedule).transpose()?;
                 Some(state.and_then(|state| self.stored(op, &schedule.name, state)))
             }));
         }
@@ -187,17 +187,12 @@ impl<T: 'static> DelayedQueue<T> {
     }
 }
 
-/// The state of a schedule, if there is one.
-fn readable(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
-    let name = || String::from_utf8_lossy(&schedule.name);
-    match (schedule.state(), &schedule.bytes) {
-        (Some(state), _) => Ok(Some(state)),
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(op.failed(OpError::Server(format!(
-            "the schedule `{}` was written by a newer version of redelay, or is damaged: upgrade, or remove it",
-            name()
-        )))),
-    }
+/// What can be read of a schedule.
+fn state(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
+    schedule.state().map_err(|why| {
+        let name = String::from_utf8_lossy(&schedule.name);
+        op.failed(OpError::Server(format!("the schedule `{name}` cannot be read: {why}")))
+    })
 }
 
 impl<T: 'static> Schedule<T> {
@@ -260,7 +255,7 @@ impl<T: 'static> Schedule<T> {
     }
 
     /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a fixed time: with
-    /// the current time, the schedule is another one each time it is upserted, and begins anew.
+    /// the current time, each upsert stores another schedule, which replaces the one before.
     ///
     /// # Examples
     /// ```no_run
@@ -337,11 +332,10 @@ impl<T: 'static> Schedule<T> {
         let payload = op.encode(&*self.queue.codec, value)?;
         let record = Record { recurrence: self.recurrence(op)?, payload, last: 0, is_paused: false };
         let differs = |state: &State| !state.record.is_like(&record);
-        let upsert = |state: Option<&State>, now| {
-            Step::upsert(state, record.clone(), now).map_err(|why| op.invalid(why))
+        let upsert = |state: Result<Option<State>>, now| {
+            Step::upsert(state?.as_ref(), record.clone(), now).map_err(|why| op.invalid(why))
         };
-        let (_, state) = self.change(op, differs, upsert).await?;
-        Ok(state.and_then(|(_, next)| next).map(time::from_epoch_millis))
+        Ok(self.change(op, differs, upsert).await?.next.map(time::from_epoch_millis))
     }
 
     fn recurrence(&self, op: Op<'_>) -> Result<Recurrence> {
@@ -387,7 +381,7 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn get(&self) -> Result<Option<StoredSchedule<T>>> {
         let op = self.op("schedule().get")?;
-        let (_, state) = self.read(op).await?;
+        let (_, state) = self.state(op).await?;
         state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
     }
 
@@ -411,7 +405,7 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn next_runs(&self, count: usize) -> Result<Vec<SystemTime>> {
         let op = self.op("schedule().next_runs")?;
-        let (now, state) = self.read(op).await?;
+        let (now, state) = self.state(op).await?;
         let Some(State { record, next, .. }) = state.filter(|state| !state.record.is_paused) else {
             return Ok(Vec::new());
         };
@@ -440,8 +434,8 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn pause(&self) -> Result<bool> {
         let op = self.op("schedule().pause")?;
-        let step = |state: Option<&State>, now| Ok(state.and_then(|state| Step::pause(state, now)));
-        Ok(self.change(op, |_| false, step).await?.0)
+        let pause = |state: Result<Option<State>>, now| Ok(state?.and_then(|state| Step::pause(&state, now)));
+        Ok(self.change(op, |_| false, pause).await?.existed)
     }
 
     /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, whatever `missed` says. Returns
@@ -462,11 +456,11 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn resume(&self) -> Result<bool> {
         let op = self.op("schedule().resume")?;
-        let step = |state: Option<&State>, now| match state {
-            Some(state) => Step::resume(state, now).map_err(|why| op.invalid(why)),
+        let resume = |state: Result<Option<State>>, now| match state? {
+            Some(state) => Step::resume(&state, now).map_err(|why| op.invalid(why)),
             None => Ok(None),
         };
-        Ok(self.change(op, |_| false, step).await?.0)
+        Ok(self.change(op, |_| false, resume).await?.existed)
     }
 
     /// Deletes the schedule, and withdraws the run that is stored, as [`pause`](Self::pause) does. Returns whether there was one.
@@ -487,19 +481,14 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn remove(&self) -> Result<bool> {
         let op = self.op("schedule().remove")?;
-        let queue = &self.queue.queue;
-        // One that cannot be read has no run that could be withdrawn.
-        if let (_, Some(unreadable)) = self.read_any(op).await?
-            && unreadable.state().is_none()
-        {
-            let bytes = unreadable.bytes.unwrap_or_default();
-            let removed =
-                schedules::change(&queue.conn, &queue.keys, &self.name, &bytes, &Step::default()).await;
-            removed.map_err(|error| op.failed(error))?;
-            return Ok(true);
-        }
-        let step = |state: Option<&State>, now| Ok(state.map(|state| Step::remove(state, now)));
-        Ok(self.change(op, |_| false, step).await?.0)
+        let remove = |state: Result<Option<State>>, now| {
+            Ok(match state {
+                Ok(state) => state.map(|state| Step::remove(&state, now)),
+                // It has no run that could be withdrawn.
+                Err(_) => Some(Step::default()),
+            })
+        };
+        Ok(self.change(op, |_| false, remove).await?.existed)
     }
 
     /// Offers the payload of the schedule now, as one more run, also while it is paused. Returns false if there is no such
@@ -520,86 +509,11 @@ impl<T: 'static> Schedule<T> {
     /// ```
     pub async fn trigger(&self) -> Result<bool> {
         let op = self.op("schedule().trigger")?;
-        let (_, Some(state)) = self.read(op).await? else { return Ok(false) };
+        let (_, Some(state)) = self.state(op).await? else { return Ok(false) };
         let entry = entry::pack(self.queue.format, &state.record.payload);
         let stored = self.queue.batcher.store(When::After, 0, entry).await;
         stored.map_err(|error| op.failed(error))?;
         Ok(true)
-    }
-
-    async fn read(&self, op: Op<'_>) -> Result<(u64, Option<State>)> {
-        let (now, schedule) = self.read_any(op).await?;
-        let state = schedule.map(|schedule| readable(op, &schedule)).transpose()?.flatten();
-        Ok((now, state))
-    }
-
-    async fn read_any(&self, op: Op<'_>) -> Result<(u64, Option<Named>)> {
-        let queue = &self.queue.queue;
-        op.ensure_open()?;
-        schedules::read_one(&queue.conn, &queue.keys, &self.name).await.map_err(|error| op.failed(error))
-    }
-
-    /// Changes the schedule by what `decide` makes of it. Returns whether there was one; and whether it is paused and its next
-    /// run, if there is one now. If `catches_up` says so, runs that are due come first, with those that were missed.
-    ///
-    /// A change is made only if the schedule is as it was read. So after a lost reply it is read again, and decided again.
-    async fn change(
-        &self,
-        op: Op<'_>,
-        catches_up: impl Fn(&State) -> bool,
-        decide: impl Fn(Option<&State>, u64) -> Result<Option<Step>>,
-    ) -> Result<(bool, Option<(bool, Option<u64>)>)> {
-        let queue = &self.queue.queue;
-        let transfer = queue.engine.transfer.as_ref();
-        let (mut existed, mut lost, mut gone) = (None, None, None);
-        let mut tries = 0;
-        while tries < TRIES {
-            let (now, mut state) = match self.read(op).await {
-                Ok(read) => read,
-                Err(error) => return Err(lost.unwrap_or(error)),
-            };
-            if let Some(state) = &mut state {
-                state.gone = gone.as_ref().and_then(|(run, bytes)| (*bytes == state.bytes).then_some(*run));
-            }
-            let existed = *existed.get_or_insert(state.is_some());
-            // If this program cannot tell what was missed, nothing was.
-            let due = state.as_ref().filter(|state| catches_up(state));
-            let due = due.and_then(|state| Step::advance(state, now).ok().flatten());
-            let is_last = due.is_none();
-            let step = match due {
-                Some(due) => Some(due),
-                None => decide(state.as_ref(), now)?,
-            };
-            let Some(step) = step else {
-                return Ok((existed, state.map(|state| (state.record.is_paused, state.next))));
-            };
-            let old = state.map(|state| state.bytes).unwrap_or_default();
-            tries += usize::from(is_last);
-            match schedules::change(&queue.conn, &queue.keys, &self.name, &old, &step).await {
-                Ok((Outcome::Changed, head)) => {
-                    if let Some(transfer) = transfer {
-                        head.iter().for_each(|head| transfer.head(&queue.keys, *head));
-                        transfer.scheduled(&queue.keys);
-                    }
-                    if is_last {
-                        return Ok((existed, step.record.map(|record| (record.is_paused, step.next))));
-                    }
-                }
-                Ok((Outcome::Differs, _)) => {}
-                Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| (run, old)),
-                Err(error @ OpError::Unknown(_)) => {
-                    if let Some(transfer) = transfer {
-                        transfer.head_unknown(&queue.keys);
-                        transfer.scheduled(&queue.keys);
-                    }
-                    lost = Some(op.failed(error));
-                }
-                Err(error) => return Err(lost.unwrap_or_else(|| op.failed(error))),
-            }
-        }
-        Err(lost.unwrap_or_else(|| {
-            op.failed(OpError::NotExecuted("others change the schedule all the time".into()))
-        }))
     }
 
     fn op(&self, verb: &'static str) -> Result<Op<'_>> {

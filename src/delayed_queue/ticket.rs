@@ -261,7 +261,7 @@ impl<T: 'static> DelayedQueue<T> {
             return Ok(false);
         }
         let [_clock, head] = op.parts(reply)?;
-        op.on_head(head)?;
+        op.on_head(op.optional_score(head)?);
         Ok(true)
     }
 

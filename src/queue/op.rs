@@ -120,19 +120,24 @@ impl Op<'_> {
         Box::pin(call.run(&self.queue.conn)).await.map_err(|error| self.failed(error))
     }
 
-    /// A reply says that this is the head of the queue, and that its transfer may have to be started.
-    pub(crate) fn on_head(self, head: Reply) -> Result<()> {
-        let head = head.into_optional_score().map_err(|shape| self.failed(shape))?;
+    /// A reply may name the head of the queue. Then its transfer may have to be started.
+    pub(crate) fn on_head(self, head: Option<f64>) {
         if let (Some(transfer), Some(head)) = (&self.queue.engine.transfer, head) {
             transfer.head(&self.queue.keys, head);
         }
-        Ok(())
     }
 
     /// A call that changes due times has failed. If it was executed all the same, nobody may know of the new head.
     pub(crate) fn on_lost(self, error: &Error) {
         if let (Some(transfer), true) = (&self.queue.engine.transfer, error.is_outcome_unknown()) {
             transfer.head_unknown(&self.queue.keys);
+        }
+    }
+
+    /// A call has changed a schedule, or may have.
+    pub(crate) fn on_schedule(self) {
+        if let Some(transfer) = &self.queue.engine.transfer {
+            transfer.scheduled(&self.queue.keys);
         }
     }
 
@@ -152,6 +157,10 @@ impl Op<'_> {
 
     pub(crate) fn optional_bytes(self, reply: Reply) -> Result<Option<Bytes>> {
         reply.into_optional_bytes().map_err(|shape| self.failed(shape))
+    }
+
+    pub(crate) fn optional_score(self, reply: Reply) -> Result<Option<f64>> {
+        reply.into_optional_score().map_err(|shape| self.failed(shape))
     }
 
     pub(crate) fn strings(self, reply: Reply) -> Result<Vec<Bytes>> {

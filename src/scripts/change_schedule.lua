@@ -1,4 +1,5 @@
--- Changes a schedule, if its record is still the one that the caller has read. So many clients may try the same change.
+-- Changes a schedule if its record is still the one that the caller has read. So of all clients that try the same change,
+-- one succeeds.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
 -- ARGV   1 name   2 the record that was read, or ''   3 the new record, or '' to delete the schedule

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::Request;
 use crate::conn::{Conn, OpError};
 use crate::recurrence::Step;
-use crate::schedules::{self, Found};
+use crate::schedules::{self, Found, Named};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
@@ -142,45 +142,53 @@ async fn look(
                 look.next = Some(look.next.map_or(wait, |next| next.min(wait)));
                 return Ok(look);
             }
-            let step = match (schedule.state(), &schedule.bytes) {
-                (Some(state), _) => Step::advance(&state, now),
-                // Somebody has deleted the record.
-                (None, None) => Ok(Some(Step::default())),
-                (None, Some(_)) => Err("it was written by a newer version of redelay, or is damaged".into()),
-            };
-            let step = match step {
-                Ok(None) => continue,
-                Ok(Some(step)) => {
-                    let old = schedule.bytes.clone().unwrap_or_default();
-                    // If another client was faster, this changes nothing.
-                    match schedules::change(conn, keys, &schedule.name, &old, &step).await {
-                        Ok((_, head)) => Ok(head),
-                        Err(OpError::Server(why)) => {
-                            look.next = Some(REFUSED);
-                            Err(why)
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-                Err(why) => Err(why),
-            };
-            match step {
+            let why = match advance(conn, keys, schedule, now).await {
                 Ok(head) => {
                     if let (Some(head), Some(requests)) = (head, requests.upgrade()) {
                         let _ = requests.send(Request::Head(keys.clone(), head));
                     }
+                    continue;
                 }
-                Err(why) => {
-                    skip += 1;
-                    if now - next >= OVERDUE {
-                        let name = String::from_utf8_lossy(&schedule.name).into_owned();
-                        look.failed.get_or_insert((name, why));
-                    } else {
-                        // Another client may be able to run it. If none does, it is reported.
-                        look.next = Some(Duration::from_millis(OVERDUE));
-                    }
+                Err(Failure::Connection(error)) => return Err(error),
+                Err(Failure::Refused(why)) => {
+                    look.next = Some(REFUSED);
+                    why
                 }
+                Err(Failure::Unreadable(why)) => why,
+            };
+            skip += 1;
+            if now - next >= OVERDUE {
+                let name = String::from_utf8_lossy(&schedule.name).into_owned();
+                look.failed.get_or_insert((name, why));
+            } else {
+                // Another client may be able to run it. If none does, it is reported.
+                look.next = Some(Duration::from_millis(OVERDUE));
             }
         }
+    }
+}
+
+/// Why the next run of a schedule was not stored.
+enum Failure {
+    /// This client cannot tell when the next run is.
+    Unreadable(String),
+    Refused(String),
+    Connection(OpError),
+}
+
+/// Stores the run after one that is due. Returns the head, if its transfer may have to be started. Changes nothing if another
+/// client was faster.
+async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, Failure> {
+    let step = match schedule.state().map_err(|why| Failure::Unreadable(why.into()))? {
+        Some(state) => Step::advance(&state, now).map_err(Failure::Unreadable)?,
+        // Somebody has deleted the record: the name follows.
+        None => Some(Step::default()),
+    };
+    let Some(step) = step else { return Ok(None) };
+    let old = schedule.bytes.clone().unwrap_or_default();
+    match schedules::change(conn, keys, &schedule.name, &old, &step).await {
+        Ok((_, head)) => Ok(head),
+        Err(OpError::Server(why)) => Err(Failure::Refused(why)),
+        Err(error) => Err(Failure::Connection(error)),
     }
 }

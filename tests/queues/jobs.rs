@@ -1,6 +1,5 @@
 //! Jobs by id: each policy, each call of a handle, and what the server keeps of them.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
@@ -12,6 +11,8 @@ use redelay_support::{
 };
 use tokio_test::assert_pending;
 use tokio_test::task::Spawn;
+
+use crate::refusals::Writes;
 
 fn due(offered: Offered) -> SystemTime {
     match offered {
@@ -368,97 +369,63 @@ async fn stale_ids_are_swept() {
     client.shutdown().await;
 }
 
-type Call = (&'static str, fn(DelayedQueue<String>) -> BoxFuture<'static, redelay::Result<()>>);
+/// Calls on a queue with the jobs `a` and 0 to 39.
+const WRITES: Writes = Writes {
+    calls: &[
+        ("debounce", |q| {
+            async move { q.offer("payload", HOUR).id("a").debounce(HOUR).await.map(drop) }.boxed()
+        }),
+        ("offer", |q| async move { q.offer("1", HOUR).id("c").await.map(drop) }.boxed()),
+        ("replace", |q| async move { q.offer("1", HOUR).id("a").replace().await.map(drop) }.boxed()),
+        ("throttle", |q| async move { q.offer("1", HOUR).id("c").throttle(HOUR).await.map(drop) }.boxed()),
+        ("offer_jobs", |q| {
+            async move { q.offer_jobs([("c", &"1".to_owned(), HOUR)]).await.map(drop) }.boxed()
+        }),
+        ("cancel", |q| async move { q.job("a").cancel().await.map(drop) }.boxed()),
+        ("cancel_all", |q| async move { q.cancel_all(numbers(40)).await.map(drop) }.boxed()),
+        ("reschedule", |q| async move { q.job("a").reschedule(MINUTE).await.map(drop) }.boxed()),
+        ("run_now", |q| async move { q.job("a").run_now().await.map(drop) }.boxed()),
+    ],
+    fill: |q| {
+        async move {
+            let numbers = numbers(40);
+            q.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
+            q.offer("payload", HOUR).id("a").await.unwrap();
+        }
+        .boxed()
+    },
+    keys: 3,
+};
 
-/// Calls that write, on a queue with the jobs `a` and `b`.
-const WRITES: [Call; 9] = [
-    ("debounce", |q| async move { q.offer("payload", HOUR).id("a").debounce(HOUR).await.map(drop) }.boxed()),
-    ("offer", |q| async move { q.offer("1", HOUR).id("c").await.map(drop) }.boxed()),
-    ("replace", |q| async move { q.offer("1", HOUR).id("a").replace().await.map(drop) }.boxed()),
-    ("throttle", |q| async move { q.offer("1", HOUR).id("c").throttle(HOUR).await.map(drop) }.boxed()),
-    ("offer_jobs", |q| async move { q.offer_jobs([("c", &"1".to_owned(), HOUR)]).await.map(drop) }.boxed()),
-    ("cancel", |q| async move { q.job("a").cancel().await.map(drop) }.boxed()),
-    ("cancel_all", |q| async move { q.cancel_all((0..40).map(|n| format!("{n}"))).await.map(drop) }.boxed()),
-    ("reschedule", |q| async move { q.job("a").reschedule(MINUTE).await.map(drop) }.boxed()),
-    ("run_now", |q| async move { q.job("a").run_now().await.map(drop) }.boxed()),
-];
-
-async fn with_jobs(delayed: &DelayedQueue<String>) {
-    let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
-    delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
-    delayed.offer("payload", HOUR).id("a").await.unwrap();
+/// The texts of the first numbers.
+fn numbers(count: usize) -> Vec<String> {
+    (0..count).map(|number| number.to_string()).collect()
 }
 
-/// Each call is done or refused, and never half done.
 #[tokio::test]
 async fn a_call_without_a_permission_is_done_or_changes_nothing() {
-    let server = Server::start();
     let commands = [
         "time", "get", "set", "pttl", "hget", "hset", "hdel", "zadd", "zrem", "zscore", "zrange", "llen",
         "lrem", "lset", "lrange", "rpush", "ltrim", "publish",
     ];
-    let mut refused = BTreeSet::new();
-    for command in commands {
-        server.cmd(["FLUSHALL"]);
-        server.cmd(["ACL", "SETUSER", "user", "reset", "on", ">secret", "allkeys", "allchannels", "+@all"]);
-        let Queues { client, delayed, .. } =
-            Queues::of_texts(still_builder(&server).credentials("user", "secret")).await;
-        with_jobs(&delayed).await;
-        until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
-        server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
-        for (name, call) in WRITES {
-            let before = lasting(&server);
-            match soon(call(delayed.clone())).await {
-                Ok(()) => drop(lasting(&server)),
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Refused, "{name} without {command}: {error}");
-                    assert!(lasting(&server) == before, "{name} without {command} has written");
-                    refused.insert(name);
-                }
-            }
-        }
-        client.shutdown().await;
-    }
-    assert_eq!(refused.len(), WRITES.len(), "{refused:?}");
+    WRITES.without_permissions(&commands).await;
 }
 
 #[tokio::test]
 async fn keys_of_another_type_are_refused_and_stay() {
-    for key in [JOBS, TIMEOUT_SET, ORDERED_LIST] {
-        let (server, client, delayed) = still().await;
-        with_jobs(&delayed).await;
-        until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
-        server.cmd(["DEL", key]);
-        server.cmd(["SET", key, "text"]);
-        let before = lasting(&server);
-        for (name, call) in WRITES {
-            if key == ORDERED_LIST && ["debounce", "reschedule", "run_now"].contains(&name) {
-                continue;
-            }
-            let error = soon(call(delayed.clone())).await.expect_err(name);
-            assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
-            assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
-            assert!(lasting(&server) == before, "{name} with another {key} has written");
-        }
-        client.shutdown().await;
+    for key in [JOBS, TIMEOUT_SET] {
+        WRITES.with_a_text_as(key, &[]).await;
     }
+    WRITES.with_a_text_as(ORDERED_LIST, &["debounce", "reschedule", "run_now"]).await;
 }
 
 /// A server that is full stores no job, and lets those that are there be cancelled.
 #[tokio::test]
 async fn without_memory_no_job_is_stored() {
-    let (server, client, delayed) = still().await;
-    with_jobs(&delayed).await;
-    until_async("the receipts are deleted", || async { lasting(&server).len() == 3 }).await;
-    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
-    let before = lasting(&server);
-    for (name, call) in &WRITES[1..5] {
-        let error = soon(call(delayed.clone())).await.expect_err(name);
-        assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
-        assert!(lasting(&server) == before, "{name} has written");
-    }
+    let stores = ["offer", "replace", "throttle", "offer_jobs"];
+    let (server, client, delayed) = WRITES.without_memory(&stores).await;
     assert!(delayed.job("a").cancel().await.unwrap());
-    assert_eq!(delayed.cancel_all((0..40).map(|number| number.to_string())).await.unwrap(), 40);
+    assert_eq!(delayed.cancel_all(numbers(40)).await.unwrap(), 40);
     assert_eq!(lasting(&server).len(), 0);
     client.shutdown().await;
 }
@@ -476,10 +443,9 @@ async fn many_jobs_among_many_are_cancelled_in_several_calls() {
     client.shutdown().await;
 }
 
-/// A queue with so many jobs, whose ids are their numbers, after one call of the script.
+/// Offers this many jobs, whose ids are their numbers, and runs the script once.
 async fn with_numbers(delayed: &DelayedQueue<String>, pending: usize) {
-    let numbers: Vec<String> = (0..pending).map(|number| number.to_string()).collect();
-    for numbers in numbers.chunks(10_000) {
+    for numbers in numbers(pending).chunks(10_000) {
         delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
     }
     assert!(!delayed.job("none").cancel().await.unwrap());

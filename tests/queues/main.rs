@@ -11,6 +11,7 @@ mod operations;
 mod quarantine;
 mod receiver_costs;
 mod receiving;
+mod refusals;
 mod returned;
 mod scale;
 #[cfg(feature = "cron")]

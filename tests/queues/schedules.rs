@@ -1,15 +1,16 @@
 //! Schedules: their runs, each call of a handle, and what the server keeps of them.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Missed};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting,
-    soon, still_builder, still_text_queues, text_queues,
+    HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting, soon,
+    still_text_queues, text_queues,
 };
+
+use crate::refusals::Writes;
 
 async fn still() -> (Server, Client, DelayedQueue<String>) {
     let server = Server::start();
@@ -260,92 +261,50 @@ async fn what_is_no_schedule_is_refused() {
     client.shutdown().await;
 }
 
-type Call = (&'static str, fn(DelayedQueue<String>) -> BoxFuture<'static, redelay::Result<()>>);
+/// Calls on a queue with the schedules `a` and, paused, `b`.
+const WRITES: Writes = Writes {
+    calls: &[
+        ("upsert", |q| async move { q.schedule("c").every(SELDOM).upsert("1").await.map(drop) }.boxed()),
+        ("replace", |q| async move { q.schedule("a").every(SELDOM).upsert("2").await.map(drop) }.boxed()),
+        ("resume", |q| async move { q.schedule("b").resume().await.map(drop) }.boxed()),
+        ("trigger", |q| async move { q.schedule("a").trigger().await.map(drop) }.boxed()),
+        ("pause", |q| async move { q.schedule("a").pause().await.map(drop) }.boxed()),
+        ("remove", |q| async move { q.schedule("a").remove().await.map(drop) }.boxed()),
+    ],
+    fill: |q| {
+        async move {
+            for name in ["a", "b"] {
+                q.schedule(name).every(SELDOM).upsert("1").await.unwrap();
+            }
+            q.schedule("b").pause().await.unwrap();
+            q.schedule("a").trigger().await.unwrap();
+        }
+        .boxed()
+    },
+    keys: 5,
+};
 
-/// Calls that write, on a queue with the schedules `a` and, paused, `b`.
-const WRITES: [Call; 6] = [
-    ("upsert", |q| async move { q.schedule("c").every(SELDOM).upsert("1").await.map(drop) }.boxed()),
-    ("replace", |q| async move { q.schedule("a").every(SELDOM).upsert("2").await.map(drop) }.boxed()),
-    ("resume", |q| async move { q.schedule("b").resume().await.map(drop) }.boxed()),
-    ("trigger", |q| async move { q.schedule("a").trigger().await.map(drop) }.boxed()),
-    ("pause", |q| async move { q.schedule("a").pause().await.map(drop) }.boxed()),
-    ("remove", |q| async move { q.schedule("a").remove().await.map(drop) }.boxed()),
-];
-
-async fn with_schedules(server: &Server, delayed: &DelayedQueue<String>) {
-    for name in ["a", "b"] {
-        delayed.schedule(name).every(SELDOM).upsert("1").await.unwrap();
-    }
-    delayed.schedule("b").pause().await.unwrap();
-    delayed.schedule("a").trigger().await.unwrap();
-    until_async("the receipts are deleted", || async { lasting(server).len() == 5 }).await;
-}
-
-/// Each call is done or refused, and never half done.
 #[tokio::test]
 async fn a_call_without_a_permission_is_done_or_changes_nothing() {
-    let server = Server::start();
     let commands = [
         "time", "set", "hget", "hset", "hdel", "hlen", "zadd", "zrem", "zscore", "zrange", "llen", "lrem",
         "rpush", "ltrim", "publish",
     ];
-    let mut refused = BTreeSet::new();
-    for command in commands {
-        server.cmd(["FLUSHALL"]);
-        server.cmd(["ACL", "SETUSER", "user", "reset", "on", ">secret", "allkeys", "allchannels", "+@all"]);
-        let Queues { client, delayed, .. } =
-            Queues::of_texts(still_builder(&server).credentials("user", "secret")).await;
-        with_schedules(&server, &delayed).await;
-        server.cmd(["ACL", "SETUSER", "user", &format!("-{command}")]);
-        for (name, call) in WRITES {
-            let before = lasting(&server);
-            match soon(call(delayed.clone())).await {
-                Ok(()) => {}
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Refused, "{name} without {command}: {error}");
-                    assert!(lasting(&server) == before, "{name} without {command} has written");
-                    refused.insert(name);
-                }
-            }
-        }
-        client.shutdown().await;
-    }
-    assert_eq!(refused.len(), WRITES.len(), "{refused:?}");
+    WRITES.without_permissions(&commands).await;
 }
 
 #[tokio::test]
 async fn keys_of_another_type_are_refused_and_stay() {
     for key in [SCHEDULES, SCHEDULE_RECORDS, JOBS, TIMEOUT_SET, ORDERED_LIST] {
-        let (server, client, delayed) = still().await;
-        with_schedules(&server, &delayed).await;
-        server.cmd(["DEL", key]);
-        server.cmd(["SET", key, "text"]);
-        let before = lasting(&server);
-        for (name, call) in WRITES {
-            if name == "trigger" {
-                continue;
-            }
-            let error = soon(call(delayed.clone())).await.expect_err(name);
-            assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
-            assert!(error.to_string().contains("WRONGTYPE"), "{name}: {error}");
-            assert!(lasting(&server) == before, "{name} with another {key} has written");
-        }
-        client.shutdown().await;
+        WRITES.with_a_text_as(key, &["trigger"]).await;
     }
 }
 
 /// A server that is full stores no schedule, and lets one be removed.
 #[tokio::test]
 async fn without_memory_nothing_is_stored() {
-    let (server, client, delayed) = still().await;
-    with_schedules(&server, &delayed).await;
-    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
-    let before = lasting(&server);
-    for (name, call) in &WRITES[..4] {
-        let error = soon(call(delayed.clone())).await.expect_err(name);
-        assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
-        assert!(lasting(&server) == before, "{name} has written");
-    }
+    let stores = ["upsert", "replace", "resume", "trigger"];
+    let (_server, client, delayed) = WRITES.without_memory(&stores).await;
     for name in ["a", "b"] {
         assert!(delayed.schedule(name).remove().await.unwrap());
     }

@@ -54,7 +54,7 @@ impl Canceller {
         }
         let answer = |id: &Bytes, mut was_pending| {
             for waiting in waiting.remove(id).unwrap_or_default() {
-                // One caller is told that it has cancelled the job: the first that was not dropped.
+                // Only one caller has cancelled the job: the first whose future was not dropped.
                 was_pending &= waiting.send(Ok(was_pending)).is_err();
             }
         };

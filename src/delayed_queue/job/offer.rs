@@ -453,7 +453,7 @@ impl<R> Prepared<R> {
         let reply = self.batcher.offer_jobs(self.timeout, self.when, call).await;
         let mut parts = reply.map_err(|error| op.failed(error))?.into_iter();
         let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
-        op.on_head(head)?;
+        op.on_head(op.optional_score(head)?);
         let mut offered = Vec::with_capacity(jobs.len());
         while let (Some(outcome), Some(at)) = (parts.next(), parts.next()) {
             let at = time::from_epoch_millis(op.int(at)?.unsigned_abs());

@@ -46,7 +46,7 @@ function Limits.allowed(limits, queue, most, now_us)
     return most, wait
 end
 
--- So many were claimed.
+-- This many were claimed.
 function Limits.claimed(limits, queue, count)
     if limits.interval and limits.interval > 0 and count > 0 then
         redis.call('HSET', queue.control, 'next', string.format('%.0f', limits.next + count * limits.interval))
