@@ -44,7 +44,7 @@ scripts! {
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer"
     ];
-    OFFER_JOBS: 6, "5fe85421c44a5d7527cb5833ab008ca81b66274b", ["parts/permitted", "parts/job", "offer_jobs"];
+    OFFER_JOBS: 6, "5076e0e6740902857ada8e4f39ce2b67f620c607", ["parts/permitted", "parts/job", "offer_jobs"];
     CANCEL_JOBS: 4, "6ea8a013edf0402280959695eff16608770e4ef5", ["parts/clock", "parts/permitted", "parts/job", "cancel_jobs"];
     READ_JOB: 2, "3df65260fa94f60c13f616410bf527340c0bb2ee", ["parts/job", "read_job"];
     SWEEP_JOBS: 3, "fc0f27862f39e2fb25fdf2d9d9f04128301e47f4", ["parts/clock", "sweep_jobs"];

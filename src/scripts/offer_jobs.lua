@@ -115,7 +115,8 @@ end
 local is_new = {}
 for i, change in ipairs(changes) do
     local score = string.format('%.0f', change.due)
-    if change.id ~= '' then
+    -- The field of a job that keeps its entry stays as it is.
+    if change.id ~= '' and change.old ~= change.entry then
         local stored = redis.pcall('HSET', KEYS[5], change.id, value_of(change.first, change.entry))
         if type(stored) == 'table' then
             return refuse(i, stored.err)
