@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "055392f07b2ae4fbf106c9dd3f9cb6b2579e1141", [
+    TRANSFER: 7, "73b4cf279bce5c0cf16b0b4040bdc7738c1326c7", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer"
     ];

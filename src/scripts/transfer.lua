@@ -3,7 +3,7 @@
 --        6 scratch   7 jobs
 -- ARGV   1 most entries to move   2 time budget in microseconds; every call gets something done   3 id of the client
 --        4 the cursor of the client's last reply, or 0
--- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor}
+-- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
 -- A call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these as there is
@@ -121,4 +121,4 @@ if due_count > 0 then
     -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
-return {gone - quarantined, quarantined, head or false, now, next_cursor}
+return {gone - quarantined, quarantined, head or false, now, next_cursor, moved_runs}

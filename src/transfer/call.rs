@@ -51,6 +51,8 @@ pub(super) struct Transferred {
     pub(super) clock: i64,
     /// Where the next call continues; 0 if it starts from the beginning. Only the script interprets it.
     pub(super) cursor: i64,
+    /// How many of the entries are runs of schedules.
+    pub(super) runs: i64,
 }
 
 impl Call {
@@ -89,7 +91,7 @@ impl Call {
         // Counted here, and not where the report is read: the queue may be closed by then.
         match &result {
             Ok(reply) => {
-                let Transferred { transferred, quarantined, head, clock, cursor } = *reply;
+                let Transferred { transferred, quarantined, head, clock, cursor, .. } = *reply;
                 // A call that only searched for due entries is a part of the call that transfers them.
                 if transferred + quarantined > 0 || cursor == 0 {
                     counters.transferred(transferred, quarantined);
@@ -118,13 +120,14 @@ impl Report {
 
 impl Transferred {
     fn parse(reply: Reply) -> Result<Self, OpError> {
-        let [transferred, quarantined, head, clock, cursor] = reply.into_parts()?;
+        let [transferred, quarantined, head, clock, cursor, runs] = reply.into_parts()?;
         Ok(Self {
             transferred: transferred.into_count()?,
             quarantined: quarantined.into_count()?,
             head: head.into_optional_score()?,
             clock: clock.into_clock()?,
             cursor: cursor.into_int()?,
+            runs: runs.into_count()?,
         })
     }
 }
@@ -143,6 +146,7 @@ mod tests {
             head,
             Reply::Int(clock),
             Reply::Int(cursor),
+            Reply::Int(0),
         ])
     }
 

@@ -135,15 +135,20 @@ async fn look(
             look.is_empty = skip == 0;
             return Ok(look);
         }
+        let mut has_advanced = false;
         for schedule in &schedules {
-            let Some(next) = schedule.next else { return Ok(look) };
-            if next > now {
-                let wait = Duration::from_millis(next - now);
-                look.next = Some(look.next.map_or(wait, |next| next.min(wait)));
+            // Those that were advanced have other places now, so the order is read again.
+            let Some(next) = schedule.next.filter(|next| *next <= now) else {
+                if has_advanced {
+                    break;
+                }
+                let wait = schedule.next.map(|next| Duration::from_millis(next - now));
+                look.next = [look.next, wait].into_iter().flatten().min();
                 return Ok(look);
-            }
+            };
             let why = match advance(conn, keys, schedule, now).await {
                 Ok(head) => {
+                    has_advanced = true;
                     if let (Some(head), Some(requests)) = (head, requests.upgrade()) {
                         let _ = requests.send(Request::Head(keys.clone(), head));
                     }

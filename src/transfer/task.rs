@@ -66,6 +66,14 @@ impl Queue {
             self.schedules = Some(Recurring::start(conn.clone(), self.keys.clone(), requests.clone()));
         }
     }
+
+    /// Lets the task that runs schedules look at them.
+    fn look_at_schedules(&mut self, conn: &Conn, requests: &mpsc::WeakUnboundedSender<Request>) {
+        if let Some(recurring) = &self.schedules {
+            recurring.look();
+        }
+        self.run_schedules(conn, requests);
+    }
 }
 
 pub(super) struct Task {
@@ -345,10 +353,7 @@ impl Task {
 
     fn on_scheduled(&mut self, keys: &Keys) {
         if let Some(queue) = self.ids.get(keys).and_then(|id| self.queues.get_mut(id)) {
-            if let Some(recurring) = &queue.schedules {
-                recurring.look();
-            }
-            queue.run_schedules(&self.conn, &self.requests);
+            queue.look_at_schedules(&self.conn, &self.requests);
         }
     }
 
@@ -418,6 +423,10 @@ impl Task {
                     clock: reply.clock,
                 };
                 queue.cursor = reply.cursor;
+                if reply.runs > 0 {
+                    // Another process may have stored or changed their schedules.
+                    queue.look_at_schedules(&self.conn, &self.requests);
+                }
                 let lost_race = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {
                     events::transfer_recovered(&queue.keys);

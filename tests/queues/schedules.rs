@@ -355,6 +355,55 @@ async fn a_server_that_is_full_for_a_time_does_not_end_the_runs() {
     client.shutdown().await;
 }
 
+/// Schedules of one queue do not disturb each other.
+#[tokio::test]
+async fn a_short_interval_runs_beside_a_distant_run_and_a_paused_schedule() {
+    for beside in ["distant", "paused", "over"] {
+        let server = Server::start();
+        let (client, ready, delayed) = text_queues(&server).await;
+        let other = delayed.schedule("other").every(SELDOM);
+        match beside {
+            "over" => drop(other.end(UNIX_EPOCH).upsert("payload").await.unwrap()),
+            _ => drop(other.upsert("payload").await.unwrap()),
+        }
+        if beside == "paused" {
+            delayed.schedule("other").pause().await.unwrap();
+        }
+        delayed.schedule("often").every(Duration::from_millis(100)).upsert("payload").await.unwrap();
+        for _ in 0..5 {
+            promptly(ready.take()).await.unwrap();
+        }
+        client.shutdown().await;
+    }
+}
+
+/// Less than the time after which clients look for changes that nobody has announced.
+async fn promptly<F: Future>(call: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(20), call).await.expect("it is not overlooked")
+}
+
+/// Other processes find out with the next run, and not when they look for changes.
+#[tokio::test]
+async fn what_a_process_changes_that_does_not_transfer_counts_from_the_next_run_on() {
+    let server = Server::start();
+    let (client, ready, _delayed) = text_queues(&server).await;
+    let (_still, _, elsewhere) = still_text_queues(&server).await;
+    let often = elsewhere.schedule("s").every(Duration::from_millis(100));
+    often.upsert("1").await.unwrap();
+    for _ in 0..3 {
+        promptly(ready.take()).await.unwrap();
+    }
+    assert!(often.pause().await.unwrap());
+    elsewhere.schedule("s").every(SELDOM).upsert("2").await.unwrap();
+    assert!(often.resume().await.unwrap());
+    elsewhere.schedule("s").every(Duration::from_millis(100)).upsert("3").await.unwrap();
+    while promptly(ready.take()).await.unwrap() != "3" {}
+    for _ in 0..3 {
+        assert_eq!(promptly(ready.take()).await.unwrap(), "3");
+    }
+    client.shutdown().await;
+}
+
 /// A client learns of schedules when it opens a queue, and a queue without any costs next to nothing.
 #[tokio::test]
 async fn a_process_that_stores_a_schedule_need_not_stay() {

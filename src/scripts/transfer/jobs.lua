@@ -1,5 +1,6 @@
 -- Forgets the ids of jobs that were moved. A part of transfer.lua.
--- Provides  forget
+-- Provides  forget, moved_runs
+local moved_runs = 0 -- jobs that are runs of schedules, by their ids
 
 -- Forgets the ids of the first `count` of these entries. If that is refused, a sweep finds them.
 local function forget(jobs, entries, count)
@@ -17,6 +18,9 @@ local function forget(jobs, entries, count)
             -- The id may be that of a later job, if this one was away for a time.
             if fields[n] and string.sub(fields[n], 7) == entries[first + n - 1] then
                 moved[#moved + 1] = id
+                if string.find(id, '@%d+$') then
+                    moved_runs = moved_runs + 1
+                end
             end
         end
         if #moved > 0 then
