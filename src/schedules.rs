@@ -21,6 +21,8 @@ pub(crate) struct Found {
 pub(crate) struct Named {
     pub(crate) name: Bytes,
     pub(crate) next: Option<u64>,
+    /// The next run as the server prints it, or nothing.
+    score: Bytes,
     /// `None` if there is nothing.
     pub(crate) bytes: Option<Bytes>,
 }
@@ -30,6 +32,9 @@ impl Named {
     /// to do.
     pub(crate) fn state(&self) -> Result<Option<State>, &'static str> {
         let Some(bytes) = self.bytes.clone() else { return Ok(None) };
+        if self.name.len() > LONGEST_NAME {
+            return Err("its name is too long: remove it");
+        }
         match Record::unpack(&bytes) {
             Some(record) => Ok(Some(State { record, next: self.next, bytes, gone: None })),
             None => Err("it was written by a newer version of redelay, or is damaged: upgrade, or remove it"),
@@ -51,15 +56,12 @@ pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> 
 }
 
 /// Reads the schedule of this name.
-pub(crate) async fn read_one(
-    conn: &Conn,
-    keys: &Keys,
-    name: &Bytes,
-) -> Result<(u64, Option<Named>), OpError> {
+pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(u64, Named), OpError> {
     let [schedules, records] = keys.schedules();
     let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(1).arg(name.clone());
     let Found { now, mut schedules } = found(call.only_reads().run(conn).await?)?;
-    Ok((now, schedules.pop().filter(|schedule| schedule.bytes.is_some())))
+    let absent = || Named { name: name.clone(), next: None, score: Bytes::new(), bytes: None };
+    Ok((now, schedules.pop().unwrap_or_else(absent)))
 }
 
 fn found(reply: Reply) -> Result<Found, OpError> {
@@ -67,9 +69,10 @@ fn found(reply: Reply) -> Result<Found, OpError> {
     let now = parts.next().unwrap_or(Reply::Nil).into_int()?.unsigned_abs();
     let mut schedules = Vec::new();
     while let (Some(name), Some(next), Some(bytes)) = (parts.next(), parts.next(), parts.next()) {
+        let score = next.clone().into_optional_bytes()?.unwrap_or_default();
         let next = next.into_optional_score()?.filter(|next| *next != f64::INFINITY);
         let (name, bytes) = (name.into_bytes()?, bytes.into_optional_bytes()?);
-        schedules.push(Named { name, next: next.map(|next| next.max(0.0) as u64), bytes });
+        schedules.push(Named { name, next: next.map(|next| next.max(0.0) as u64), score, bytes });
     }
     Ok(Found { now, schedules })
 }
@@ -84,17 +87,16 @@ pub(crate) enum Outcome {
     Gone,
 }
 
-/// Changes a schedule, if it is as it was read: `old` are its bytes, or nothing if there was none. Also returns the head, if
-/// its transfer may have to be started.
+/// Changes a schedule, if it is as it was read. Also returns the head, if its transfer may have to be started.
 ///
 /// It may be executed although its reply is lost. To read and to decide again is right in any case.
 pub(crate) async fn change(
     conn: &Conn,
     keys: &Keys,
-    name: &Bytes,
-    old: &Bytes,
+    old: &Named,
     step: &Step,
 ) -> Result<(Outcome, Option<f64>), OpError> {
+    let name = &old.name;
     let id = |run: u64| Bytes::from([name, format!("@{run}").as_bytes()].concat());
     let [schedules, records] = keys.schedules();
     let named = [
@@ -118,7 +120,8 @@ pub(crate) async fn change(
     let reply = scripts::CHANGE_SCHEDULE
         .on(&named)
         .arg(name.clone())
-        .arg(old.clone())
+        .arg(old.bytes.clone().unwrap_or_default())
+        .arg(old.score.clone())
         .arg(step.record.as_ref().map(Record::pack).unwrap_or_default())
         .arg(step.next.map_or_else(|| "inf".to_owned(), |next| next.to_string()))
         .arg(withdrawn)

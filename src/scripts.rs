@@ -47,10 +47,10 @@ scripts! {
     OFFER_JOBS: 6, "5076e0e6740902857ada8e4f39ce2b67f620c607", ["parts/permitted", "parts/job", "offer_jobs"];
     CANCEL_JOBS: 4, "6ea8a013edf0402280959695eff16608770e4ef5", ["parts/clock", "parts/permitted", "parts/job", "cancel_jobs"];
     READ_JOB: 2, "3df65260fa94f60c13f616410bf527340c0bb2ee", ["parts/job", "read_job"];
-    SWEEP_JOBS: 3, "fc0f27862f39e2fb25fdf2d9d9f04128301e47f4", ["parts/clock", "sweep_jobs"];
+    SWEEP_JOBS: 3, "17e64b285ab7ec1e918e7fa178546f03789569d2", ["parts/clock", "sweep_jobs"];
     RESCHEDULE_JOB: 3, "4f2c3badd9a417350e2b18265add3d37eb9c7547", ["parts/job", "reschedule_job"];
     READ_SCHEDULES: 2, "ff2cfa829f4e4bbd4fe3e09f1f865e4565056e0b", ["read_schedules"];
-    CHANGE_SCHEDULE: 7, "a86d95f4ec03502f7e4601771564b12091e4bbed", ["parts/permitted", "parts/job", "change_schedule"];
+    CHANGE_SCHEDULE: 7, "4ed61519d242ccef43d0a364464d45bd4ed54214", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
     POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -69,7 +69,7 @@ scripts! {
     ];
     PERMISSIONS: 0, "2ccdad2e311da0c095d09aaf7b304b22d56f3b53", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "d9ca5549f3ea1f497b03bccaf95617b4f3cbf64d", [
+    RECEIVE: 10, "bc4022d9df6c7b9cab9e874284bb2a903801a8ee", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits", "receive/claim",
         "receive"
     ];

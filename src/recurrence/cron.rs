@@ -12,6 +12,8 @@ use chrono_tz::Tz;
 use croner::errors::CronError;
 use croner::parser::CronParser;
 
+use crate::wire::time;
+
 const FIELDS: [&str; 7] =
     ["seconds", "minutes", "hours", "day of the month", "month", "day of the week", "year"];
 
@@ -28,8 +30,8 @@ impl Cron {
         let zone = zone.parse().map_err(|_| {
             format!("there is no time zone `{zone}`: use a name of the IANA database, such as Europe/Berlin")
         })?;
-        let cron = parser().parse(text).map_err(|error| explain(text, &error))?;
         let clock = fields(text);
+        let cron = parser().parse(&with_sundays(text, &clock)?).map_err(|error| explain(text, &error))?;
         let is_interval = match text.trim().strip_prefix('@') {
             Some(name) => name.eq_ignore_ascii_case("hourly"),
             None => clock.iter().any(|(name, field)| FIELDS[..3].contains(name) && field.contains('*')),
@@ -45,6 +47,7 @@ impl Cron {
 
     /// The first match after a time.
     pub(super) fn next(&self, after: u64) -> Option<u64> {
+        let after = Some(after).filter(|after| *after < time::LIMIT)?;
         let after = DateTime::from_timestamp(i64::try_from(after / 1000).ok()?, 0)?;
         let next = self.next_instant(after)?.timestamp();
         u64::try_from(next).ok()?.checked_mul(1000)
@@ -113,6 +116,32 @@ impl Cron {
 
 fn parser() -> CronParser {
     CronParser::builder().build()
+}
+
+/// The text with 0 for a last Sunday that is written as 7: the parser would leave it out.
+fn with_sundays(text: &str, fields: &[(&str, &str)]) -> Result<String, String> {
+    let days = fields.iter().find(|(name, _)| *name == FIELDS[5]).map_or("", |(_, days)| *days);
+    let last = |day: &str| {
+        day.to_ascii_uppercase().strip_suffix('L').map(|day| day.trim_end_matches('#').to_owned())
+    };
+    let is_open =
+        |day: &str| last(day).is_some_and(|day| ["-7", "-SUN"].iter().any(|end| day.ends_with(end)));
+    if let Some(day) = days.split(',').find(|day| is_open(day)) {
+        return Err(format!(
+            "in the cron text `{text}`, `{day}` ends with a Sunday: write that by itself, as 0#L"
+        ));
+    }
+    if !days.split(',').any(|day| last(day).as_deref() == Some("7")) {
+        return Ok(text.to_owned());
+    }
+    let days: Vec<String> = days
+        .split(',')
+        .map(|day| if last(day).as_deref() == Some("7") { day.replacen('7', "0", 1) } else { day.into() })
+        .collect();
+    let texts = fields
+        .iter()
+        .map(|(name, field)| if *name == FIELDS[5] { days.join(",") } else { (*field).to_owned() });
+    Ok(texts.collect::<Vec<_>>().join(" "))
 }
 
 /// The fields of a text, with their names.

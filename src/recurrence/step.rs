@@ -70,6 +70,23 @@ impl Step {
         Ok(Some(step))
     }
 
+    /// The schedule as this step leaves it.
+    pub(crate) fn state(&self) -> Option<State> {
+        let record = self.record.clone()?;
+        Some(State { record, next: self.next, bytes: Bytes::new(), gone: None })
+    }
+
+    /// This step, and one that was decided on the state that it leaves, in one change.
+    pub(crate) fn then(mut self, next: Option<Self>) -> Self {
+        let Some(next) = next else { return self };
+        if let Some((run, _)) = next.withdrawn {
+            // It was not stored yet.
+            self.stored.retain(|(stored, _)| *stored != run);
+        }
+        let stored = self.stored.into_iter().chain(next.stored).collect();
+        Self { withdrawn: self.withdrawn, stored, ..next }
+    }
+
     /// No more runs. `None` if it is paused already.
     pub(crate) fn pause(state: &State, now: u64) -> Option<Self> {
         let mut record = state.record.clone();

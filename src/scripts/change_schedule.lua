@@ -2,21 +2,27 @@
 -- one succeeds.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
--- ARGV   1 name   2 the record that was read, or ''   3 the new record, or '' to delete the schedule
---        4 the next run, epoch ms, or 'inf'   5 the entry of a run that is withdrawn, or ''   6 its id
---        7.. runs: due, epoch ms, id, entry, due, ...
+-- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
+--        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
+--        6 the entry of a run that is withdrawn, or ''   7 its id   8.. runs: due, epoch ms, id, entry, due, ...
 -- Reply  {1; 0 if the record is another one; -1 if the withdrawn entry is not pending any more; the head, if its transfer may have to be started, or false}
 -- Clock  the server's (TIME), rounded up
 -- Cost   O(log n) for each run; for one that is withdrawn, a native scan of the ordered list from its tail
-local name, record, withdrawn = ARGV[1], ARGV[3], ARGV[5]
-if (redis.call('HGET', KEYS[7], name) or '') ~= ARGV[2] then
+local name, record, withdrawn = ARGV[1], ARGV[4], ARGV[6]
+local time = redis.call('TIME')
+local now = math.ceil(time[1] * 1000 + time[2] / 1000)
+-- A schedule that was removed and stored again has the same record, but not the same next run.
+if (redis.call('HGET', KEYS[7], name) or '') ~= ARGV[2] or (redis.call('ZSCORE', KEYS[6], name) or '') ~= ARGV[3] then
+    return {0, false}
+end
+if ARGV[2] == '' and ARGV[8] and tonumber(ARGV[8]) <= now then
+    -- The first run of a new schedule lies ahead. This call was late, and there may have been such a schedule since.
     return {0, false}
 end
 if not redis.call('ZSCORE', KEYS[1], withdrawn) and withdrawn ~= '' then
     -- It was moved since the schedule was read: the run would come twice.
     return {-1, false}
 end
-redis.call('ZSCORE', KEYS[6], name)
 redis.call('LLEN', KEYS[2])
 redis.call('HLEN', KEYS[4])
 if record ~= '' then
@@ -30,18 +36,16 @@ if record == '' then
     redis.call('ZREM', KEYS[6], name)
 else
     redis.call('HSET', KEYS[7], name, record)
-    redis.call('ZADD', KEYS[6], ARGV[4], name)
+    redis.call('ZADD', KEYS[6], ARGV[5], name)
 end
 
 if withdrawn ~= '' then
     redis.call('ZREM', KEYS[1], withdrawn)
     redis.call('LREM', KEYS[2], -1, withdrawn)
-    redis.call('HDEL', KEYS[4], ARGV[6])
+    redis.call('HDEL', KEYS[4], ARGV[7])
 end
-local time = redis.call('TIME')
-local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local is_new = {}
-for i = 7, #ARGV, 3 do
+for i = 8, #ARGV, 3 do
     local due, id, entry = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if redis.call('ZADD', KEYS[1], 'NX', due, entry) == 1 then
         redis.call('RPUSH', KEYS[2], entry)
@@ -52,7 +56,7 @@ end
 -- The schedule is changed. A refusal of what follows changes nothing in that.
 local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 if head.err or not head[1] then
-    return {1, ARGV[7] or false}
+    return {1, ARGV[8] or false}
 elseif is_new[head[1]] then
     redis.pcall('PUBLISH', KEYS[3], head[2])
     return {1, head[2]}

@@ -16,7 +16,9 @@ local wait = (tonumber(next_call) or 0) - now_ms
 if wait > 0 and wait <= REST then
     return {0, wait > REST / 2 and -1 or wait}
 end
-local scanned = redis.call('HSCAN', KEYS[2], string.match(cursor or '', '^%d+$') or '0', 'COUNT', ARGV[1])
+-- The server refuses a longer number.
+local is_cursor = cursor and #cursor < 20 and string.find(cursor, '^%d+$')
+local scanned = redis.call('HSCAN', KEYS[2], is_cursor and cursor or '0', 'COUNT', ARGV[1])
 local fields, removed = scanned[2], 0
 for first = 1, #fields, 1000 do
     local entries, stale = {}, {}

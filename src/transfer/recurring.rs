@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::stream::{self, StreamExt};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,6 +23,8 @@ use crate::wire::keys::Keys;
 
 /// How many schedules one call reads at most.
 const PAGE: usize = 100;
+/// How many schedules are changed at once.
+const AT_ONCE: usize = 16;
 /// How often schedules are looked at without a run: another client may have stored an earlier one, or the clock was set.
 const LOOK: Duration = Duration::from_secs(30);
 /// The pause after a failure of the connection.
@@ -131,24 +134,25 @@ async fn look(
     let mut skip = 0;
     loop {
         let Found { now, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
-        if schedules.is_empty() {
-            look.is_empty = skip == 0;
+        look.is_empty = skip == 0 && schedules.is_empty();
+        let first = schedules.first().and_then(|schedule| schedule.next);
+        let is_due = |schedule: &Named| schedule.next.is_some_and(|next| next <= now);
+        let mut due: Vec<Named> = schedules.into_iter().take_while(is_due).collect();
+        if due.is_empty() {
+            let wait = first.map(|next| Duration::from_millis(next - now));
+            look.next = [look.next, wait].into_iter().flatten().min();
             return Ok(look);
         }
-        let mut has_advanced = false;
-        for schedule in &schedules {
-            // Those that were advanced have other places now, so the order is read again.
-            let Some(next) = schedule.next.filter(|next| *next <= now) else {
-                if has_advanced {
-                    break;
-                }
-                let wait = schedule.next.map(|next| Duration::from_millis(next - now));
-                look.next = [look.next, wait].into_iter().flatten().min();
-                return Ok(look);
-            };
-            let why = match advance(conn, keys, schedule, now).await {
+        // Other clients have read the same page. In another order, each has some of the work.
+        fastrand::shuffle(&mut due);
+        let advance = due.into_iter().map(|due| async move {
+            let outcome = advance(conn, keys, &due, now).await;
+            (due, outcome)
+        });
+        let mut advancing = stream::iter(advance).buffer_unordered(AT_ONCE);
+        while let Some((schedule, outcome)) = advancing.next().await {
+            let why = match outcome {
                 Ok(head) => {
-                    has_advanced = true;
                     if let (Some(head), Some(requests)) = (head, requests.upgrade()) {
                         let _ = requests.send(Request::Head(keys.clone(), head));
                     }
@@ -162,9 +166,10 @@ async fn look(
                 Err(Failure::Unreadable(why)) => why,
             };
             skip += 1;
-            if now - next >= OVERDUE {
+            if now - schedule.next.unwrap_or(now) >= OVERDUE {
                 let name = String::from_utf8_lossy(&schedule.name).into_owned();
-                look.failed.get_or_insert((name, why));
+                // The same one in each look, whatever the order.
+                look.failed = look.failed.take().into_iter().chain([(name, why)]).min();
             } else {
                 // Another client may be able to run it. If none does, it is reported.
                 look.next = Some(Duration::from_millis(OVERDUE));
@@ -190,8 +195,7 @@ async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result
         None => Some(Step::default()),
     };
     let Some(step) = step else { return Ok(None) };
-    let old = schedule.bytes.clone().unwrap_or_default();
-    match schedules::change(conn, keys, &schedule.name, &old, &step).await {
+    match schedules::change(conn, keys, schedule, &step).await {
         Ok((_, head)) => Ok(head),
         Err(OpError::Server(why)) => Err(Failure::Refused(why)),
         Err(error) => Err(Failure::Connection(error)),

@@ -82,6 +82,21 @@ async fn a_pause_stops_receivers_that_wait_and_messages_in_flight_are_settled() 
     }
 }
 
+/// Messages that a slow rate has kept back come at once when the limit is raised.
+#[tokio::test]
+async fn a_limit_that_is_raised_counts_at_once() {
+    let server = Server::start();
+    let [(client, ready)] = &clients(&server, 1).await[..] else { panic!("one client") };
+    ready.set_rate_limit(Some(RateLimit::new(1, Duration::from_secs(3600)))).await.unwrap();
+    ready.offer_all(&["1".to_owned(), "2".to_owned()]).await.unwrap();
+    let receiver = ready.receiver();
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    ready.set_rate_limit(Some(RateLimit::new(50, Duration::from_secs(1)))).await.unwrap();
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+    client.shutdown().await;
+}
+
 /// Case 46. The server's clock says when each message was claimed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_holds_for_all_processes_together() {

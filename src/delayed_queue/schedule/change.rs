@@ -9,7 +9,9 @@ use crate::recurrence::{State, Step};
 use crate::schedules::{self, Named, Outcome};
 
 /// How often a change is tried while others change the same schedule.
-const TRIES: usize = 20;
+const TRIES: usize = 100;
+/// The most changes that only store missed runs.
+const PARTS: usize = 1_000;
 
 /// What a change leaves.
 pub(super) struct Changed {
@@ -22,11 +24,10 @@ impl<T: 'static> Schedule<T> {
     /// The server's time, and the state of the schedule, if there is one.
     pub(super) async fn state(&self, op: Op<'_>) -> Result<(u64, Option<State>)> {
         let (now, schedule) = self.read(op).await?;
-        let state = schedule.map(|schedule| super::state(op, &schedule)).transpose()?.flatten();
-        Ok((now, state))
+        Ok((now, super::state(op, &schedule)?))
     }
 
-    async fn read(&self, op: Op<'_>) -> Result<(u64, Option<Named>)> {
+    async fn read(&self, op: Op<'_>) -> Result<(u64, Named)> {
         let queue = &self.queue.queue;
         op.ensure_open()?;
         schedules::read_one(&queue.conn, &queue.keys, &self.name).await.map_err(|error| op.failed(error))
@@ -44,14 +45,14 @@ impl<T: 'static> Schedule<T> {
     ) -> Result<Changed> {
         let queue = &self.queue.queue;
         let (mut existed, mut lost, mut gone) = (None, None, None);
-        let mut tries = 0;
+        let (mut tries, mut parts) = (0, 0);
         while tries < TRIES {
             let (now, schedule) = match self.read(op).await {
                 Ok(read) => read,
                 Err(error) => return Err(lost.unwrap_or(error)),
             };
-            let existed = *existed.get_or_insert(schedule.is_some());
-            let mut state = schedule.as_ref().map_or(Ok(None), |schedule| super::state(op, schedule));
+            let existed = *existed.get_or_insert(schedule.bytes.is_some());
+            let mut state = super::state(op, &schedule);
             if let Ok(Some(state)) = &mut state {
                 state.gone = gone.as_ref().and_then(|(run, bytes)| (*bytes == state.bytes).then_some(*run));
             }
@@ -60,24 +61,28 @@ impl<T: 'static> Schedule<T> {
             // If this program cannot tell what was missed, nothing was.
             let due = readable.filter(|state| catches_up(state));
             let due = due.and_then(|state| Step::advance(state, now).ok().flatten());
-            let is_last = due.is_none();
+            let is_part =
+                parts < PARTS && due.as_ref().is_some_and(|due| due.next.is_some_and(|next| next <= now));
             let step = match due {
-                Some(due) => Some(due),
+                Some(due) if is_part => Some(due),
+                Some(due) => {
+                    let decided = decide(Ok(due.state()), now)?;
+                    Some(due.then(decided))
+                }
                 None => decide(state, now)?,
             };
             let Some(step) = step else { return Ok(Changed { existed, next }) };
-            let old = schedule.and_then(|schedule| schedule.bytes).unwrap_or_default();
-            tries += usize::from(is_last);
-            match schedules::change(&queue.conn, &queue.keys, &self.name, &old, &step).await {
+            *(if is_part { &mut parts } else { &mut tries }) += 1;
+            match schedules::change(&queue.conn, &queue.keys, &schedule, &step).await {
                 Ok((Outcome::Changed, head)) => {
                     op.on_head(head);
                     op.on_schedule();
-                    if is_last {
+                    if !is_part {
                         return Ok(Changed { existed, next: step.next });
                     }
                 }
                 Ok((Outcome::Differs, _)) => {}
-                Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| (run, old)),
+                Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| run).zip(schedule.bytes),
                 Err(error) => {
                     let error = op.failed(error);
                     if !error.is_outcome_unknown() {

@@ -133,6 +133,14 @@ fn seconds_years_and_the_letters_of_days() {
     ] {
         assert_eq!(runs(text, "UTC", after, 1), [expected], "{text}");
     }
+    for sunday in ["0L", "7L", "SUNL", "0#L", "7#L", "SUN#L"] {
+        let text = format!("0 1 * * {sunday}");
+        assert_eq!(runs(&text, "UTC", "2026-01-01T00:00:00Z", 1), ["25 01:00 +0000"], "{text}");
+    }
+    let both = runs("0 1 * * 1#1,7L", "UTC", "2026-01-01T00:00:00Z", 2);
+    assert_eq!(both, ["05 01:00 +0000", "25 01:00 +0000"]);
+    let ends = Cron::new("0 1 * * 5-7#L", "UTC").err().unwrap();
+    assert!(ends.contains("`5-7#L` ends with a Sunday"), "{ends}");
     assert_eq!(runs("0 0 0 1 1 * 2026", "UTC", after, 3).len(), 1);
 }
 

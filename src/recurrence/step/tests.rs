@@ -169,3 +169,18 @@ fn what_is_no_recurrence_is_refused_with_the_reason() {
     assert!(wrong(|it| it.missed = Missed::All(0)).contains("Missed::Skip"));
     assert!(wrong(|it| it.missed = Missed::All(1_000_000)).contains("1000000 missed runs"));
 }
+
+#[test]
+fn missed_runs_and_another_schedule_are_one_change() {
+    let mut record = every(SECOND);
+    record.recurrence.missed = Missed::All(9);
+    let old = begun(record, 1_500);
+    let due = Step::advance(&old, 4_100).unwrap().unwrap();
+    assert_eq!(runs(&due), [3_000, 4_000, 5_000]);
+    let other = Step::upsert(due.state().as_ref(), every(700), 4_100).unwrap();
+    let both = due.clone().then(other);
+    // The run at 5,000 is of the old schedule, and the one at 2,000 is pending.
+    assert_eq!((runs(&both), both.next, &both.withdrawn), (vec![3_000, 4_000, 4_200], Some(4_200), &None));
+    assert_eq!(state(&both).record.recurrence.when, When::Every(700));
+    assert_eq!(due.clone().then(None), due);
+}

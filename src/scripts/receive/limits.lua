@@ -34,8 +34,13 @@ function Limits.allowed(limits, queue, most, now_us)
     end
     if limits.interval and limits.interval > 0 then
         local interval, burst = limits.interval, math.max(limits.burst or 1, 1)
-        -- Never later than after a whole burst: the clock was set back then.
-        limits.next = math.min(math.max(limits.next or 0, now_us), now_us + burst * interval)
+        -- Never later than after a whole burst: the clock was set back then, or the limit was raised.
+        local latest = now_us + burst * interval
+        if (limits.next or 0) > latest then
+            -- It is kept, or it would be as far ahead in each call.
+            redis.pcall('HSET', queue.control, 'next', string.format('%.0f', latest))
+        end
+        limits.next = math.min(math.max(limits.next or 0, now_us), latest)
         local ahead = limits.next - now_us
         local free = math.max(0, math.floor(burst - ahead / interval))
         if free < most then
