@@ -1,6 +1,10 @@
 //! A change of a schedule: it is read, decided on, and written if nobody has changed it in between. Otherwise all of it is
 //! tried again.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::Schedule;
 use crate::conn::OpError;
 use crate::error::Result;
@@ -46,7 +50,9 @@ impl<T: 'static> Schedule<T> {
         let queue = &self.queue.queue;
         let (mut existed, mut lost, mut gone) = (None, None, None);
         let (mut tries, mut parts) = (0, 0);
+        let mut late = Duration::ZERO;
         while tries < TRIES {
+            let begun = Instant::now();
             let (now, schedule) = match self.read(op).await {
                 Ok(read) => read,
                 Err(error) => return Err(lost.unwrap_or(error)),
@@ -69,6 +75,8 @@ impl<T: 'static> Schedule<T> {
                     let decided = decide(Ok(due.state()), now)?;
                     Some(due.then(decided))
                 }
+                // The first run of a new schedule must lie ahead when the change arrives.
+                None if schedule.bytes.is_none() => decide(state, now + late.as_millis() as u64)?,
                 None => decide(state, now)?,
             };
             let Some(step) = step else { return Ok(Changed { existed, next }) };
@@ -81,7 +89,7 @@ impl<T: 'static> Schedule<T> {
                         return Ok(Changed { existed, next: step.next });
                     }
                 }
-                Ok((Outcome::Differs, _)) => {}
+                Ok((Outcome::Differs, _)) => late = 2 * begun.elapsed(),
                 Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| run).zip(schedule.bytes),
                 Err(error) => {
                     let error = op.failed(error);
