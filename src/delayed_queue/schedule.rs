@@ -295,7 +295,7 @@ impl<T: 'static> Schedule<T> {
     /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
     /// use redelay::Missed;
     ///
-    /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::All(5)).upsert(&1).await?;
+    /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::UpTo(5)).upsert(&1).await?;
     /// # Ok(())
     /// # }
     /// ```
