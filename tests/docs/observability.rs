@@ -326,6 +326,17 @@ async fn everything_documented_is_reported() {
     assert!(delayed.schedule("other").remove().await.unwrap());
     assert_eq!(failing["message"], "a schedule does not run");
     server.cmd(["DEL", SCHEDULES, SCHEDULE_RECORDS]);
+    // Schedules that cannot be read at all.
+    let unreadable = ["redelay:schedules:{unreadable}", "redelay:schedule-records:{unreadable}"];
+    server.cmd(["ZADD", unreadable[0], "5", "s"]);
+    server.cmd(["SET", unreadable[1], "of another type"]);
+    let queue = client.delayed_queue(&client.blocking_queue("unreadable", codec::Long));
+    until_async("none is read", || async { times("redelay.schedule.failing") == 2 }).await;
+    let failing = &listener.named("redelay.schedule.failing")[1].fields;
+    assert_eq!((&*failing["queue"], &*failing["schedule"]), ("unreadable", ""));
+    assert_eq!(failing["message"], "schedules cannot be read");
+    server.cmd(["DEL", unreadable[0], unreadable[1]]);
+    drop(queue);
 
     // Lost connections.
     let waiting = tokio::spawn({
@@ -364,11 +375,13 @@ async fn everything_documented_is_reported() {
 
     // A user without some permissions. Redis 6.2 cannot tell beforehand.
     if server.version().major > 6 {
-        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim"]);
+        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim", "-get"]);
         let client = Client::connect(&url).await.unwrap();
         let _queue = client.blocking_queue("q", codec::Long);
         until_async("it is looked at", || async { times("redelay.permissions.missing") == 1 }).await;
         let missing = &listener.named("redelay.permissions.missing")[0].fields["missing"];
+        // The key of a receipt is another one each time.
+        assert!(missing.contains("offer needs GET on redelay:offered:{q}:*;"), "{missing}");
         assert!(
             missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"),
             "{missing}"
