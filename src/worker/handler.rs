@@ -165,7 +165,7 @@ impl fmt::Debug for Context {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of messages of the type `{T}`",
-    label = "not an async function of `{T}`, or of `{T}` and a `Context`",
+    label = "this is no handler of `{T}`",
     note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`, whose future is `Send`",
     note = "it takes the value, `{T}`, or the value and a `redelay::Context`; a closure names the types of its parameters",
     note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
