@@ -55,6 +55,7 @@ pub struct Delivery<T> {
     open: Option<Box<Open>>,
     id: MessageId,
     attempt: u32,
+    is_last_attempt: bool,
     first: u64,
     bytes: Bytes,
 }
@@ -84,6 +85,7 @@ impl<T> Delivery<T> {
         receiving: Arc<Receiving>,
         queue: Arc<Queue>,
         backoff: Backoff,
+        attempts: u32,
     ) -> Self {
         let id = claim.member.id();
         let attempt = 1 + u32::from(claim.failed) + u32::from(claim.lost);
@@ -92,6 +94,7 @@ impl<T> Delivery<T> {
             value: Some(value),
             id,
             attempt,
+            is_last_attempt: u32::from(claim.failed) + 1 >= attempts,
             first: claim.first,
             bytes: claim.payload.clone(),
             open: Some(Box::new(Open { claim, receiving, queue, backoff, error: String::new(), span })),
@@ -105,6 +108,7 @@ impl<T> Delivery<T> {
             open: self.open.take(),
             id: self.id,
             attempt: self.attempt,
+            is_last_attempt: self.is_last_attempt,
             first: self.first,
             bytes: self.bytes.clone(),
         }
@@ -148,6 +152,24 @@ impl<T> Delivery<T> {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// Whether the message becomes a dead letter if this delivery fails: [`Receiver::attempts`](crate::Receiver::attempts) of
+    /// this receiver allows no more failures. A lease that ends is no failure, but a loss, with a limit of its own:
+    /// [`Receiver::losses`](crate::Receiver::losses).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// if order.is_last_attempt() {
+    ///     println!("{} is a dead letter now", order.id());
+    /// }
+    /// order.retry().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        self.is_last_attempt
     }
 
     /// When the message was received for the first time, by the server's clock.

@@ -156,7 +156,14 @@ impl Engine {
             let missing = missing.unwrap_or_default();
             if !missing.is_empty() {
                 let missing: Vec<_> = missing.iter().map(|part| String::from_utf8_lossy(part)).collect();
-                let missing = missing.join("; ");
+                let mut missing = missing.join("; ");
+                // Each receipt has a key of its own: the pattern of an ACL is what is missing.
+                for receipt in [&offered, &returned] {
+                    let receipt = String::from_utf8_lossy(receipt);
+                    if let Some((queue, _)) = receipt.rsplit_once(':') {
+                        missing = missing.replace(&*receipt, &format!("{queue}:*"));
+                    }
+                }
                 conn.counters().failed("permissions", &missing);
                 events::permissions_missing(&keys, &missing);
             }

@@ -288,7 +288,11 @@ impl Error {
                 "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue",
             ),
             OpError::Server(why) => {
-                Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}"))
+                // Redis 6.2 says it in the second way, where a script lacks a permission.
+                let is_permission = why.contains("NOPERM") || why.contains("The user executing the script");
+                let more =
+                    if is_permission { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
+                Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}{more}"))
             }
             OpError::Closed => {
                 Self::new(ErrorKind::Closed, attempt, "the client was shut down; connect a new one to go on")
@@ -441,7 +445,7 @@ mod tests {
     #[test]
     fn debug_is_the_sentence_and_the_kind() {
         let error = Error::operation("`len`", OpError::Server("NOPERM this user has no permissions".into()));
-        let expected = "`len` failed: the server refused: NOPERM this user has no permissions [Refused]";
+        let expected = "`len` failed: the server refused: NOPERM this user has no permissions; see ACL LOG, and docs/deployment.md#permissions [Refused]";
         assert_eq!((format!("{error:?}").as_str(), format!("{error:#?}").as_str()), (expected, expected));
     }
 

@@ -494,11 +494,11 @@ impl<T: 'static> Receiver<T> {
             return Err(op.invalid("the dead letters of a queue cannot be sent to that queue"));
         }
         if !LEASES.contains(&lease) {
-            return Err(op.invalid(format!("lease({lease:?}): it has to be 100 ms to a day")));
+            return Err(op.invalid(format!("lease({lease:?}) is out of range; use 100 ms to a day")));
         }
         let count = |what: &str, count: u32| match u16::try_from(count) {
             Ok(count @ 1..) => Ok(count),
-            _ => Err(op.invalid(format!("{what}({count}): it has to be 1 to 65,535"))),
+            _ => Err(op.invalid(format!("{what}({count}) is out of range; use 1 to 65,535"))),
         };
         Ok(Settings {
             policy: Policy {
@@ -527,7 +527,8 @@ impl<T: 'static> Receiver<T> {
         let backoff = self.options.backoff.clone();
         let payload = claim.payload.clone();
         // Until it is decoded, a delivery of nothing: if the codec panics, it has failed.
-        let undecoded = Delivery::new((), claim, receiving.clone(), queue.clone(), backoff);
+        let attempts = self.options.attempts;
+        let undecoded = Delivery::new((), claim, receiving.clone(), queue.clone(), backoff, attempts);
         match queue.op(verb).decode(&**self.queue.codec(), payload) {
             Ok(value) => Ok(undecoded.with_value(value)),
             Err(error) => {

@@ -18,14 +18,14 @@ use crate::wire::time;
 /// connection, the server was full, or all of them stalled. The run that was stored ahead is not missed: it is delivered, late.
 /// [`Schedule::missed`](crate::Schedule::missed) accepts this.
 ///
-/// With an interval of a second or less, a short stall is enough to miss a run. If each run counts, use `All`.
+/// With an interval of a second or less, a short stall is enough to miss a run. If each run counts, use `UpTo`.
 ///
 /// # Examples
 /// ```
 /// use redelay::Missed;
 ///
 /// // After a weekend without any process, an hourly schedule runs at once for each of the last 3 hours.
-/// let catch_up = Missed::All(3);
+/// let catch_up = Missed::UpTo(3);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -36,7 +36,7 @@ pub enum Missed {
     /// The latest missed run is offered late. Earlier ones are dropped.
     Once,
     /// The latest missed runs, up to this number, are offered late: 1 to 1,000. Earlier ones are dropped.
-    All(u32),
+    UpTo(u32),
 }
 
 /// The most missed runs that are offered late.
@@ -89,8 +89,8 @@ impl Recurrence {
             return Err("the end is before the start".into());
         }
         match self.missed {
-            Missed::All(0) => return Err("Missed::All(0) is Missed::Skip: use that".into()),
-            Missed::All(count) if count > MOST_MISSED => {
+            Missed::UpTo(0) => return Err("Missed::UpTo(0) is Missed::Skip: use that".into()),
+            Missed::UpTo(count) if count > MOST_MISSED => {
                 return Err(format!(
                     "{count} missed runs are more than {MOST_MISSED}, the most that are offered late"
                 ));
@@ -142,7 +142,7 @@ impl Rule<'_> {
         let most = match self.recurrence.missed {
             Missed::Skip => return Vec::new(),
             Missed::Once => 1,
-            Missed::All(count) => count.min(MOST_MISSED) as usize,
+            Missed::UpTo(count) => count.min(MOST_MISSED) as usize,
         };
         // Looks back further and further, because millions may have been missed, or one in years.
         let mut window = FIRST_WINDOW;

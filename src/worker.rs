@@ -80,6 +80,7 @@ pub struct Worker<T> {
     timeout: Duration,
     grace: Duration,
     set: Vec<Setting<T>>,
+    undecodable: OnUndecodable,
     on_failure: Option<OnFailure>,
 }
 
@@ -172,6 +173,7 @@ impl<T: Send + 'static> Worker<T> {
             timeout: Duration::from_secs(1_800),
             grace: Duration::from_secs(15),
             set: Vec::new(),
+            undecodable: OnUndecodable::default(),
             on_failure: None,
         }
     }
@@ -283,7 +285,8 @@ impl<T: Send + 'static> Worker<T> {
     /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::OnUndecodable::Retry);
     /// # }
     /// ```
-    pub fn on_undecodable(self, undecodable: OnUndecodable) -> Self {
+    pub fn on_undecodable(mut self, undecodable: OnUndecodable) -> Self {
+        self.undecodable = undecodable;
         self.with(move |receiver| receiver.on_undecodable(undecodable))
     }
 
@@ -326,7 +329,10 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
-    /// quick. Errors of the server that concern no message are in [`ClientStats::last_error`](crate::ClientStats).
+    /// quick. [`Failure::is_dead`] says whether the message is tried again.
+    ///
+    /// Errors of the server that concern no message are not reported here. They are in
+    /// [`ClientStats::last_error`](crate::ClientStats), and in the event `redelay.receives.failing`.
     ///
     /// # Examples
     /// ```no_run
@@ -345,7 +351,8 @@ impl<T: Send + 'static> Worker<T> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
-    /// concurrency of zero. Errors of the server do not end it: the worker goes on when the server is back.
+    /// concurrency of zero, [`attempts`](Self::attempts), [`losses`](Self::losses) or a [`lease`](Self::lease) out of range, or
+    /// a queue that is to get its own dead letters. Errors of the server do not end it: the worker goes on when the server is back.
     ///
     /// # Cancel safety
     /// If the future is dropped, the handlers are dropped at once, and their messages are released.
@@ -390,9 +397,9 @@ impl<T: Send + 'static> Worker<T> {
         H: Handler<T, A>,
         A: 'static,
     {
-        let Self { queues, is_strict, concurrency, timeout, grace, set, on_failure } = self;
+        let Self { queues, is_strict, concurrency, timeout, grace, set, undecodable, on_failure } = self;
         if concurrency == 0 {
-            return Err(invalid("a concurrency of 0 handles nothing"));
+            return Err(invalid("concurrency(0) is out of range; use 1 or more"));
         }
         let source = Source::new(queues, is_strict, &set, timeout)?;
         // A setting that is out of range is found now, and not by each slot.
@@ -409,6 +416,7 @@ impl<T: Send + 'static> Worker<T> {
             source,
             handler: Arc::new(handler),
             timeout,
+            undecodable,
             last_moment: LAST_MOMENT,
             stopping: stopping.clone(),
             over: over.clone(),
@@ -482,7 +490,7 @@ impl<T> fmt::Debug for Worker<T> {
 }
 
 fn invalid(reason: impl Into<String>) -> Error {
-    Error::invalid("run a worker", reason)
+    Error::invalid("`Worker::run`", reason)
 }
 
 /// Ctrl-C and SIGTERM.

@@ -60,7 +60,7 @@ impl RateLimit {
             return Err(op.invalid("a burst of 0 lets nothing through; use 1 or more"));
         }
         if self.messages == 0 {
-            return Err(op.invalid("a rate of no messages: pause() stops all receivers"));
+            return Err(op.invalid("a rate of 0 would stop all receivers; use pause() for that"));
         }
         if u128::from(self.messages) > self.per.as_micros() {
             return Err(op.invalid("a limit of more than a million messages a second"));
@@ -168,7 +168,7 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn set_max_in_flight(&self, most: Option<u32>) -> Result<()> {
         let op = self.queue.op("set_max_in_flight");
         match most {
-            Some(0) => Err(op.invalid("a limit of no messages: pause() stops all receivers")),
+            Some(0) => Err(op.invalid("a limit of 0 would stop all receivers; use pause() for that")),
             Some(most) => {
                 self.control(op, Command::new("HSET"), |command| command.arg("most").number(most)).await
             }
@@ -180,8 +180,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// default. The limit outlives all processes.
     ///
     /// # Errors
-    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a rate of zero, of more than a million
-    /// messages a second, or of less than one a day.
+    /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a burst of zero, and for a rate of zero, of
+    /// more than a million messages a second, or of less than one a day.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the limit may or may not be set.

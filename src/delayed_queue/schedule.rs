@@ -31,7 +31,8 @@ const MOST_RUNS: usize = 10_000;
 /// transfers the queue; for a cron text, by one with the feature `cron`. Without such a client, [`missed`](Self::missed) says
 /// what becomes of the runs. The server's clock counts.
 ///
-/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them.
+/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every` and `cron`, the last
+/// one counts.
 ///
 /// # Errors
 /// Those of [`JobOffer`](crate::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
@@ -86,9 +87,11 @@ pub struct StoredSchedule<T> {
     pub end: Option<SystemTime>,
     /// What becomes of missed runs.
     pub missed: Missed,
-    /// The next run; `None` if it is paused, or if there are no more.
+    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more. If it is in the
+    /// past, no client has stored what follows it yet.
     pub next: Option<SystemTime>,
-    /// The last run that became due, since the schedule was stored.
+    /// The last run that became due, since the schedule was stored, as of the last change that was stored. It does not say
+    /// that the run was handled.
     pub last: Option<SystemTime>,
     /// Whether it is paused.
     pub is_paused: bool,
@@ -196,8 +199,8 @@ fn state(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
 }
 
 impl<T: 'static> Schedule<T> {
-    /// Runs at equal intervals of whole milliseconds, 10 ms or more, counted from [`start`](Self::start) or from 1970. An
-    /// interval of a day is midnight UTC.
+    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval of a day is midnight
+    /// UTC. A fraction of a millisecond is rounded up.
     ///
     /// # Examples
     /// ```no_run
@@ -295,7 +298,7 @@ impl<T: 'static> Schedule<T> {
     /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
     /// use redelay::Missed;
     ///
-    /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::All(5)).upsert(&1).await?;
+    /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::UpTo(5)).upsert(&1).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -306,7 +309,7 @@ impl<T: 'static> Schedule<T> {
     }
 
     /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if the schedule is
-    /// paused, or if there are no more runs.
+    /// paused, or if there are no more runs. For an equal schedule, that is the run that is stored, which may be due already.
     ///
     /// An equal schedule changes nothing, so each process may call this when it starts. Another one replaces the pending run,
     /// which costs a scan of the ordered list, as [`Job::cancel`](crate::Job::cancel) does. A schedule that is paused stays

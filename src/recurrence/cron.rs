@@ -16,6 +16,16 @@ use crate::wire::time;
 
 const FIELDS: [&str; 7] =
     ["seconds", "minutes", "hours", "day of the month", "month", "day of the week", "year"];
+/// Their numbers.
+const RANGES: [&str; 7] = [
+    "0 to 59",
+    "0 to 59",
+    "0 to 23",
+    "1 to 31",
+    "1 to 12 or JAN to DEC",
+    "0 to 7 or SUN to SAT",
+    "1 to 5000",
+];
 
 pub(super) struct Cron {
     cron: croner::Cron,
@@ -155,6 +165,11 @@ fn fields(text: &str) -> Vec<(&'static str, &str)> {
 /// What is wrong with a text, and where.
 fn explain(text: &str, error: &CronError) -> String {
     let count = text.split_whitespace().count();
+    if text.trim().starts_with('@') {
+        return format!(
+            "there is no cron text `{text}`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()"
+        );
+    }
     if !(5..=7).contains(&count) {
         return format!(
             "the number of fields in the cron text `{text}` is {count}: it needs minutes, hours, day of the month, month and \
@@ -168,12 +183,26 @@ fn explain(text: &str, error: &CronError) -> String {
         if let Err(error) = parser().parse(&alone.join(" ")) {
             let number = wrong + 1;
             return format!(
-                "field {number} of the cron text `{text}`, `{field}` ({name}), is wrong: {}",
-                reason(&error)
+                "field {number} of the cron text `{text}`, `{field}` ({name}), {}",
+                wrong_field(name, &error)
             );
         }
     }
     format!("the cron text `{text}` is wrong: {}", reason(error))
+}
+
+/// What is wrong with a field. The reader's own messages quote the text as it has changed it.
+fn wrong_field(name: &str, error: &CronError) -> String {
+    let reason = reason(error);
+    let range = FIELDS.iter().zip(RANGES).find(|(known, _)| **known == name).map_or("", |(_, range)| range);
+    match error {
+        CronError::IllegalCharacters(_) => {
+            format!("has a character that means nothing there; use {range}, `*`, `-`, `,` and `/`")
+        }
+        _ if reason.starts_with("Range out") => format!("is out of range, or backwards; use {range}"),
+        _ if reason.starts_with("Number out") => format!("is out of range; use {range}"),
+        _ => format!("is wrong: {reason}"),
+    }
 }
 
 fn reason(error: &CronError) -> String {

@@ -47,7 +47,7 @@ impl Record {
             match missed {
                 Missed::Skip => None,
                 Missed::Once => Some("once".into()),
-                Missed::All(count) => Some(format!("all {count}")),
+                Missed::UpTo(count) => Some(format!("all {count}")),
             },
         );
         line("last", (self.last > 0).then(|| self.last.to_string()));
@@ -71,7 +71,7 @@ impl Record {
                 ("start", at) => start = Some(at.parse().ok()?),
                 ("end", at) => end = Some(at.parse().ok()?),
                 ("missed", "once") => missed = Missed::Once,
-                ("missed", value) => missed = Missed::All(value.strip_prefix("all ")?.parse().ok()?),
+                ("missed", value) => missed = Missed::UpTo(value.strip_prefix("all ")?.parse().ok()?),
                 ("last", at) => last = at.parse().ok()?,
                 ("paused", "") => is_paused = true,
                 _ => return None,
@@ -99,7 +99,7 @@ mod tests {
                 when: When::Cron { text: "0 3 * * *".into(), zone: "Europe/Berlin".into() },
                 start: Some(5),
                 end: None,
-                missed: Missed::All(5),
+                missed: Missed::UpTo(5),
             },
             payload: Bytes::from_static(b"\n\n\xff"),
             last: 7,
@@ -142,7 +142,7 @@ mod tests {
             payload: Vec<u8>,
         ) {
             let when = if is_cron { When::Cron { text, zone } } else { When::Every(interval) };
-            let missed = count.map_or(Missed::Once, Missed::All);
+            let missed = count.map_or(Missed::Once, Missed::UpTo);
             let recurrence = Recurrence { when, start, end, missed };
             let record = Record { recurrence, payload: payload.into(), last, is_paused };
             prop_assert_eq!(Record::unpack(&record.pack()), Some(record));

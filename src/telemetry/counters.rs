@@ -258,7 +258,7 @@ impl QueueCounters {
             next_due_in: ahead.map(span),
             quarantined: server.quarantined,
             unconfirmed_pops: server.unconfirmed_pops,
-            paused: server.is_paused,
+            is_paused: server.is_paused,
             max_in_flight: server.max_in_flight,
             receiving: self.receiving(server),
             transferring: self.transferring.load(Relaxed),

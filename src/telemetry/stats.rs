@@ -85,7 +85,7 @@ pub struct QueueStats {
     /// that died before they had confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
     pub unconfirmed_pops: u64,
     /// Whether [`BlockingQueue::pause`](crate::BlockingQueue::pause) holds back all receivers of the queue.
-    pub paused: bool,
+    pub is_paused: bool,
     /// How many messages may be in flight at a time, as
     /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight) says; `None` if there is no limit.
     pub max_in_flight: Option<u64>,

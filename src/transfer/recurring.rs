@@ -101,7 +101,9 @@ async fn keep(conn: Conn, keys: Keys, requests: mpsc::WeakUnboundedSender<Reques
             continue;
         }
         if let Some((name, why)) = failed.as_ref().filter(|_| failed != reported) {
-            conn.counters().failed("schedules", format!("`{name}` does not run: {why}"));
+            let what =
+                if name.is_empty() { "cannot be read".into() } else { format!("`{name}` does not run") };
+            conn.counters().failed("schedules", format!("{what}: {why}"));
             events::schedule_failing(&keys, name, why);
         }
         reported = failed;

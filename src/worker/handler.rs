@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio_util::sync::CancellationToken;
@@ -25,20 +26,37 @@ use crate::{Delivery, MessageId};
 /// ```
 #[derive(Clone)]
 pub struct Context {
+    queue: Arc<str>,
     id: MessageId,
     attempt: u32,
+    is_last_attempt: bool,
     first_received: SystemTime,
     pub(super) cancelled: CancellationToken,
 }
 
 impl Context {
-    pub(super) fn new<T>(delivery: &Delivery<T>) -> Self {
+    pub(super) fn new<T>(queue: Arc<str>, delivery: &Delivery<T>) -> Self {
         Self {
+            queue,
             id: delivery.id(),
             attempt: delivery.attempt(),
+            is_last_attempt: delivery.is_last_attempt(),
             first_received: delivery.first_received(),
             cancelled: CancellationToken::new(),
         }
+    }
+
+    /// The name of the queue that the message came from, as the program gave it to the client: without the prefix.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::Context) {
+    /// println!("{} of `{}`", context.id(), context.queue());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        &self.queue
     }
 
     /// The id of the message: see [`Delivery::id`].
@@ -65,6 +83,21 @@ impl Context {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// Whether the message has no other attempt if this one fails: see [`Delivery::is_last_attempt`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(context: &redelay::Context) {
+    /// if context.is_last_attempt() {
+    ///     println!("{} is a dead letter if it fails again", context.id());
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        self.is_last_attempt
     }
 
     /// When the message was received for the first time, by the server's clock.
@@ -105,6 +138,7 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
+            .field("queue", &self.queue)
             .field("id", &self.id)
             .field("attempt", &self.attempt)
             .finish_non_exhaustive()
@@ -129,6 +163,13 @@ impl fmt::Debug for Context {
 /// # Ok(())
 /// # }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler of messages of the type `{T}`",
+    label = "this is no handler of `{T}`",
+    note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`, whose future is `Send`",
+    note = "it takes the value, `{T}`, or the value and a `redelay::Context`; a closure names the types of its parameters",
+    note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
+)]
 pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {}
 
 impl<T, F, R> Handler<T, (T,)> for F

@@ -96,11 +96,18 @@ pub struct Failure {
     pub attempt: u32,
     /// The error: of the handler, or what happened to it.
     pub error: BoxError,
+    /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards those: it was
+    /// rejected, it cannot be decoded, or it was the last attempt. The worker settles it right after the report. If that
+    /// fails, there is another report, with the error of the server, and the message may be delivered again.
+    ///
+    /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a payload that
+    /// cannot be decoded with [`OnUndecodable::Retry`](crate::OnUndecodable::Retry).
+    pub is_dead: bool,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, id, attempt, error } = self;
+        let Self { queue, id, attempt, error, .. } = self;
         match id {
             Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: {error}"),
             None => write!(f, "a message in `{queue}` failed: {error}"),

@@ -16,12 +16,13 @@ use super::handler::{Context, Handler};
 use super::outcome::{Failure, Outcome};
 use super::source::Source;
 use super::{Counts, OnFailure};
-use crate::{Delivery, MessageId, Result};
+use crate::{Delivery, MessageId, OnUndecodable, Result};
 
 pub(super) struct Slot<T, H, A> {
     pub(super) source: Arc<Source<T>>,
     pub(super) handler: Arc<H>,
     pub(super) timeout: Duration,
+    pub(super) undecodable: OnUndecodable,
     /// How long a handler may take to end when the worker is over.
     pub(super) last_moment: Duration,
     /// Receive no more.
@@ -44,7 +45,7 @@ struct Settling {
 /// What a report says of a message.
 #[derive(Clone)]
 struct Message {
-    queue: String,
+    queue: Arc<str>,
     id: Option<MessageId>,
     attempt: u32,
 }
@@ -55,6 +56,7 @@ impl<T, H, A> Clone for Slot<T, H, A> {
             source: self.source.clone(),
             handler: self.handler.clone(),
             timeout: self.timeout,
+            undecodable: self.undecodable,
             last_moment: self.last_moment,
             stopping: self.stopping.clone(),
             over: self.over.clone(),
@@ -85,7 +87,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
             match received {
                 Ok(delivery) => {
                     let message = Message {
-                        queue: queue.to_owned(),
+                        queue: queue.clone(),
                         id: Some(delivery.id()),
                         attempt: delivery.attempt(),
                     };
@@ -95,7 +97,8 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                 Err(error) if error.is_closed() => break,
                 Err(error) if error.payload().is_some() => {
                     self.counts.failed.fetch_add(1, Ordering::Relaxed);
-                    self.failed(Message { queue: queue.to_owned(), id: None, attempt: 1 }, error);
+                    let is_dead = self.undecodable == OnUndecodable::DeadLetter;
+                    self.failed(Message { queue: queue.clone(), id: None, attempt: 1 }, error, is_dead);
                 }
                 // It concerns no message. The receiver pauses after a refusal.
                 Err(_) => {}
@@ -115,13 +118,13 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let Some(Settling { count, message, .. }) = settling else { return };
         match result {
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
-            Err(error) => self.failed(message, error),
+            Err(error) => self.failed(message, error, false),
         }
     }
 
     /// Runs the handler, and begins to settle the message.
     async fn handle(&self, message: Message, delivery: Delivery<T>) -> Settling {
-        let context = Context::new(&delivery);
+        let context = Context::new(message.queue.clone(), &delivery);
         let cancelled = context.cancelled.clone();
         let _cancel_on_drop = cancelled.clone().drop_guard();
         let (value, delivery) = delivery.split();
@@ -137,7 +140,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                 // Another receiver has it, or will have it. There is nothing to settle.
                 () = &mut lost => {
                     drop(delivery);
-                    self.failed(message.clone(), "the lease was lost");
+                    self.failed(message.clone(), "the lease was lost", false);
                     return Settling { answer: Box::pin(ready(Ok(()))), count: |counts| &counts.failed, message };
                 }
                 () = self.over.cancelled() => {
@@ -168,6 +171,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
 
     fn settle(&self, message: Message, delivery: Delivery<()>, outcome: Outcome) -> Settling {
         let answer;
+        let mut is_dead = delivery.is_last_attempt();
         let error = match outcome {
             Outcome::Done => {
                 return Settling { answer: delivery.ack(), count: |counts| &counts.done, message };
@@ -186,17 +190,23 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
             }
             Outcome::Reject(error) => {
                 answer = delivery.reject(&error);
+                is_dead = true;
                 error
             }
         };
-        self.failed(message.clone(), error);
+        self.failed(message.clone(), error, is_dead);
         Settling { answer, count: |counts| &counts.failed, message }
     }
 
-    fn failed(&self, message: Message, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) {
+    fn failed(
+        &self,
+        message: Message,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+        is_dead: bool,
+    ) {
         if let Some(report) = &self.on_failure {
             let Message { queue, id, attempt } = message;
-            let failure = Failure { queue, id, attempt, error: error.into() };
+            let failure = Failure { queue: queue.to_string(), id, attempt, error: error.into(), is_dead };
             // A report that panics must not end the worker.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&failure)));
         }

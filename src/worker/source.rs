@@ -1,5 +1,6 @@
 //! Which queue the next message comes from.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::select_all;
@@ -10,13 +11,13 @@ use crate::{BlockingQueue, Delivery, Receiver, Result};
 /// The receivers of a worker.
 #[derive(Debug)]
 pub(super) struct Source<T> {
-    receivers: Vec<(String, Receiver<T>, u32)>,
+    receivers: Vec<(Arc<str>, Receiver<T>, u32)>,
     /// In order, rather than by weight.
     is_strict: bool,
 }
 
 /// A message, or why there is none, and the name of its queue.
-pub(super) type Received<'a, T> = (&'a str, Result<Delivery<T>>);
+pub(super) type Received<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
 
 impl<T: 'static> Source<T> {
     pub(super) fn new(
@@ -26,16 +27,16 @@ impl<T: 'static> Source<T> {
         timeout: Duration,
     ) -> Result<Self> {
         if queues.is_empty() {
-            return Err(invalid("it has no queue"));
+            return Err(invalid("the worker has no queue"));
         }
-        let mut receivers: Vec<(String, Receiver<T>, u32)> = Vec::with_capacity(queues.len());
+        let mut receivers: Vec<(Arc<str>, Receiver<T>, u32)> = Vec::with_capacity(queues.len());
         for (queue, weight) in queues {
-            let name = queue.name().to_owned();
+            let name = Arc::<str>::from(queue.name());
             if weight == 0 {
                 return Err(invalid(format!("the queue `{name}` has a weight of 0")));
             }
             if receivers.iter().any(|(other, ..)| *other == name) {
-                return Err(invalid(format!("it has the queue `{name}` twice")));
+                return Err(invalid(format!("the worker has the queue `{name}` twice")));
             }
             // A handler that runs is extended, however long that takes; after the timeout it no longer runs.
             let receiver = queue.receiver().extend_for(timeout.saturating_add(timeout));
@@ -48,7 +49,7 @@ impl<T: 'static> Source<T> {
     pub(super) async fn check(&self) -> Result<()> {
         for (name, receiver, _) in &self.receivers {
             let checked = receiver.receive_many(0).await;
-            checked.map_err(|error| error.of(format!("run a worker on `{name}`")))?;
+            checked.map_err(|error| error.of(format!("`Worker::run` on `{name}`")))?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ async fn what_erases_everything_leaves_nothing() {
         assert!(matches!(offered, Offered::Stored(_)));
     }
     ready.pause().await.unwrap();
-    assert!(ready.stats().await.unwrap().paused);
+    assert!(ready.stats().await.unwrap().is_paused);
     client.shutdown().await;
     assert_eq!(ready.len().await.unwrap_err().kind(), ErrorKind::Closed);
 

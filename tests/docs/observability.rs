@@ -13,14 +13,26 @@ use redelay_support::{
 use tokio_test::{assert_pending, task};
 use tracing::Level;
 
-/// What `docs/observability.md` promises: name, level, fields.
-fn documented() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
+/// What `docs/observability.md` promises of an event or a span.
+struct Promise {
+    level: &'static str,
+    fields: BTreeSet<&'static str>,
+    /// What an event prints: one of these.
+    messages: Vec<&'static str>,
+}
+
+fn documented() -> BTreeMap<&'static str, Promise> {
     let rows =
         include_str!("../../docs/observability.md").lines().filter(|line| line.starts_with("| `redelay."));
     let row = |row: &'static str| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
-        let fields = cells[3].split('`').skip(1).step_by(2).collect();
-        (cells[1].trim_matches('`'), (cells[2], fields))
+        let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+        let promise = Promise {
+            level: cells[2],
+            fields: quoted(cells[3]).collect(),
+            messages: quoted(cells[4]).collect(),
+        };
+        (cells[1].trim_matches('`'), promise)
     };
     rows.map(row).collect()
 }
@@ -48,12 +60,12 @@ fn all_stats_are_documented() {
     assert_eq!(queue, fields(serde_json::to_value(redelay::QueueStats::default()).unwrap()));
 }
 
-/// Everything recorded is documented, with its level and fields.
+/// Everything recorded is documented, with its level, its fields and, for an event, its message.
 #[track_caller]
 fn is_documented(recorded: &[Recorded]) {
     let documented = documented();
     for recorded in recorded {
-        let (level, fields) =
+        let Promise { level, fields, messages } =
             documented.get(recorded.name).unwrap_or_else(|| panic!("{recorded:?} is not documented"));
         assert_eq!(recorded.level.to_string().to_lowercase(), *level, "{recorded:?}");
         let found: BTreeSet<_> =
@@ -62,6 +74,7 @@ fn is_documented(recorded: &[Recorded]) {
             assert!(found.is_subset(fields), "{recorded:?}");
         } else {
             assert_eq!(found, *fields, "{recorded:?}");
+            assert!(messages.contains(&&*recorded.fields["message"]), "{recorded:?}");
         }
     }
 }
@@ -198,6 +211,23 @@ async fn receivers(server: &Server, listener: &Listener) {
     assert_eq!(listener.named("redelay.dead_letters")[0].fields["queue"], "r");
     drop(receiver);
 
+    // A key of another type. It is said once, however often the receiver tries.
+    server.cmd(["SET", "wrong", "of another type"]);
+    let wrong = client.blocking_queue("wrong", codec::Long);
+    let receiver = wrong.receiver();
+    for _ in 0..3 {
+        assert!(soon(receiver.receive()).await.is_err());
+    }
+    server.cmd(["DEL", "wrong"]);
+    wrong.put(&7).await.unwrap();
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+    assert_eq!(listener.named("redelay.receives.failing").len(), 1);
+    let failing = &listener.named("redelay.receives.failing")[0];
+    assert_eq!(failing.fields["queue"], "wrong");
+    assert!(failing.fields["error"].contains("WRONGTYPE"));
+    assert_eq!(listener.named("redelay.receives.recovered").len(), 1);
+    drop(receiver);
+
     // A lease that nobody extends.
     let receiver = ready.receiver().lease(ms(200)).extend_for(Duration::ZERO);
     let delivery = soon(receiver.receive()).await.unwrap();
@@ -294,7 +324,19 @@ async fn everything_documented_is_reported() {
     let failing = &listener.named("redelay.schedule.failing")[0].fields;
     assert_eq!((&*failing["queue"], &*failing["schedule"]), ("q", "s"));
     assert!(delayed.schedule("other").remove().await.unwrap());
+    assert_eq!(failing["message"], "a schedule does not run");
     server.cmd(["DEL", SCHEDULES, SCHEDULE_RECORDS]);
+    // Schedules that cannot be read at all.
+    let unreadable = ["redelay:schedules:{unreadable}", "redelay:schedule-records:{unreadable}"];
+    server.cmd(["ZADD", unreadable[0], "5", "s"]);
+    server.cmd(["SET", unreadable[1], "of another type"]);
+    let queue = client.delayed_queue(&client.blocking_queue("unreadable", codec::Long));
+    until_async("none is read", || async { times("redelay.schedule.failing") == 2 }).await;
+    let failing = &listener.named("redelay.schedule.failing")[1].fields;
+    assert_eq!((&*failing["queue"], &*failing["schedule"]), ("unreadable", ""));
+    assert_eq!(failing["message"], "schedules cannot be read");
+    server.cmd(["DEL", unreadable[0], unreadable[1]]);
+    drop(queue);
 
     // Lost connections.
     let waiting = tokio::spawn({
@@ -333,11 +375,13 @@ async fn everything_documented_is_reported() {
 
     // A user without some permissions. Redis 6.2 cannot tell beforehand.
     if server.version().major > 6 {
-        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim"]);
+        server.cmd(["ACL", "SETUSER", "worker", "-hset", "-ltrim", "-get"]);
         let client = Client::connect(&url).await.unwrap();
         let _queue = client.blocking_queue("q", codec::Long);
         until_async("it is looked at", || async { times("redelay.permissions.missing") == 1 }).await;
         let missing = &listener.named("redelay.permissions.missing")[0].fields["missing"];
+        // The key of a receipt is another one each time.
+        assert!(missing.contains("offer needs GET on redelay:offered:{q}:*;"), "{missing}");
         assert!(
             missing.contains("take needs HSET") && missing.contains("cancel and remove needs LTRIM"),
             "{missing}"

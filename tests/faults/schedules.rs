@@ -28,7 +28,7 @@ fn schedule(delayed: &DelayedQueue<String>, interval: u64, version: u32) -> Sche
     delayed
         .schedule(format!("every {interval}"))
         .every(Duration::from_millis(interval))
-        .missed(Missed::All(999 + version % 2))
+        .missed(Missed::UpTo(999 + version % 2))
 }
 
 /// A process of a service: it upserts its schedules, and stays. A plan below starts it.

@@ -322,6 +322,8 @@ async fn what_is_no_id_is_refused() {
     assert_eq!(impatient.kind(), ErrorKind::Invalid);
     assert!(impatient.to_string().ends_with("raise debounce(…), or lower the delay"), "{impatient}");
     assert_eq!(kind(delayed.offer("1", HOUR).id("a").throttle(Duration::MAX).await), ErrorKind::Invalid);
+    assert_eq!(kind(delayed.offer("1", HOUR).id("a").throttle(Duration::ZERO).await), ErrorKind::Invalid);
+    assert_eq!(kind(delayed.offer("1", HOUR).throttle(Duration::ZERO).await), ErrorKind::Invalid);
     let legacy = delayed.clone().with_entry_format(EntryFormat::Legacy);
     assert_eq!(kind(legacy.offer("1", HOUR).id("a").await), ErrorKind::Invalid);
     assert!(matches!(legacy.offer("1", HOUR).throttle(HOUR).await.unwrap(), Offered::Stored(_)));

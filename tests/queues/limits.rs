@@ -30,7 +30,7 @@ async fn a_paused_queue_delivers_to_takers_only() {
     let ready = &clients[0].1;
     ready.pause().await.unwrap();
     assert!(ready.is_paused().await.unwrap());
-    assert!(ready.stats().await.unwrap().paused);
+    assert!(ready.stats().await.unwrap().is_paused);
     ready.put("1").await.unwrap();
     ready.put("2").await.unwrap();
     let receiver = clients[1].1.receiver();
@@ -40,7 +40,7 @@ async fn a_paused_queue_delivers_to_takers_only() {
     assert!(waits(&mut receiving).await);
     assert_eq!(ready.poll().await.unwrap().as_deref(), Some("1"), "takers go on");
     ready.resume().await.unwrap();
-    assert!(!ready.is_paused().await.unwrap() && !ready.stats().await.unwrap().paused);
+    assert!(!ready.is_paused().await.unwrap() && !ready.stats().await.unwrap().is_paused);
     // Without an announcement, it would look after a second.
     let resumed = SystemTime::now();
     let delivery = soon(receiving).await.unwrap();

@@ -41,7 +41,7 @@ async fn each_run_is_delivered_once_and_the_next_one_is_stored_ahead() {
     let interval = Duration::from_millis(200);
     let begun = SystemTime::now();
     for (_, _, delayed) in &clients {
-        let ping = delayed.schedule("ping").every(interval).missed(Missed::All(1000));
+        let ping = delayed.schedule("ping").every(interval).missed(Missed::UpTo(1000));
         let next = ping.upsert("payload").await.unwrap().expect("a run");
         assert!(next > begun && millis(next).is_multiple_of(200));
     }
@@ -186,7 +186,8 @@ fn set_back(server: &Server, by: Duration) {
 /// Case 57: the run that was stored is delivered, and of those after it as many as the policy says.
 #[tokio::test]
 async fn runs_that_were_missed_are_made_up_for_as_the_policy_says() {
-    for (missed, expected) in [(Missed::Skip, 1), (Missed::Once, 2), (Missed::All(2), 3), (Missed::All(9), 4)]
+    for (missed, expected) in
+        [(Missed::Skip, 1), (Missed::Once, 2), (Missed::UpTo(2), 3), (Missed::UpTo(9), 4)]
     {
         let (server, still, delayed) = still().await;
         let next = delayed.schedule("s").every(SELDOM).missed(missed).upsert("payload").await.unwrap();
@@ -238,8 +239,8 @@ async fn what_is_no_schedule_is_refused() {
         (s().every(Duration::ZERO), "an interval of 0 ms"),
         (s().every(SELDOM).zone("UTC"), "an interval has no time zone"),
         (s().every(SELDOM).start(now).end(now - SELDOM), "the end is before the start"),
-        (s().every(SELDOM).missed(Missed::All(1_000_000)), "1000000 missed runs"),
-        (s().every(SELDOM).missed(Missed::All(0)), "Missed::Skip"),
+        (s().every(SELDOM).missed(Missed::UpTo(1_000_000)), "1000000 missed runs"),
+        (s().every(SELDOM).missed(Missed::UpTo(0)), "Missed::Skip"),
         (s().cron("0 25 * * *"), "field 2 of the cron text `0 25 * * *`, `25` (hours)"),
         (s().cron("0 0 30 2 *"), "never comes"),
         (s().cron("0 0 0 1 1 * 2020"), "`0 0 0 1 1 * 2020 UTC` never runs again"),
@@ -337,7 +338,7 @@ async fn a_run_that_is_gone_before_its_time_does_not_come_again() {
 async fn a_server_that_is_full_for_a_time_does_not_end_the_runs() {
     let server = Server::start();
     let (client, ready, delayed) = text_queues(&server).await;
-    let often = delayed.schedule("s").every(Duration::from_millis(100)).missed(Missed::All(1000));
+    let often = delayed.schedule("s").every(Duration::from_millis(100)).missed(Missed::UpTo(1000));
     let first = often.upsert("payload").await.unwrap().unwrap();
     soon(ready.take()).await.unwrap();
     server.cmd(["CONFIG", "SET", "maxmemory", "1"]);

@@ -313,24 +313,30 @@ async fn settings_that_make_no_sense_are_refused() {
     let (client, ready, _) = number_queues(&server).await;
     let other = client.blocking_queue::<i64>("other", codec::Long);
     let workers = [
-        (Worker::new(&ready).concurrency(0), "run a worker failed: a concurrency of 0"),
+        (
+            Worker::new(&ready).concurrency(0),
+            "`Worker::run` failed: concurrency(0) is out of range; use 1 or more",
+        ),
         (
             Worker::new(&ready).attempts(0),
-            "run a worker on `q` failed: attempts(0): it has to be 1 to 65,535",
+            "`Worker::run` on `q` failed: attempts(0) is out of range; use 1 to 65,535",
         ),
         (
             Worker::new(&ready).losses(65_536),
-            "run a worker on `q` failed: losses(65536): it has to be 1 to 65,535",
+            "`Worker::run` on `q` failed: losses(65536) is out of range; use 1 to 65,535",
         ),
         (
             Worker::new(&ready).lease(ms(99)),
-            "run a worker on `q` failed: lease(99ms): it has to be 100 ms to a day",
+            "`Worker::run` on `q` failed: lease(99ms) is out of range; use 100 ms to a day",
         ),
-        (Worker::strict([]), "run a worker failed: it has no queue"),
-        (Worker::strict([&ready, &other, &ready]), "run a worker failed: it has the queue `q` twice"),
+        (Worker::strict([]), "`Worker::run` failed: the worker has no queue"),
+        (
+            Worker::strict([&ready, &other, &ready]),
+            "`Worker::run` failed: the worker has the queue `q` twice",
+        ),
         (
             Worker::weighted([(&ready, 1), (&other, 0)]),
-            "run a worker failed: the queue `other` has a weight of 0",
+            "`Worker::run` failed: the queue `other` has a weight of 0",
         ),
     ];
     for (worker, expected) in workers {
@@ -382,4 +388,71 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
         got.insert(*delivery);
         delivery.ack().await.unwrap();
     }
+}
+
+/// Number, queue, attempt, and whether it is the last one.
+type Seen = Arc<Mutex<BTreeSet<(i64, String, u32, bool)>>>;
+
+/// A handler knows where its message comes from and whether it may fail once more, and a report says what became of it.
+#[tokio::test]
+async fn the_queue_the_last_attempt_and_what_is_dead() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    let other = client.blocking_queue::<i64>("other", codec::Long);
+    ready.put(&1).await.unwrap();
+    other.offer_all(&[2, 3]).await.unwrap();
+    let seen = Seen::default();
+    let handler = {
+        let seen = seen.clone();
+        move |number: i64, context: Context| {
+            let queue = context.queue().to_owned();
+            seen.lock().unwrap().insert((number, queue, context.attempt(), context.is_last_attempt()));
+            async move {
+                match number {
+                    3 => Outcome::Reject("three".into()),
+                    _ => Outcome::Retry("no".into()),
+                }
+            }
+        }
+    };
+    let reports: Arc<Mutex<BTreeSet<(String, u32, bool)>>> = Arc::default();
+    let report = reports.clone();
+    let worker = Worker::strict([&ready, &other]).attempts(2).retry(Backoff::fixed(ms(1))).on_failure(
+        move |failure| {
+            report.lock().unwrap().insert((
+                failure.queue.clone() + &failure.error.to_string(),
+                failure.attempt,
+                failure.is_dead,
+            ));
+        },
+    );
+    let stop = Stop::default();
+    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    let dead = async || ready.dead_letters().len().await.unwrap() + other.dead_letters().len().await.unwrap();
+    until_async("all are dead", || async { dead().await == 3 }).await;
+    // A payload of another codec has no handler.
+    server.cmd(["RPUSH", "q", "no number"]);
+    until_async("undecodable", || async { dead().await == 4 }).await;
+    stop.signal();
+    soon(running).await.unwrap().unwrap();
+    let first_and_last = |number, queue: &str| {
+        [(number, queue.to_owned(), 1, false), (number, queue.to_owned(), 2, true)].into_iter()
+    };
+    let expected: BTreeSet<_> = first_and_last(1, "q")
+        .chain(first_and_last(2, "other"))
+        .chain([(3, "other".to_owned(), 1, false)])
+        .collect();
+    assert_eq!(*seen.lock().unwrap(), expected);
+    let reports = reports.lock().unwrap().clone();
+    let (undecodable, reports): (Vec<_>, Vec<_>) =
+        reports.into_iter().partition(|(text, ..)| text.contains("decoded"));
+    assert!(matches!(&undecodable[..], [(_, 1, true)]), "{undecodable:?}");
+    let expected = [
+        ("otherno", 1, false),
+        ("otherno", 2, true),
+        ("otherthree", 1, true),
+        ("qno", 1, false),
+        ("qno", 2, true),
+    ];
+    assert_eq!(reports, expected.map(|(text, attempt, dead)| (text.to_owned(), attempt, dead)));
 }

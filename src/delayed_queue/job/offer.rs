@@ -52,8 +52,8 @@ const REPLACING: usize = 16;
 ///
 /// # Errors
 /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than 255 of them, for a
-/// queue that writes [`EntryFormat::Legacy`](crate::EntryFormat), for a maximum wait below the delay, and for `replace`,
-/// `keep_earliest` or `debounce` without an id.
+/// queue that writes [`EntryFormat::Legacy`](crate::EntryFormat), for a maximum wait below the delay, for a throttle of zero, and
+/// for `replace`, `keep_earliest` or `debounce` without an id.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, a job may or may not be stored. It is never stored twice.
@@ -113,7 +113,7 @@ struct Prepared<R> {
     jobs: Vec<Prepare>,
     timeout: Option<Duration>,
     policy: Policy,
-    throttle: Duration,
+    throttle: Option<Duration>,
     /// What the future returns.
     result: fn(Vec<Offered>) -> R,
 }
@@ -170,6 +170,8 @@ impl Offer {
     /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it is due: see
     /// [`JobOffer`].
     ///
+    /// The id comes first, and then the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no `id`.
+    ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
@@ -190,8 +192,9 @@ impl Offer {
     }
 
     /// Within this time after it, no equal payload that is throttled, too, is accepted, whether or not this one is still
-    /// pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their bytes are. For
-    /// a throttle by an id, see [`JobOffer::throttle`], also for what ends one.
+    /// pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their bytes are.
+    ///
+    /// For a throttle by an id, call [`id`](Self::id) before: [`JobOffer::throttle`], which also says what ends one.
     ///
     /// # Examples
     /// ```no_run
@@ -219,7 +222,7 @@ impl Offer {
                 jobs: vec![Prepare { time, id, entry }],
                 timeout,
                 policy: Policy::Keep,
-                throttle: Duration::ZERO,
+                throttle: None,
                 result: |offered| offered[0],
             }))
         })))
@@ -273,7 +276,7 @@ impl<T: 'static> DelayedQueue<T> {
                 jobs,
                 timeout: None,
                 policy: Policy::Keep,
-                throttle: Duration::ZERO,
+                throttle: None,
                 result: |offered| offered,
             }))
         };
@@ -303,7 +306,7 @@ impl<R> JobOffer<R> {
         self.with(|job| job.policy = Policy::Keep)
     }
 
-    /// This job replaces a pending one of its id.
+    /// This job replaces a pending one of its id. [`Offer::id`] comes before it.
     ///
     /// # Examples
     /// ```no_run
@@ -355,7 +358,7 @@ impl<R> JobOffer<R> {
     ///
     /// The time begins when the job is stored, or replaces another one. A throttled offer that finds its id taken by an offer
     /// without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`], and begins no
-    /// time. Nothing ends the time early: neither [`Job::cancel`](crate::Job::cancel) nor
+    /// time. [`Offer::id`] comes before it. Nothing ends the time early: neither [`Job::cancel`](crate::Job::cancel) nor
     /// [`DelayedQueue::clear`](crate::DelayedQueue::clear).
     ///
     /// # Examples
@@ -368,7 +371,7 @@ impl<R> JobOffer<R> {
     /// # }
     /// ```
     pub fn throttle(self, window: Duration) -> Self {
-        self.with(|job| job.throttle = window)
+        self.with(|job| job.throttle = Some(window))
     }
 
     /// Uses this timeout for each call in place of the client's command timeout, as [`Offer::timeout`].
@@ -392,7 +395,12 @@ impl<R> Prepared<R> {
         let op = self.queue.op(self.verb);
         op.ensure_open()?;
         let millis = |duration| time::millis(duration).map_err(|why| op.invalid(why));
-        let throttle = millis(self.throttle)?;
+        let throttle = match self.throttle {
+            Some(Duration::ZERO) => {
+                return Err(op.invalid("throttle(0) holds nothing back; use 1 ms or more, or leave it out"));
+            }
+            window => millis(window.unwrap_or_default())?,
+        };
         if let (Some(option), true) = (self.policy.needs_id(), self.jobs.iter().any(|job| job.id.is_empty()))
         {
             return Err(op.invalid(format!(

@@ -161,6 +161,9 @@ impl Task {
             return;
         }
         if turn.most > 0 {
+            if self.refusals > 0 {
+                events::receives_recovered(&self.keys);
+            }
             self.refusals = 0;
             self.refusal = None;
             self.hold = outcome.hold.is_some();
@@ -196,6 +199,7 @@ impl Task {
     pub(super) fn on_refused(&mut self, error: OpError, demand: Demand) {
         if self.refusals == 0 {
             self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
+            events::receives_failing(&self.keys, &error);
         }
         let until = Instant::now() + backoff(self.refusals);
         self.pause_until = Some(until);

@@ -147,15 +147,45 @@ fn seconds_years_and_the_letters_of_days() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (text, zone, expected) in [
-        ("61 * * * *", "UTC", "field 1 of the cron text `61 * * * *`, `61` (minutes), is wrong: "),
-        ("0 25 * * *", "UTC", "field 2 of the cron text `0 25 * * *`, `25` (hours), is wrong: "),
-        ("* 0 25 * * *", "UTC", "field 3 of the cron text `* 0 25 * * *`, `25` (hours), is wrong: "),
-        ("0 0 * * 8", "UTC", "field 5 of the cron text `0 0 * * 8`, `8` (day of the week), is wrong: "),
+        (
+            "61 * * * *",
+            "UTC",
+            "field 1 of the cron text `61 * * * *`, `61` (minutes), is out of range; use 0 to 59",
+        ),
+        (
+            "0 25 * * *",
+            "UTC",
+            "field 2 of the cron text `0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
+        ),
+        (
+            "* 0 25 * * *",
+            "UTC",
+            "field 3 of the cron text `* 0 25 * * *`, `25` (hours), is out of range; use 0 to 23",
+        ),
+        (
+            "0 0 * * 8",
+            "UTC",
+            "field 5 of the cron text `0 0 * * 8`, `8` (day of the week), is out of range; use 0 to 7 or SUN to SAT",
+        ),
+        (
+            "0 9-8 * * *",
+            "UTC",
+            "field 2 of the cron text `0 9-8 * * *`, `9-8` (hours), is out of range, or backwards; use 0 to 23",
+        ),
         ("*/0 * * * *", "UTC", "field 1 of the cron text `*/0 * * * *`, `*/0` (minutes), is wrong: "),
-        ("a b c d e", "UTC", "field 1 of the cron text `a b c d e`, `a` (minutes), is wrong: "),
+        (
+            "a b c d e",
+            "UTC",
+            "field 1 of the cron text `a b c d e`, `a` (minutes), has a character that means nothing there; use 0 to 59, ",
+        ),
         ("* * * *", "UTC", "the number of fields in the cron text `* * * *` is 4: "),
         ("", "UTC", "the number of fields in the cron text `` is 0: "),
-        ("@often", "UTC", "the number of fields in the cron text `@often` is 1: "),
+        ("@often", "UTC", "there is no cron text `@often`: use @yearly, "),
+        (
+            "@every 5m",
+            "UTC",
+            "there is no cron text `@every 5m`: use @yearly, @monthly, @weekly, @daily or @hourly; for an interval, call every()",
+        ),
         (
             "0 0 30 2 *",
             "UTC",

@@ -52,9 +52,9 @@ fn missed_runs_are_made_up_for_as_the_policy_says() {
     for (missed, expected) in [
         (Missed::Skip, &[5_000][..]),
         (Missed::Once, &[4_000, 5_000]),
-        (Missed::All(2), &[3_000, 4_000, 5_000]),
-        (Missed::All(3), &[2_000, 3_000, 4_000, 5_000]),
-        (Missed::All(1000), &[2_000, 3_000, 4_000, 5_000]),
+        (Missed::UpTo(2), &[3_000, 4_000, 5_000]),
+        (Missed::UpTo(3), &[2_000, 3_000, 4_000, 5_000]),
+        (Missed::UpTo(1000), &[2_000, 3_000, 4_000, 5_000]),
     ] {
         let mut record = every(SECOND);
         record.recurrence.missed = missed;
@@ -65,7 +65,7 @@ fn missed_runs_are_made_up_for_as_the_policy_says() {
     // Long payloads come in several steps.
     let mut record = every(SECOND);
     record.payload = vec![0; 100_000].into();
-    record.recurrence.missed = Missed::All(1000);
+    record.recurrence.missed = Missed::UpTo(1000);
     let mut at = begun(record, 0);
     let mut steps = Vec::new();
     while let Some(step) = Step::advance(&at, 6_500).unwrap() {
@@ -75,13 +75,13 @@ fn missed_runs_are_made_up_for_as_the_policy_says() {
     assert_eq!(steps, [vec![2_000, 3_000], vec![4_000, 5_000], vec![6_000, 7_000]]);
     // Somebody has set the next run back by hand.
     let mut record = every(SECOND);
-    (record.recurrence.missed, record.last) = (Missed::All(1000), 3_000);
+    (record.recurrence.missed, record.last) = (Missed::UpTo(1000), 3_000);
     let next = Some(1_000);
     let edited = State { bytes: record.pack(), record, next, gone: None };
     assert_eq!(runs(&Step::advance(&edited, 4_500).unwrap().unwrap()), [4_000, 5_000]);
     // A million and more were missed.
     let mut record = every(10);
-    record.recurrence.missed = Missed::All(3);
+    record.recurrence.missed = Missed::UpTo(3);
     let step = Step::advance(&begun(record, 0), 100_000_000_005).unwrap().unwrap();
     assert_eq!(runs(&step), [99_999_999_980, 99_999_999_990, 100_000_000_000, 100_000_000_010]);
 }
@@ -166,8 +166,8 @@ fn what_is_no_recurrence_is_refused_with_the_reason() {
     assert!(wrong(|it| it.start = Some(1_000_000_000_000_000)).contains("`every 1000 ms` never runs again"));
     assert!(wrong(|it| it.when = When::Every(u64::MAX)).contains("10^15 ms"));
     assert!(wrong(|it| (it.start, it.end) = (Some(2), Some(1))).contains("the end is before the start"));
-    assert!(wrong(|it| it.missed = Missed::All(0)).contains("Missed::Skip"));
-    assert!(wrong(|it| it.missed = Missed::All(1_000_000)).contains("1000000 missed runs"));
+    assert!(wrong(|it| it.missed = Missed::UpTo(0)).contains("Missed::Skip"));
+    assert!(wrong(|it| it.missed = Missed::UpTo(1_000_000)).contains("1000000 missed runs"));
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
 pub(crate) fn connecting_failing(_: &str, _: &str) {}
 pub(crate) fn pops_recovered() {}
 pub(crate) fn pops_failing(_: &dyn Display) {}
+pub(crate) fn receives_failing(_: &Keys, _: &dyn Display) {}
+pub(crate) fn receives_recovered(_: &Keys) {}
 pub(crate) fn announcements_failing(_: &dyn Display) {}
 pub(crate) fn announcements_back() {}
 pub(crate) fn return_to_list_failing(_: &Keys, _: &dyn Display) {}

@@ -27,10 +27,14 @@ pub(crate) fn quarantined(keys: &Keys, entries: i64) {
     );
 }
 
-/// This client cannot store what follows a run of a schedule.
+/// This client cannot store what follows a run of a schedule; or it can read none of them, and the name is empty.
 pub(crate) fn schedule_failing(keys: &Keys, schedule: &str, error: &str) {
     let queue = name(keys);
-    warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "a schedule does not run");
+    if schedule.is_empty() {
+        warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "schedules cannot be read");
+    } else {
+        warn!(name: "redelay.schedule.failing", target: "redelay", %queue, schedule, error, "a schedule does not run");
+    }
 }
 
 /// The user lacks permissions for some calls. Looked at once, with the first queue of a client.
@@ -51,6 +55,16 @@ pub(crate) fn pops_recovered() {
 /// Blocking pops fail and will be retried.
 pub(crate) fn pops_failing(error: &dyn Display) {
     warn!(name: "redelay.pops.failing", target: "redelay", %error, "blocking pops failing, retrying");
+}
+
+/// The server refuses what a receiver asks for. It will be retried.
+pub(crate) fn receives_failing(keys: &Keys, error: &dyn Display) {
+    warn!(name: "redelay.receives.failing", target: "redelay", queue = %name(keys), %error, "receives failing, retrying");
+}
+
+/// The first receive that the server accepted after refused ones.
+pub(crate) fn receives_recovered(keys: &Keys) {
+    info!(name: "redelay.receives.recovered", target: "redelay", queue = %name(keys), "receives recovered");
 }
 
 /// The server refused a subscription to a queue's announcements. Only sweeps find entries of that queue.
