@@ -49,6 +49,7 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 pub struct Builder {
     url: String,
     credentials: Credentials,
+    sentinel_credentials: Option<(String, String)>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
     client_name: String,
@@ -68,6 +69,7 @@ impl Default for Builder {
         Self {
             url: "redis://localhost:6379".into(),
             credentials: Credentials::OfUrl,
+            sentinel_credentials: None,
             #[cfg(feature = "tls")]
             tls: None,
             client_name: "redelay".into(),
@@ -114,6 +116,27 @@ impl Builder {
     /// ```
     pub fn credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
         self.credentials = Credentials::User(user.into(), password.into());
+        self
+    }
+
+    /// Sets the user and the password for the sentinels of a `redis-sentinel://` URL, as they are. The credentials of the URL
+    /// are those of the servers. An empty user is the sentinel's default user. Default: none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder()
+    ///     .url("redis-sentinel://sentinel-1,sentinel-2,sentinel-3/orders")
+    ///     .credentials("billing", std::env::var("REDIS_PASSWORD")?)
+    ///     .sentinel_credentials("", std::env::var("SENTINEL_PASSWORD")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sentinel_credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.sentinel_credentials = Some((user.into(), password.into()));
         self
     }
 
@@ -415,6 +438,7 @@ impl Builder {
         let settings = ConnSettings {
             url: &self.url,
             credentials: self.credentials.clone(),
+            sentinel_credentials: self.sentinel_credentials.clone(),
             #[cfg(feature = "tls")]
             tls: self.tls.as_ref().map(|tls| &tls.0),
             client_name: self.client_name.clone(),
