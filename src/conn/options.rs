@@ -16,7 +16,7 @@ use super::sentinel::{self, Address, Lead, Master};
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 
-/// Where a sentinel listens, unless it is told otherwise.
+/// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
 
 /// What a client is built with, not yet checked.
@@ -175,7 +175,8 @@ impl Options {
             (server.host, server.port) = (address.host.as_str().into(), address.port);
             #[cfg(feature = "tls")]
             if let Some(tls) = &mut options.tls {
-                server.tls_server_name = Some(tls.name_at(&address.host).into());
+                tls.lead_to(&address.host);
+                server.tls_server_name = Some(tls.name.to_str().into_owned().into());
             }
         }
         options
@@ -265,14 +266,23 @@ fn group_of(url: &str) -> Result<Option<(String, GroupName)>, ConnectError> {
     };
     let (hosts, path) = rest.split_once('/').ok_or_else(wrong)?;
     let (name, database) = path.split_once('/').unwrap_or((path, "0"));
-    if name.is_empty() || path.contains('?') {
-        return Err(wrong());
-    }
+    let name =
+        percent_decoded(name).filter(|name| !name.is_empty() && !path.contains('?')).ok_or_else(wrong)?;
     let addresses: Vec<Address> =
         hosts.split(',').map(sentinel_address).collect::<Option<_>>().ok_or_else(wrong)?;
     let first = addresses.first().ok_or_else(wrong)?;
     let host = if first.host.contains(':') { format!("[{}]", first.host) } else { first.host.clone() };
-    Ok(Some((format!("{scheme}://{user}{host}:{}/{database}", first.port), (name.to_owned(), addresses))))
+    Ok(Some((format!("{scheme}://{user}{host}:{}/{database}", first.port), (name, addresses))))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend(part.get(2..)?.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// `host`, `host:port`, `[::1]` or `[::1]:port`.
@@ -402,10 +412,36 @@ mod tests {
     }
 
     #[test]
+    fn urls_of_sentinels() {
+        let of = |url| group_of(url).map(|group| group.expect("sentinels"));
+        let addresses = |addresses: &[(&str, u16)]| -> Vec<Address> {
+            addresses.iter().map(|(host, port)| Address { host: (*host).into(), port: *port }).collect()
+        };
+        let (first, (name, sentinels)) =
+            of("redis-sentinel://joe:p%40ss@a,b:7000,[::1],[::1]:7/main/3").unwrap();
+        assert_eq!(first, "redis://joe:p%40ss@a:26379/3");
+        assert_eq!(name, "main");
+        assert_eq!(sentinels, addresses(&[("a", 26_379), ("b", 7000), ("::1", 26_379), ("::1", 7)]));
+        let (first, (name, sentinels)) = of("rediss-sentinel://[::1]:7/my%20main").unwrap();
+        assert_eq!((&*first, &*name), ("rediss://[::1]:7/0", "my main"));
+        assert_eq!(sentinels, addresses(&[("::1", 7)]));
+        for wrong in
+            ["a", "a/", "/main", "a:/main", "a:x/main", "a,/main", "a/main?db=3", "a/m%4", "[::1/main"]
+        {
+            let error = group_of(&format!("redis-sentinel://joe:hunter2@{wrong}"));
+            let Err(ConnectError::Url(why)) = error else { panic!("{wrong}") };
+            assert!(why.contains("/master") && !why.contains("hunter2"), "{why}");
+        }
+        assert!(group_of("redis://a/3").unwrap().is_none());
+    }
+
+    #[test]
     fn servers_are_named_without_credentials() {
         let server = |url| Options::new(settings(url, Credentials::OfUrl)).unwrap().server();
         assert_eq!(server("redis://joe:hunter2@host/3"), "host:6379");
         assert_eq!(server("redis+unix://joe:hunter2@/run/redis.sock?db=1"), "/run/redis.sock");
+        let group = server("redis-sentinel://joe:hunter2@a,b:7/main");
+        assert_eq!(group, "the master `main` of the sentinels a:26379, b:7");
     }
 
     #[test]
