@@ -87,7 +87,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Sets the address of the server; see [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
+    /// Sets the address of the server, or those of the sentinels that name it; see [`Client::connect`] for the forms. Default:
+    /// `redis://localhost:6379`.
     ///
     /// # Examples
     /// ```no_run
@@ -196,9 +197,9 @@ impl Builder {
         self
     }
 
-    /// Sets the TLS options of a URL that begins with `rediss://`: a private authority, a client certificate, another
-    /// server name. Requires the feature `tls`. Default: no options, which suits a server whose certificate is signed by
-    /// one of the system's authorities.
+    /// Sets the TLS options of a URL that begins with `rediss://` or `rediss-sentinel://`: a private authority, a
+    /// client certificate, another server name. Requires the feature `tls`. Default: no options, which suits a server
+    /// whose certificate is signed by one of the system's authorities.
     ///
     /// The system's root certificates are those of the operating system. The environment variables `SSL_CERT_FILE` (a
     /// PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private authority can also be trusted
