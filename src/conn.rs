@@ -55,7 +55,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
@@ -137,8 +136,6 @@ pub(crate) struct Conn {
     command_timeout: Duration,
     /// How long the commands may take that are so long that a slow link needs time for them.
     long: Option<Duration>,
-    /// Follows the sentinels, if there are any.
-    _following: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 impl Conn {
@@ -147,12 +144,11 @@ impl Conn {
         let options = Arc::new(options);
         let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
-        let following = options.follow_sentinels(&shared).map(Arc::new);
+        options.follow_sentinels(&shared);
         let commands = Link::open(&options, Role::Commands, &shared).await?;
         let command_timeout = options.command_timeout;
         let (commands, runtime) = (Arc::new(commands), Handle::current());
-        let conn =
-            Self { options, commands, shared, runtime, command_timeout, long: None, _following: following };
+        let conn = Self { options, commands, shared, runtime, command_timeout, long: None };
         conn.check_version(deadline).await?;
         Ok(conn)
     }

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
 use super::probe::probe;
-use super::sentinel::Master;
+use super::sentinel::{Lead, Master};
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
 use crate::telemetry::events;
@@ -76,35 +76,46 @@ impl Link {
         let mut lead = options.master().map(Master::lead);
         let at =
             options.led_by(lead.as_mut()).await.map_err(|cause| ConnectError::Failed(cause, SENTINELS))?;
-        let established = establish(&at, role).await;
-        let Established { client, connection } = match established {
+        let is_led = lead.is_some();
+        let opened = Self::open_at(&at, begun + left, options, role, shared, lead).await;
+        opened.map_err(|error| match error {
+            ConnectError::Failed(cause, hint) if is_led => {
+                ConnectError::Failed(cause.at(&at.address()), hint)
+            }
+            error => error,
+        })
+    }
+
+    async fn open_at(
+        at: &Options,
+        deadline: Instant,
+        options: &Options,
+        role: Role,
+        shared: &Shared,
+        lead: Option<Lead>,
+    ) -> Result<Self, ConnectError> {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let established = match establish(at, role).await {
             Ok(established) => established,
             Err(Failure::Build(error)) => {
                 let why = format!("the client library refuses it: {}", error.details());
                 return Err(ConnectError::Option(why));
             }
-            Err(Failure::Connect(error)) => {
-                let left = left.saturating_sub(begun.elapsed());
-                return Err(reason(&at, &error, left).await);
-            }
+            Err(Failure::Connect(error)) => return Err(reason(at, &error, left()).await),
             Err(Failure::Silence) => {
-                return Err(match options.credentials.unanswered() {
+                return Err(match at.credentials.unanswered() {
                     Some(cause) => ConnectError::Provider(cause),
-                    None => ConnectError::failed(silence(options)),
+                    None => ConnectError::failed(silence(at)),
                 });
             }
         };
-        let established = Established { client, connection };
-        let supervisor =
-            match Supervisor::start(options, established, begun, role, shared.clone(), lead).await {
-                Ok(supervisor) => supervisor,
-                Err(OpError::Server(why)) => return Err(ConnectError::Refused(why)),
-                Err(error) => {
-                    let left = left.saturating_sub(begun.elapsed());
-                    return Err(examine(options, error.into_cause(), true, left).await);
-                }
-            };
-        Ok(Self::new(options, supervisor, shared.clone()))
+        let is_led = lead.is_some();
+        match Supervisor::start(options, established, begun, role, shared.clone(), lead).await {
+            Ok(supervisor) => Ok(Self::new(options, supervisor, shared.clone())),
+            Err(OpError::Server(why)) => Err(ConnectError::Refused(why)),
+            Err(OpError::NotExecuted(cause)) if is_led => Err(ConnectError::Failed(cause, SENTINELS)),
+            Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fred::types::config::{Config, ServerConfig};
@@ -53,6 +53,7 @@ pub(super) struct Sentinels {
     addresses: Vec<Address>,
     /// For a connection to the first of them.
     options: Options,
+    following: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// Why there is no connection.
@@ -163,7 +164,12 @@ impl Options {
                 ..options.clone()
             };
             let master = Master::new(name);
-            options.sentinels = Some(Arc::new(Sentinels { master, addresses, options: of_sentinel }));
+            options.sentinels = Some(Arc::new(Sentinels {
+                master,
+                addresses,
+                options: of_sentinel,
+                following: OnceLock::new(),
+            }));
         }
         Ok(options)
     }
@@ -190,10 +196,14 @@ impl Options {
         }
     }
 
-    /// Follows the sentinels, if they say where to connect.
-    pub(super) fn follow_sentinels(&self, shared: &Shared) -> Option<AbortOnDropHandle<()>> {
-        let Sentinels { master, addresses, options } = &**self.sentinels.as_ref()?;
-        Some(sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone()))
+    /// Follows the sentinels, if they say where to connect, until the last of these options is dropped.
+    pub(super) fn follow_sentinels(&self, shared: &Shared) {
+        if let Some(sentinels) = &self.sentinels {
+            let Sentinels { master, addresses, options, following } = &**sentinels;
+            let follow =
+                || sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone());
+            following.get_or_init(follow);
+        }
     }
 
     /// The master that the sentinels name, if they say where to connect.
@@ -207,6 +217,14 @@ impl Options {
             (Some(path), _) => path.display().to_string(),
             (None, Some(sentinels)) => sentinels.to_string(),
             (None, None) => self.host().map_or_else(String::new, |(host, port)| format!("{host}:{port}")),
+        }
+    }
+
+    /// Host and port of the server that a connection is led to.
+    pub(super) fn address(&self) -> String {
+        match &self.config.server {
+            ServerConfig::Centralized { server } => format!("{}:{}", server.host, server.port),
+            _ => self.server(),
         }
     }
 

@@ -167,11 +167,12 @@ fn has(pem: &[u8], part: &str) -> bool {
 }
 
 impl Handshake {
-    /// Where sentinels name a server by its host name, that is the name in its certificate. Where they name it by its IP address,
-    /// the name stays that of the URL.
+    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name, the name stays that of
+    /// the URL: few certificates have addresses.
     pub(super) fn lead_to(&mut self, host: &str) {
-        let name = ServerName::try_from(host.to_owned()).ok();
-        if let Some(name @ ServerName::DnsName(_)) = name.filter(|_| !self.is_given) {
+        let is_address = |name: &ServerName<'_>| matches!(name, ServerName::IpAddress(_));
+        let keeps = |name: &ServerName<'_>| self.is_given || is_address(name) && !is_address(&self.name);
+        if let Some(name) = ServerName::try_from(host.to_owned()).ok().filter(|name| !keeps(name)) {
             self.name = name;
         }
     }
