@@ -94,6 +94,7 @@ impl Link {
         shared: &Shared,
         lead: Option<Lead>,
     ) -> Result<Self, ConnectError> {
+        let begun = Instant::now();
         let left = || deadline.saturating_duration_since(Instant::now());
         let established = match establish(at, role).await {
             Ok(established) => established,
