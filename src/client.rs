@@ -20,8 +20,8 @@ pub use builder::Builder;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-/// A client of one Redis server, from which the handles of its queues are made. Cloning is cheap. All clones share the
-/// connections.
+/// A client of one Redis server, or of the master that sentinels name. The handles of its queues are made from it. Cloning is
+/// cheap. All clones share the connections.
 ///
 /// # Connections
 /// | connection | open |
@@ -33,6 +33,7 @@ pub use tls::Tls;
 /// | pops from the tail | while a taker waits at the tail of a list |
 /// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
 /// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
+/// | one connection to each sentinel | always, if the URL names sentinels |
 ///
 /// The client restores lost connections by itself, however long that takes.
 ///
@@ -55,8 +56,21 @@ pub struct Client {
 impl Client {
     /// Connects with the default options.
     ///
-    /// `url` is `redis://[user:password@]host[:port][/database]`, `rediss://…` (TLS, feature `tls`) or
-    /// `redis+unix://[user:password@]/path/to/socket[?db=N]`. User and password are percent-encoded.
+    /// `url` has one of these forms:
+    ///
+    /// | form | connects to |
+    /// |---|---|
+    /// | `redis://[user:password@]host[:port][/database]` | a server; the port is 6379 by default |
+    /// | `redis+unix://[user:password@]/path/to/socket[?db=N]` | a server on this machine |
+    /// | `redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database]` | the master of this name, which the sentinels name; their port is 26379 by default |
+    ///
+    /// `rediss://` and `rediss-sentinel://` use TLS and need the feature `tls`. `valkey` may be written instead of `redis`
+    /// in all of them. User, password and the name of the master are percent-encoded.
+    ///
+    /// The user and password of a sentinel URL are those of the servers; for those of the sentinels, see
+    /// [`Builder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
+    /// several connects even if one of them is down. The client follows the sentinels: whenever they name another master, all
+    /// of its connections go there.
     ///
     /// # Errors
     /// As [`Builder::connect`].
@@ -68,6 +82,14 @@ impl Client {
     /// ```no_run
     /// # async fn example() -> redelay::Result<()> {
     /// let client = redelay::Client::connect("redis://localhost").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// The master `orders` of three sentinels:
+    /// ```no_run
+    /// # async fn example() -> redelay::Result<()> {
+    /// let url = "redis-sentinel://billing:p%40ss@sentinel-1,sentinel-2,sentinel-3:26380/orders";
+    /// let client = redelay::Client::connect(url).await?;
     /// # Ok(())
     /// # }
     /// ```

@@ -40,6 +40,7 @@ mod op_error;
 mod options;
 mod probe;
 mod reply;
+mod sentinel;
 mod session;
 mod subscriber;
 #[cfg(test)]
@@ -143,6 +144,7 @@ impl Conn {
         let options = Arc::new(options);
         let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
+        options.follow_sentinels(&shared);
         let commands = Link::open(&options, Role::Commands, &shared).await?;
         let command_timeout = options.command_timeout;
         let (commands, runtime) = (Arc::new(commands), Handle::current());

@@ -50,7 +50,7 @@
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
 //! | `docs/patterns.md` | well-known delayed queues, and the same with redelay; when to use which |
-//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, sizing |
+//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, sizing |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
 //! | `docs/codecs.md` | which Redisson codec is which here; Java classes as structs |
@@ -115,7 +115,7 @@
 //! | `zstd` | no | `codec::ZStd` |
 //! | `cron` | no | [`Schedule::cron`]: schedules by cron texts in time zones |
 //! | `tower` | no | [`from_service`]: services of the `tower` crate as handlers of a [`Worker`] |
-//! | `tls` | no | `rediss://` through rustls, by default with the system's root certificates |
+//! | `tls` | no | `rediss://` and `rediss-sentinel://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
 //! | `full` | no | all of the above |

@@ -289,6 +289,7 @@ mod tests {
         let settings = Settings {
             url: &server.url(),
             credentials: Credentials::OfUrl,
+            sentinel_credentials: None,
             #[cfg(feature = "tls")]
             tls: None,
             client_name: "scripts".into(),

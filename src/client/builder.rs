@@ -49,6 +49,7 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 pub struct Builder {
     url: String,
     credentials: Credentials,
+    sentinel_credentials: Option<(String, String)>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
     client_name: String,
@@ -68,6 +69,7 @@ impl Default for Builder {
         Self {
             url: "redis://localhost:6379".into(),
             credentials: Credentials::OfUrl,
+            sentinel_credentials: None,
             #[cfg(feature = "tls")]
             tls: None,
             client_name: "redelay".into(),
@@ -85,7 +87,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Sets the address of the server; see [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
+    /// Sets the address of the server, or those of the sentinels that name it; see [`Client::connect`] for the forms. Default:
+    /// `redis://localhost:6379`.
     ///
     /// # Examples
     /// ```no_run
@@ -114,6 +117,27 @@ impl Builder {
     /// ```
     pub fn credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
         self.credentials = Credentials::User(user.into(), password.into());
+        self
+    }
+
+    /// Sets the user and the password for the sentinels of a `redis-sentinel://` URL, as they are. The credentials of the URL
+    /// are those of the servers. An empty user is the sentinel's default user. Default: none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder()
+    ///     .url("redis-sentinel://sentinel-1,sentinel-2,sentinel-3/orders")
+    ///     .credentials("billing", std::env::var("REDIS_PASSWORD")?)
+    ///     .sentinel_credentials("", std::env::var("SENTINEL_PASSWORD")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sentinel_credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.sentinel_credentials = Some((user.into(), password.into()));
         self
     }
 
@@ -173,9 +197,9 @@ impl Builder {
         self
     }
 
-    /// Sets the TLS options of a URL that begins with `rediss://`: a private authority, a client certificate, another
-    /// server name. Requires the feature `tls`. Default: no options, which suits a server whose certificate is signed by
-    /// one of the system's authorities.
+    /// Sets the TLS options of a URL that begins with `rediss://` or `rediss-sentinel://`: a private authority, a
+    /// client certificate, another server name. Requires the feature `tls`. Default: no options, which suits a server
+    /// whose certificate is signed by one of the system's authorities.
     ///
     /// The system's root certificates are those of the operating system. The environment variables `SSL_CERT_FILE` (a
     /// PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private authority can also be trusted
@@ -415,6 +439,7 @@ impl Builder {
         let settings = ConnSettings {
             url: &self.url,
             credentials: self.credentials.clone(),
+            sentinel_credentials: self.sentinel_credentials.clone(),
             #[cfg(feature = "tls")]
             tls: self.tls.as_ref().map(|tls| &tls.0),
             client_name: self.client_name.clone(),

@@ -13,12 +13,19 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
 use super::probe::probe;
+use super::sentinel::{Lead, Master};
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
 use crate::telemetry::events;
 
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What to check if no sentinel names a master.
+const SENTINELS: &str = "are sentinels running there, do they know a master of this name, and do they need credentials of their own?";
+
+/// The longest pause between two tries if there are sentinels: the next try may be led to another master.
+const FAILOVER: u32 = 200;
 
 impl Link {
     /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
@@ -66,45 +73,86 @@ impl Link {
         shared: &Shared,
     ) -> Result<Self, ConnectError> {
         let begun = Instant::now();
-        let client = build(options, role).map_err(|error| {
-            ConnectError::Option(format!("the client library refuses it: {}", error.details()))
-        })?;
-        let fetch = options.credentials.fetch_timeout(options.connect_timeout);
-        let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
-        // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
-        let mut connection = AbortOnDropHandle::new(client.connect());
-        let connecting = async {
-            tokio::select! {
-                connected = client.wait_for_connect() => connected,
-                ended = &mut connection => match ended {
-                    Ok(result) => result,
-                    Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
-                },
+        let mut lead = options.master().map(Master::lead);
+        let at =
+            options.led_by(lead.as_mut()).await.map_err(|cause| ConnectError::Failed(cause, SENTINELS))?;
+        let is_led = lead.is_some();
+        let opened = Self::open_at(&at, begun + left, options, role, shared, lead).await;
+        opened.map_err(|error| match error {
+            ConnectError::Failed(cause, hint) if is_led => {
+                ConnectError::Failed(cause.at(&at.address()), hint)
             }
-        };
-        match timeout(within, connecting).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                let left = left.saturating_sub(begun.elapsed());
-                return Err(reason(options, &error, left).await);
+            error => error,
+        })
+    }
+
+    async fn open_at(
+        at: &Options,
+        deadline: Instant,
+        options: &Options,
+        role: Role,
+        shared: &Shared,
+        lead: Option<Lead>,
+    ) -> Result<Self, ConnectError> {
+        let begun = Instant::now();
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let established = match establish(at, role).await {
+            Ok(established) => established,
+            Err(Failure::Build(error)) => {
+                let why = format!("the client library refuses it: {}", error.details());
+                return Err(ConnectError::Option(why));
             }
-            Err(_) => {
-                return Err(match options.credentials.unanswered() {
+            Err(Failure::Connect(error)) => return Err(reason(at, &error, left()).await),
+            Err(Failure::Silence) => {
+                return Err(match at.credentials.unanswered() {
                     Some(cause) => ConnectError::Provider(cause),
-                    None => ConnectError::failed(silence(options)),
+                    None => ConnectError::failed(silence(at)),
                 });
             }
+        };
+        let is_led = lead.is_some();
+        match Supervisor::start(options, established, begun, role, shared.clone(), lead).await {
+            Ok(supervisor) => Ok(Self::new(options, supervisor, shared.clone())),
+            Err(OpError::Server(why)) => Err(ConnectError::Refused(why)),
+            Err(OpError::NotExecuted(cause)) if is_led => Err(ConnectError::Failed(cause, SENTINELS)),
+            Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
-        let supervisor =
-            match Supervisor::start(options, client.clone(), connection, begun, role, shared.clone()).await {
-                Ok(supervisor) => supervisor,
-                Err(OpError::Server(why)) => return Err(ConnectError::Refused(why)),
-                Err(error) => {
-                    let left = left.saturating_sub(begun.elapsed());
-                    return Err(examine(options, error.into_cause(), true, left).await);
-                }
-            };
-        Ok(Self::new(options, client, supervisor, shared.clone()))
+    }
+}
+
+/// A client of the library that has connected, and the task that is its connection.
+pub(super) struct Established {
+    pub(super) client: Client,
+    pub(super) connection: AbortOnDropHandle<Result<(), FredError>>,
+}
+
+/// Why there is none.
+pub(super) enum Failure {
+    Build(FredError),
+    Connect(FredError),
+    Silence,
+}
+
+/// Connects once.
+pub(super) async fn establish(options: &Options, role: Role) -> Result<Established, Failure> {
+    let client = build(options, role).map_err(Failure::Build)?;
+    let fetch = options.credentials.fetch_timeout(options.connect_timeout);
+    let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
+    // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
+    let mut connection = AbortOnDropHandle::new(client.connect());
+    let connecting = async {
+        tokio::select! {
+            connected = client.wait_for_connect() => connected,
+            ended = &mut connection => match ended {
+                Ok(result) => result,
+                Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
+            },
+        }
+    };
+    match timeout(within, connecting).await {
+        Ok(Ok(())) => Ok(Established { client, connection }),
+        Ok(Err(error)) => Err(Failure::Connect(error)),
+        Err(_) => Err(Failure::Silence),
     }
 }
 
@@ -121,20 +169,21 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
     };
     let performance = PerformanceConfig {
         default_command_timeout: match role {
-            Role::Commands | Role::Tracker => options.command_timeout,
+            Role::Commands | Role::Tracker | Role::Sentinel => options.command_timeout,
             Role::Blocking | Role::Subscriber => Duration::ZERO,
         },
         broadcast_channel_capacity: match role {
             Role::Subscriber | Role::Tracker => 4096,
-            Role::Commands | Role::Blocking => 32,
+            Role::Commands | Role::Blocking | Role::Sentinel => 32,
         },
         ..PerformanceConfig::default()
     };
     // Leases of receivers are spared for a little longer than the longest pause, and its jitter (`recover.lua`).
-    let mut policy = ReconnectPolicy::new_exponential(0, 50, 1_000, 2);
+    let longest = if options.sentinels.is_some() { FAILOVER } else { 1_000 };
+    let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
     let mut config = options.config.clone();
-    if role == Role::Tracker {
+    if matches!(role, Role::Tracker | Role::Sentinel) {
         // The older protocol would need a second connection for what the server tells.
         config.version = RespVersion::RESP3;
     }

@@ -30,6 +30,8 @@ pub(super) enum Expect {
     StringsOrNil(usize),
     /// An array that begins with this number.
     Tagged(i64),
+    /// An array, maps, or nil.
+    OfSentinel,
 }
 
 impl Expect {
@@ -55,6 +57,7 @@ impl Expect {
             "PING" => Self::Text("PONG"),
             // The length of the list: what was pushed is in it.
             "RPUSH" => Self::Int(count(args.len() - 1)..=i64::MAX),
+            "SENTINEL" => Self::OfSentinel,
             "TIME" => Self::Strings(2),
             _ => Self::Anything,
         }
@@ -62,7 +65,10 @@ impl Expect {
 
     /// The reply in a frame, if it is one of these.
     pub(super) fn read(&self, frame: Resp3Frame) -> Result<Reply, NoReply> {
-        let reply = Reply::of_frame(frame)?;
+        let reply = match self {
+            Self::OfSentinel => Reply::of_sentinel(frame)?,
+            _ => Reply::of_frame(frame)?,
+        };
         if self.fits(&reply) { Ok(reply) } else { Err(NoReply::Impossible(FOREIGN)) }
     }
 
@@ -75,7 +81,8 @@ impl Expect {
             (Self::Int(range), Reply::Int(number)) => range.contains(number),
             (Self::IntOrNil, Reply::Int(number)) => *number >= 0,
             (Self::Text(text), Reply::Bytes(bytes)) => *bytes == text.as_bytes(),
-            (Self::Bytes | Self::BytesOrNil, Reply::Bytes(_)) => true,
+            (Self::Bytes | Self::BytesOrNil, Reply::Bytes(_))
+            | (Self::OfSentinel, Reply::Array(_) | Reply::Nil) => true,
             (Self::IntOrNil | Self::BytesOrNil | Self::StringsOrNil(_), Reply::Nil) => true,
             (Self::Strings(count) | Self::StringsOrNil(count), Reply::Array(items)) => strings(items, *count),
             (Self::Tagged(tag), Reply::Array(items)) => items.first() == Some(&Reply::Int(*tag)),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -36,6 +36,8 @@ pub(super) enum Role {
     Subscriber,
     /// As `Commands`. The server tells when a key changes that was read on it.
     Tracker,
+    /// As `Commands`, to a sentinel. It receives messages, too.
+    Sentinel,
 }
 
 impl Role {
@@ -46,13 +48,15 @@ impl Role {
             Self::Blocking => "pops",
             Self::Subscriber => "announcements",
             Self::Tracker => "lists",
+            Self::Sentinel => "a sentinel",
         }
     }
 }
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 pub(crate) struct Link {
-    client: Client,
+    /// The client library's own handle.
+    client: Arc<RwLock<Client>>,
     /// For messages.
     server: String,
     shared: Shared,
@@ -86,10 +90,10 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// The link to a client that has connected.
-    pub(super) fn new(options: &Options, client: Client, supervisor: Supervisor, shared: Shared) -> Self {
+    pub(super) fn new(options: &Options, supervisor: Supervisor, shared: Shared) -> Self {
         let (session, sessions) = supervisor.sessions();
         Self {
-            client,
+            client: supervisor.client(),
             server: options.server(),
             shared,
             command_timeout: options.command_timeout,
@@ -112,13 +116,13 @@ impl Link {
         // A shorter silence is no reason to give the connection up: others may be ready to wait.
         let is_patient = within >= self.command_timeout;
         if self.session().is_some() && within == self.command_timeout {
-            return self.send(&self.client, command, is_patient).await;
+            return self.send(&self.client(), command, is_patient).await;
         }
         let begun = Instant::now();
         let session = timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
         let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
         let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
-        let client = self.client.with_options(&options);
+        let client = self.client().with_options(&options);
         let mut reply = pin!(self.send(&client, command, is_patient));
         if left > self.command_timeout {
             // This caller may wait for longer than a silent connection is kept.
@@ -152,7 +156,7 @@ impl Link {
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
     /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
-        self.send(&self.client, command, true).await
+        self.send(&self.client(), command, true).await
     }
 
     /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
@@ -316,7 +320,7 @@ impl Link {
     /// Requests a new connection, unless another caller has: once for each session is enough.
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
-            let client = self.client.clone();
+            let client = self.client();
             // Its future ends with the reconnection. The caller need not wait for it.
             tokio::spawn(async move { client.force_reconnection().await });
         }
@@ -328,19 +332,19 @@ impl Link {
         sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())
     }
 
-    /// The client library's own handle, for subscriptions.
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// The client library's own handle. After a failover, it is another one.
+    pub(super) fn client(&self) -> Client {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn messages(&self) -> broadcast::Receiver<Message> {
-        self.client.message_rx()
+        self.client().message_rx()
     }
 
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        let _ = timeout(QUIT_TIMEOUT, self.client.quit()).await;
+        let _ = timeout(QUIT_TIMEOUT, self.client().quit()).await;
         self.supervisor.abort();
     }
 }

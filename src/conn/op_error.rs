@@ -102,6 +102,11 @@ impl Cause {
         Self::new(text, Some(Arc::new(io::Error::new(kind, text))))
     }
 
+    /// The same, and where.
+    pub(super) fn at(self, place: &str) -> Self {
+        Self::new(format!("{place}: {self}"), self.source)
+    }
+
     pub(crate) fn source(&self) -> Option<&Arc<Source>> {
         self.source.as_ref()
     }

@@ -1,20 +1,30 @@
 //! Where and how to connect.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fred::types::config::{Config, ServerConfig};
+use tokio_util::task::AbortOnDropHandle;
 
+use super::Shared;
 use super::credentials::Credentials;
 use super::op_error::Cause;
+use super::sentinel::{self, Address, Lead, Master};
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
+
+/// Where a sentinel listens by default.
+const SENTINEL_PORT: u16 = 26_379;
 
 /// What a client is built with, not yet checked.
 pub(crate) struct Settings<'a> {
     pub(crate) url: &'a str,
     pub(crate) credentials: Credentials,
+    /// For the sentinels, if the URL names any: a user, or none for the default user, and a password.
+    pub(crate) sentinel_credentials: Option<(String, String)>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<&'a TlsOptions>,
     pub(crate) client_name: String,
@@ -27,12 +37,23 @@ pub(crate) struct Settings<'a> {
 pub(crate) struct Options {
     pub(super) config: Config,
     pub(super) credentials: Credentials,
+    /// The sentinels, if they say where to connect. The server in `config` is the first of them then.
+    pub(super) sentinels: Option<Arc<Sentinels>>,
     /// For a handshake without the client library.
     #[cfg(feature = "tls")]
     pub(super) tls: Option<super::tls::Handshake>,
     pub(crate) client_name: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) command_timeout: Duration,
+}
+
+/// The sentinels of a master.
+pub(super) struct Sentinels {
+    pub(super) master: Master,
+    addresses: Vec<Address>,
+    /// For a connection to the first of them.
+    options: Options,
+    following: OnceLock<AbortOnDropHandle<()>>,
 }
 
 /// Why there is no connection.
@@ -100,32 +121,118 @@ impl Options {
     /// # Errors
     /// [`ConnectError::Url`] or [`ConnectError::Option`], with a sentence that says what is wrong and what to write.
     pub(crate) fn new(settings: Settings<'_>) -> Result<Self, ConnectError> {
-        let address = parse_url(settings.url)?;
+        let (first, group) = match group_of(settings.url)? {
+            Some((first, group)) => (Cow::from(first), Some(group)),
+            None => (settings.url.into(), None),
+        };
+        if group.is_none() && settings.sentinel_credentials.is_some() {
+            return Err(ConnectError::Option(
+                "there are credentials for sentinels, but the URL names none; write redis-sentinel://…"
+                    .into(),
+            ));
+        }
+        let address = parse_url(&first)?;
         let mut config = address.config;
+        let mut of_sentinel = config.clone();
         settings.credentials.configure(&mut config, settings.connect_timeout);
         #[cfg(feature = "tls")]
         let tls = super::tls::configure(&mut config, address.is_tls, settings.tls)?;
-        Ok(Self {
+        let mut options = Self {
             config,
             credentials: settings.credentials,
+            sentinels: None,
             #[cfg(feature = "tls")]
             tls,
             client_name: settings.client_name,
             connect_timeout: settings.connect_timeout,
             command_timeout: settings.command_timeout,
-        })
+        };
+        if let Some((name, addresses)) = group {
+            (of_sentinel.username, of_sentinel.password) = (None, None);
+            of_sentinel.database = None;
+            of_sentinel.tls.clone_from(&options.config.tls);
+            of_sentinel.server = options.config.server.clone();
+            let credentials = settings
+                .sentinel_credentials
+                .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
+            credentials.configure(&mut of_sentinel, settings.connect_timeout);
+            let of_sentinel = Self {
+                config: of_sentinel,
+                credentials,
+                connect_timeout: settings.connect_timeout.min(sentinel::PATIENCE),
+                command_timeout: sentinel::PATIENCE,
+                ..options.clone()
+            };
+            let master = Master::new(name);
+            options.sentinels = Some(Arc::new(Sentinels {
+                master,
+                addresses,
+                options: of_sentinel,
+                following: OnceLock::new(),
+            }));
+        }
+        Ok(options)
+    }
+
+    /// The same options, for this server.
+    pub(super) fn at(&self, address: &Address) -> Self {
+        let mut options = self.clone();
+        if let ServerConfig::Centralized { server } = &mut options.config.server {
+            (server.host, server.port) = (address.host.as_str().into(), address.port);
+            #[cfg(feature = "tls")]
+            if let Some(tls) = &mut options.tls {
+                tls.lead_to(&address.host);
+                server.tls_server_name = Some(tls.name.to_str().into_owned().into());
+            }
+        }
+        options
+    }
+
+    /// The same options, for the server that this connection is led to now.
+    pub(super) async fn led_by(&self, lead: Option<&mut Lead>) -> Result<Self, Cause> {
+        match lead {
+            Some(lead) => Ok(self.at(&lead.next().await?)),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// Follows the sentinels, if they say where to connect, until the last of these options is dropped.
+    pub(super) fn follow_sentinels(&self, shared: &Shared) {
+        if let Some(sentinels) = &self.sentinels {
+            let Sentinels { master, addresses, options, following } = &**sentinels;
+            let follow =
+                || sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone());
+            following.get_or_init(follow);
+        }
+    }
+
+    /// The master that the sentinels name, if they say where to connect.
+    pub(super) fn master(&self) -> Option<&Master> {
+        Some(&self.sentinels.as_ref()?.master)
     }
 
     /// Host and port, or the path of the socket, for messages.
     pub(crate) fn server(&self) -> String {
-        match self.socket() {
-            Some(path) => path.display().to_string(),
-            None => self.host().map_or_else(String::new, |(host, port)| format!("{host}:{port}")),
+        match (self.socket(), &self.sentinels) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(sentinels)) => sentinels.to_string(),
+            (None, None) => self.host().map_or_else(String::new, |(host, port)| format!("{host}:{port}")),
         }
     }
 
-    /// Host and port, unless the server is reached over a unix socket.
+    /// Host and port of the server that a connection is led to.
+    pub(super) fn address(&self) -> String {
+        match &self.config.server {
+            ServerConfig::Centralized { server } => format!("{}:{}", server.host, server.port),
+            _ => self.server(),
+        }
+    }
+
+    /// Host and port, if they are known and the server is not reached over a unix socket.
     pub(super) fn host(&self) -> Option<(String, u16)> {
+        if let Some(master) = self.master() {
+            return master.address().map(|address| (address.host, address.port));
+        }
         match &self.config.server {
             ServerConfig::Centralized { server } => Some((server.host.to_string(), server.port)),
             _ => None,
@@ -148,13 +255,74 @@ impl Options {
     }
 }
 
-struct Address {
+impl fmt::Display for Sentinels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentinels: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        write!(f, "the master `{}` of the sentinels {}", self.master.name(), sentinels.join(", "))
+    }
+}
+
+/// The name of a master, and its sentinels.
+type GroupName = (String, Vec<Address>);
+
+/// If the URL is for sentinels: one for their first server, and the group.
+fn group_of(url: &str) -> Result<Option<(String, GroupName)>, ConnectError> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Ok(None) };
+    let scheme = match scheme {
+        "redis-sentinel" | "valkey-sentinel" => "redis",
+        "rediss-sentinel" | "valkeys-sentinel" => "rediss",
+        _ => return Ok(None),
+    };
+    let wrong = || {
+        ConnectError::Url(
+            "write redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database], with the user and password percent-encoded".into(),
+        )
+    };
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (format!("{user}@"), rest),
+        None => (String::new(), rest),
+    };
+    let (hosts, path) = rest.split_once('/').ok_or_else(wrong)?;
+    let (name, database) = path.split_once('/').unwrap_or((path, "0"));
+    let name =
+        percent_decoded(name).filter(|name| !name.is_empty() && !path.contains('?')).ok_or_else(wrong)?;
+    let addresses: Vec<Address> =
+        hosts.split(',').map(sentinel_address).collect::<Option<_>>().ok_or_else(wrong)?;
+    let first = addresses.first().ok_or_else(wrong)?;
+    let host = if first.host.contains(':') { format!("[{}]", first.host) } else { first.host.clone() };
+    Ok(Some((format!("{scheme}://{user}{host}:{}/{database}", first.port), (name, addresses))))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend(part.get(2..)?.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// `host`, `host:port`, `[::1]` or `[::1]:port`.
+fn sentinel_address(text: &str) -> Option<Address> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => text.find(':').map_or((text, ""), |at| text.split_at(at)),
+    };
+    let port = match port {
+        "" => SENTINEL_PORT,
+        port => port.strip_prefix(':')?.parse().ok()?,
+    };
+    (!host.is_empty()).then(|| Address { host: host.to_owned(), port })
+}
+
+struct ServerUrl {
     config: Config,
     #[cfg_attr(not(feature = "tls"), expect(dead_code))]
     is_tls: bool,
 }
 
-fn parse_url(url: &str) -> Result<Address, ConnectError> {
+fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
     let refuse = |why: String| Err(ConnectError::Url(why));
     let Some((scheme, rest)) = url.split_once("://") else {
         return refuse("it has no scheme; write for example redis://localhost:6379".into());
@@ -169,7 +337,7 @@ fn parse_url(url: &str) -> Result<Address, ConnectError> {
         }
         other => {
             return refuse(format!(
-                "the scheme `{other}` is unknown; use redis://, rediss:// (with the feature `tls`) or redis+unix://"
+                "the scheme `{other}` is unknown; use redis://, redis-sentinel://, either with `rediss` for TLS (feature `tls`), or redis+unix://"
             ));
         }
     }
@@ -195,7 +363,7 @@ fn parse_url(url: &str) -> Result<Address, ConnectError> {
         config.database = unix_database(rest)?;
     }
     config.fail_fast = true;
-    Ok(Address { config, is_tls: matches!(scheme, "rediss" | "valkeys") })
+    Ok(ServerUrl { config, is_tls: matches!(scheme, "rediss" | "valkeys") })
 }
 
 /// A socket's URL has its path where the database would be, so the database is a query parameter.
@@ -225,6 +393,7 @@ mod tests {
         Settings {
             url,
             credentials,
+            sentinel_credentials: None,
             #[cfg(feature = "tls")]
             tls: None,
             client_name: "me".into(),
@@ -261,10 +430,36 @@ mod tests {
     }
 
     #[test]
+    fn urls_of_sentinels() {
+        let of = |url| group_of(url).map(|group| group.expect("sentinels"));
+        let addresses = |addresses: &[(&str, u16)]| -> Vec<Address> {
+            addresses.iter().map(|(host, port)| Address { host: (*host).into(), port: *port }).collect()
+        };
+        let (first, (name, sentinels)) =
+            of("redis-sentinel://joe:p%40ss@a,b:7000,[::1],[::1]:7/main/3").unwrap();
+        assert_eq!(first, "redis://joe:p%40ss@a:26379/3");
+        assert_eq!(name, "main");
+        assert_eq!(sentinels, addresses(&[("a", 26_379), ("b", 7000), ("::1", 26_379), ("::1", 7)]));
+        let (first, (name, sentinels)) = of("rediss-sentinel://[::1]:7/my%20main").unwrap();
+        assert_eq!((&*first, &*name), ("rediss://[::1]:7/0", "my main"));
+        assert_eq!(sentinels, addresses(&[("::1", 7)]));
+        for wrong in
+            ["a", "a/", "/main", "a:/main", "a:x/main", "a,/main", "a/main?db=3", "a/m%4", "[::1/main"]
+        {
+            let error = group_of(&format!("redis-sentinel://joe:hunter2@{wrong}"));
+            let Err(ConnectError::Url(why)) = error else { panic!("{wrong}") };
+            assert!(why.contains("/master") && !why.contains("hunter2"), "{why}");
+        }
+        assert!(group_of("redis://a/3").unwrap().is_none());
+    }
+
+    #[test]
     fn servers_are_named_without_credentials() {
         let server = |url| Options::new(settings(url, Credentials::OfUrl)).unwrap().server();
         assert_eq!(server("redis://joe:hunter2@host/3"), "host:6379");
         assert_eq!(server("redis+unix://joe:hunter2@/run/redis.sock?db=1"), "/run/redis.sock");
+        let group = server("redis-sentinel://joe:hunter2@a,b:7/main");
+        assert_eq!(group, "the master `main` of the sentinels a:26379, b:7");
     }
 
     #[test]

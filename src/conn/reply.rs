@@ -53,11 +53,16 @@ impl From<NoReply> for OpError {
 
 impl Reply {
     pub(super) fn of_frame(frame: Resp3Frame) -> Result<Self, NoReply> {
-        Self::of_nested(frame, DEPTH)
+        Self::of_nested(frame, DEPTH, false)
+    }
+
+    /// What a sentinel says of servers. In the older protocol, its maps are arrays of names and values, and so they are here.
+    pub(super) fn of_sentinel(frame: Resp3Frame) -> Result<Self, NoReply> {
+        Self::of_nested(frame, DEPTH, true)
     }
 
     /// With at most this many levels of arrays.
-    fn of_nested(frame: Resp3Frame, depth: usize) -> Result<Self, NoReply> {
+    fn of_nested(frame: Resp3Frame, depth: usize, has_maps: bool) -> Result<Self, NoReply> {
         let error = |message: &str| Err(NoReply::Error(OpError::of_reply(message)));
         Ok(match frame {
             Resp3Frame::BlobString { data, .. } => Self::Bytes(data),
@@ -67,16 +72,27 @@ impl Reply {
             Resp3Frame::Number { data, .. } => Self::Int(data),
             Resp3Frame::Null => Self::Nil,
             Resp3Frame::Array { data, .. } | Resp3Frame::Push { data, .. } => {
-                let Some(depth) = depth.checked_sub(1) else {
-                    return Err(NoReply::Impossible("the reply is nested too deeply"));
-                };
-                let items = data.into_iter().map(|frame| Self::of_nested(frame, depth));
-                Self::Array(items.collect::<Result<_, _>>()?)
+                Self::of_items(data, depth, has_maps)?
+            }
+            Resp3Frame::Map { data, .. } if has_maps => {
+                Self::of_items(data.into_iter().flat_map(|(name, value)| [name, value]), depth, has_maps)?
             }
             Resp3Frame::SimpleError { data, .. } => return error(&data),
             Resp3Frame::BlobError { data, .. } => return error(&String::from_utf8_lossy(&data)),
             _ => return Err(NoReply::Impossible("the reply is of a kind that no command here has")),
         })
+    }
+
+    fn of_items(
+        items: impl IntoIterator<Item = Resp3Frame>,
+        depth: usize,
+        has_maps: bool,
+    ) -> Result<Self, NoReply> {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(NoReply::Impossible("the reply is nested too deeply"));
+        };
+        let items = items.into_iter().map(|frame| Self::of_nested(frame, depth, has_maps));
+        Ok(Self::Array(items.collect::<Result<_, _>>()?))
     }
 
     pub(crate) fn into_bytes(self) -> Result<Bytes, Shape> {

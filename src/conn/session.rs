@@ -6,30 +6,37 @@
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
 use fred::error::Error as FredError;
 use fred::interfaces::{ClientLike, EventInterface};
 use fred::types::config::Server;
-use fred::types::{ClusterHash, CustomCommand};
+use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::connect::{Established, Failure, establish};
 use super::expect::Expect;
 use super::link::Role;
 use super::probe::probe;
-use super::reply::NoReply;
+use super::reply::{NoReply, Reply};
+use super::sentinel::Lead;
 use super::{Cause, OpError, Options, Shared, library};
+use crate::pacing::backoff;
 use crate::telemetry::events;
 
 /// How long the handshake of a new connection may take.
 pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
 const PROBE: Duration = Duration::from_millis(500);
+/// The pauses between the tries to connect to a new master grow up to this one.
+const LAST_BACKOFF: u32 = 4;
+/// The pause before a server that is not the master is left.
+const NOT_MASTER: Duration = Duration::from_millis(50);
 /// The time from one reconnection to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
@@ -65,9 +72,13 @@ impl Peer {
 /// Keeps the session up to date for as long as the link lives.
 pub(super) struct Supervisor {
     client: Client,
+    /// The same, for the link.
+    shown: Arc<RwLock<Client>>,
     options: Options,
     role: Role,
     shared: Shared,
+    /// Leads it to the master that the sentinels name, if there are any.
+    lead: Option<Lead>,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
@@ -105,6 +116,8 @@ enum Event {
     ConnectedUnnoticed,
     /// Another connection has met a demoted server.
     Demoted,
+    /// The sentinels name another master.
+    Outdated,
     /// The library's task has ended: by itself, or because the client was asked to quit.
     Ended(Option<Result<(), FredError>>),
     /// The library is gone.
@@ -115,18 +128,21 @@ impl Supervisor {
     /// Begins the first session of a client that has connected since `begun`.
     pub(super) async fn start(
         options: &Options,
-        client: Client,
-        connection: AbortOnDropHandle<Result<(), FredError>>,
+        established: Established,
         begun: Instant,
         role: Role,
         shared: Shared,
+        lead: Option<Lead>,
     ) -> Result<Self, OpError> {
+        let Established { client, connection } = established;
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
         let mut new = Self {
+            shown: Arc::new(RwLock::new(client.clone())),
             client,
             options: options.clone(),
             role,
             shared,
+            lead,
             connection,
             lost,
             back,
@@ -147,6 +163,11 @@ impl Supervisor {
         (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
     }
 
+    /// The library's client, which is another one after a failover.
+    pub(super) fn client(&self) -> Arc<RwLock<Client>> {
+        self.shown.clone()
+    }
+
     /// To tell why there is no session.
     pub(super) fn trouble(&self) -> Trouble {
         self.trouble.clone()
@@ -165,6 +186,7 @@ impl Supervisor {
                 Event::GivenUp => self.on_given_up(),
                 Event::Lost(error) => self.on_lost(error),
                 Event::Demoted => self.on_demoted(),
+                Event::Outdated => self.move_on().await,
                 Event::Reconnected => self.on_reconnected().await,
                 Event::ConnectedUnnoticed => self.begin_session(true).await,
                 Event::Ended(Some(Ok(()))) | Event::Gone => break,
@@ -191,6 +213,7 @@ impl Supervisor {
                 _ => Event::Reconnected,
             },
             () = self.shared.demotion.concerns(session), if connected => Event::Demoted,
+            () = outdated(self.lead.as_ref()) => Event::Outdated,
             // Until the library has a connection again, the handshake would only wait in its queue.
             () = sleep(PROBE), if !connected => match self.client.is_connected() {
                 true => Event::ConnectedUnnoticed,
@@ -202,7 +225,7 @@ impl Supervisor {
 
     /// From here on the supervisor asks the library whether it has a connection, should it report none.
     fn on_given_up(&mut self) {
-        self.begun = Instant::now();
+        self.end_session();
         self.report_loss(&given_up());
     }
 
@@ -221,6 +244,38 @@ impl Supervisor {
         self.end_session();
         self.report_loss(&Cause::of_kind(ErrorKind::ConnectionAborted, "the server was demoted"));
         self.force_reconnection();
+    }
+
+    /// Leaves the old master, and connects to the one that the sentinels name.
+    async fn move_on(&mut self) {
+        self.end_session();
+        self.report_loss(&Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now"));
+        // Ends what is in flight there.
+        self.connection.abort();
+        let mut tries = 0;
+        loop {
+            let why = match self.established().await {
+                Ok(Established { client, connection }) => {
+                    (self.lost, self.back) = (client.error_rx(), client.reconnect_rx());
+                    (self.client, self.connection) = (client.clone(), connection);
+                    *self.shown.write().unwrap_or_else(PoisonError::into_inner) = client;
+                    self.last = None;
+                    return self.begin_session(true).await;
+                }
+                Err(why) => why,
+            };
+            self.report_loss(&why);
+            sleep(backoff(tries)).await;
+            tries = (tries + 1).min(LAST_BACKOFF);
+        }
+    }
+
+    async fn established(&mut self) -> Result<Established, Cause> {
+        let options = self.options.led_by(self.lead.as_mut()).await?;
+        establish(&options, self.role).await.map_err(|failure| match failure {
+            Failure::Build(error) | Failure::Connect(error) => self.cause(&error),
+            Failure::Silence => silence(),
+        })
     }
 
     async fn on_reconnected(&mut self) {
@@ -254,6 +309,9 @@ impl Supervisor {
     }
 
     fn end_session(&mut self) {
+        if let Some(lead) = &self.lead {
+            lead.master().doubt();
+        }
         self.begun = Instant::now();
         self.sessions.send_replace(None);
     }
@@ -271,7 +329,12 @@ impl Supervisor {
         };
         let is_unknown = matches!(error, OpError::Unknown(_));
         self.report_loss(&error.into_cause());
-        if (is_unnoticed || is_unknown) && self.client.is_connected() {
+        if (is_unnoticed || is_unknown || self.lead.is_some()) && self.client.is_connected() {
+            if let Some(lead) = &self.lead {
+                // It may be a replica until the sentinels name the master.
+                lead.master().doubt();
+                sleep(NOT_MASTER).await;
+            }
             // Nobody else watches a connection before it has a session.
             self.force_reconnection();
         }
@@ -311,15 +374,25 @@ impl Supervisor {
         words.push(vec!["ID"]);
         let expect: Vec<_> =
             words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
+        let role = async {
+            match &self.lead {
+                Some(_) => {
+                    let role = CustomCommand::new_static("ROLE", ClusterHash::FirstKey, false);
+                    self.client.custom_raw(role, Vec::<String>::new()).await.map(Some)
+                }
+                None => Ok(None),
+            }
+        };
         // In this order on one connection, and without a pause: each is handed over when it is first polled.
         let replies = futures::future::try_join_all(words.into_iter().map(|words| {
             let command = CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false);
             self.client.custom_raw(command, words)
         }));
-        let replies = timeout(HANDSHAKE_TIMEOUT, replies)
+        let (replies, role) = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join(replies, role))
             .await
             .map_err(|_| OpError::Unknown(silence()))?
             .map_err(|error| library::of_sent(&error))?;
+        ensure_master(role)?;
         let mut answers = Vec::with_capacity(replies.len());
         for (frame, expect) in replies.into_iter().zip(expect) {
             answers.push(match expect.read(frame) {
@@ -338,6 +411,26 @@ impl Supervisor {
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
         self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));
         Ok(())
+    }
+}
+
+/// Waits until the connection is one to an old master.
+async fn outdated(lead: Option<&Lead>) {
+    match lead {
+        Some(lead) => lead.is_outdated().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns an error if the server says that it is no master. A user may lack the permission to ask.
+fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
+    let Some(role) = role.and_then(|role| Reply::of_frame(role).ok()) else { return Ok(()) };
+    match role.into_array().ok().and_then(|role| role.into_iter().next()) {
+        Some(Reply::Bytes(role)) if role != "master" => Err(OpError::NotExecuted(Cause::of_kind(
+            ErrorKind::ConnectionAborted,
+            "the server is not the master",
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -170,6 +170,7 @@ impl Subscriber {
                 changed.ok()?;
                 // The subscriptions of the old connection ended with it.
                 self.sessions.mark_unchanged();
+                self.messages = self.link.messages();
                 self.unwanted.clear();
                 self.unconfirmed = self.wanted.iter().cloned().collect();
                 Some(Step::Again)

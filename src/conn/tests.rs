@@ -23,6 +23,7 @@ async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
     let settings = Settings {
         url,
         credentials: Credentials::OfUrl,
+        sentinel_credentials: None,
         #[cfg(feature = "tls")]
         tls: None,
         client_name: "conn".into(),

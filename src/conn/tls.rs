@@ -41,6 +41,8 @@ impl fmt::Debug for TlsOptions {
 pub(super) struct Handshake {
     pub(super) config: Arc<ClientConfig>,
     pub(super) name: ServerName<'static>,
+    /// Whether the caller has given the name, and not only a URL.
+    is_given: bool,
     /// Why some of the system's root certificates are missing.
     missing_roots: Option<String>,
 }
@@ -70,7 +72,8 @@ pub(super) fn configure(
         refuse(&format!("the server name `{name}` for TLS is neither a DNS name nor an IP address"))
     })?;
     let (client_config, missing_roots) = options.client_config()?;
-    let handshake = Handshake { config: Arc::new(client_config), name, missing_roots };
+    let is_given = options.server_name.is_some();
+    let handshake = Handshake { config: Arc::new(client_config), name, is_given, missing_roots };
     config.tls = Some(TlsConnector::Rustls(handshake.config.clone().into()).into());
     Ok(Some(handshake))
 }
@@ -164,6 +167,16 @@ fn has(pem: &[u8], part: &str) -> bool {
 }
 
 impl Handshake {
+    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name, the name stays that of
+    /// the URL: few certificates have addresses.
+    pub(super) fn lead_to(&mut self, host: &str) {
+        let is_address = |name: &ServerName<'_>| matches!(name, ServerName::IpAddress(_));
+        let keeps = |name: &ServerName<'_>| self.is_given || is_address(name) && !is_address(&self.name);
+        if let Some(name) = ServerName::try_from(host.to_owned()).ok().filter(|name| !keeps(name)) {
+            self.name = name;
+        }
+    }
+
     /// What went wrong in a handshake, and what to do about it.
     pub(super) fn explain(&self, error: &TlsError) -> String {
         let is_unknown = matches!(error, TlsError::InvalidCertificate(CertificateError::UnknownIssuer));

@@ -1,5 +1,7 @@
 //! The connection on which the server tells which lists have changed (`CLIENT TRACKING`).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use fred::interfaces::TrackingInterface;
 use fred::types::client::Invalidation;
@@ -20,17 +22,18 @@ pub(crate) enum Change {
 /// The changes of the lists that were read on a tracking connection: the first one after each reading.
 #[derive(Debug)]
 pub(crate) struct Changes {
+    link: Arc<Link>,
     notices: broadcast::Receiver<Invalidation>,
     sessions: watch::Receiver<Option<Session>>,
 }
 
 impl Conn {
     /// Opens a connection that tracks the keys that are read on it. Tries once. A user may lack the permission.
-    pub(crate) async fn open_tracker(&self) -> Result<(Link, Changes), ConnectError> {
-        let link = Link::open_once(&self.options, Role::Tracker, &self.shared).await?;
+    pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
+        let link = Arc::new(Link::open_once(&self.options, Role::Tracker, &self.shared).await?);
         let (notices, mut sessions) = (link.client().invalidation_rx(), link.sessions());
         sessions.mark_unchanged();
-        Ok((link, Changes { notices, sessions }))
+        Ok((link.clone(), Changes { link, notices, sessions }))
     }
 }
 
@@ -48,6 +51,7 @@ impl Changes {
             changed = self.sessions.changed() => {
                 changed.ok()?;
                 self.sessions.mark_unchanged();
+                self.notices = self.link.client().invalidation_rx();
                 Some(Change::Any)
             }
         }

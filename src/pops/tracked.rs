@@ -103,12 +103,8 @@ async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
             Ok((link, changes)) => {
                 failures = 0;
                 let within = conn.command_timeout();
-                let mut lists = Lists {
-                    link: Arc::new(link),
-                    within,
-                    waiting: HashMap::new(),
-                    reading: FuturesUnordered::new(),
-                };
+                let mut lists =
+                    Lists { link, within, waiting: HashMap::new(), reading: FuturesUnordered::new() };
                 lists.add(first);
                 lists.follow(changes, &mut waits).await;
                 lists.link.close().await;

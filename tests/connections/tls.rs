@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use redelay::{Builder, Client, Error, ErrorKind, Tls, codec};
-use redelay_fixture::{Server, until_async};
+use redelay_fixture::{Port, Server, until_async};
 use redelay_support::alone_with;
 use tempfile::TempDir;
 
@@ -77,6 +77,34 @@ impl Certificates {
         }
         port
     }
+}
+
+/// Servers are known by their addresses, and their certificates have names.
+#[tokio::test]
+async fn sentinels_over_tls() {
+    let Some(server) = server() else { return };
+    let certificates = Certificates::new();
+    let port = certificates.serve(&server, "server", "no");
+    let of_sentinel = Port::reserve();
+    let file = |name| certificates.path(name);
+    let sentinel = Server::builder()
+        .sentinel()
+        .config(format!("sentinel monitor main 127.0.0.1 {port} 1"))
+        .config(format!("tls-port {}", of_sentinel.number()))
+        .config(format!("tls-cert-file {}", file("server.pem")))
+        .config(format!("tls-key-file {}", file("server.key")))
+        .config(format!("tls-ca-cert-file {}", file("ca.pem")))
+        .config("tls-auth-clients no")
+        .start();
+    let url = format!("rediss-sentinel://localhost:{}/main", of_sentinel.number());
+    let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    works(Client::builder().url(&url).tls(root())).await;
+    let url = url.replace("localhost", "127.0.0.1");
+    works(Client::builder().url(&url).tls(root().server_name("redis.internal"))).await;
+    let builder = Client::builder().url(&url).tls(root()).connect_timeout(Duration::from_millis(1500));
+    let error = builder.connect().await.expect_err("127.0.0.1 is not in the certificate");
+    assert!(error.to_string().contains("certificate"), "{error}");
+    drop(sentinel);
 }
 
 /// Only the distribution's server is known to be built with TLS.

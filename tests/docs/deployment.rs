@@ -1,8 +1,8 @@
-//! What `docs/deployment.md` says about privacy.
+//! What `docs/deployment.md` says about privacy, and about the users of sentinels.
 
 use redelay::{Client, ErrorKind, Offered, codec};
-use redelay_fixture::Server;
-use redelay_support::{HOUR, soon};
+use redelay_fixture::{Sentinels, Server, until_async};
+use redelay_support::{HOUR, ms, soon};
 
 /// The words of a shell command.
 fn words(command: &str) -> Vec<String> {
@@ -71,4 +71,38 @@ async fn what_erases_everything_leaves_nothing() {
         server.cmd(command);
     }
     assert_eq!(left(), Vec::<String>::new());
+}
+
+/// The permissions on the sentinels are enough, and none of them is idle.
+#[tokio::test]
+async fn a_user_of_the_sentinels() {
+    let text = include_str!("../../docs/deployment.md");
+    let command = text.split("redis-cli -p 26379 ").nth(1).and_then(|rest| rest.split("```").next());
+    let user = words(command.expect("the command"));
+    let group = Sentinels::start();
+    let sentinels = [0, 1, 2].map(|i| group.sentinel(i));
+    let connect = || {
+        let builder = Client::builder().url(group.url()).sentinel_credentials("billing", "secret");
+        builder.connect_timeout(ms(1500)).connect()
+    };
+    for necessary in ["-sentinel|master", "-sentinel|get-master-addr-by-name"] {
+        sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(user.iter().chain([&necessary.to_owned()]))));
+        let error = connect().await.unwrap_err();
+        assert!(error.is_unavailable() && error.to_string().contains("NOPERM"), "{error}");
+    }
+    sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(["ACL", "DELUSER", "billing"])));
+    sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(&user)));
+    let client = connect().await.unwrap();
+    for sentinel in sentinels {
+        until_async("it has subscribed", || async {
+            let clients: String = sentinel.get(["CLIENT", "LIST"]);
+            clients.lines().any(|client| client.contains("name=redelay ") && client.contains(" sub=1 "))
+        })
+        .await;
+    }
+    let ready = client.blocking_queue("q", codec::Long);
+    let new = group.failover();
+    until_async("a payload there", || async { ready.put(&1).await.is_ok() && !new.list("q").is_empty() })
+        .await;
+    client.shutdown().await;
 }

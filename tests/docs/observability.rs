@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{ClientKind, Server, until_async};
+use redelay_fixture::{ClientKind, Sentinels, Server, until_async};
 use redelay_support::{
     CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, ms,
     soon,
@@ -267,6 +267,30 @@ async fn receivers(server: &Server, listener: &Listener) {
     watching.shutdown().await;
 }
 
+/// What a failover reports.
+async fn sentinels(listener: &Listener) {
+    let group = Sentinels::start();
+    let client = Client::connect(&group.url()).await.unwrap();
+    let address = |server: &Server| format!("127.0.0.1:{}", server.port());
+    let old = address(group.master());
+    let new = address(group.failover());
+    until_async("the client is led there", || async { !listener.named("redelay.master.changed").is_empty() })
+        .await;
+    until_async("it is connected", || async { client.stats().connected }).await;
+    // A sentinel that is gone.
+    group.sentinel(0).kill_9();
+    let is_of_sentinel = |recorded: &Recorded| recorded.fields["connection"] == "a sentinel";
+    until_async("its loss is noticed", || async {
+        listener.named("redelay.connection.lost").iter().any(is_of_sentinel)
+    })
+    .await;
+    let changed = listener.named("redelay.master.changed");
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    let fields = ["master", "from", "to"].map(|field| &*changed[0].fields[field]);
+    assert_eq!(fields, ["main", &*old, &*new]);
+    client.shutdown().await;
+}
+
 /// Everything documented is reported once per change of state, and nothing else is reported.
 #[tokio::test]
 async fn everything_documented_is_reported() {
@@ -393,6 +417,7 @@ async fn everything_documented_is_reported() {
     assert!(nobody.unwrap_err().is_unavailable());
     assert_eq!(times("redelay.connection.failing"), 1);
     assert_eq!(listener.named("redelay.connection.failing")[0].fields["server"], "127.0.0.1:1");
+    sentinels(&listener).await;
     let recorded = listener.all();
     is_documented(&recorded);
     let names: BTreeSet<_> = recorded.iter().map(|recorded| recorded.name).collect();

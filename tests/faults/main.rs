@@ -22,6 +22,7 @@ mod receiver_calls;
 mod receivers;
 mod runtimes;
 mod schedules;
+mod sentinels;
 mod server_clock;
 mod shutdown;
 mod stop_taking;

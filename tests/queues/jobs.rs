@@ -432,17 +432,23 @@ async fn without_memory_no_job_is_stored() {
     client.shutdown().await;
 }
 
-/// A call must not hold up others for long, on any server.
+/// A call must not hold up others for long, on any server. How many jobs are too many for one call depends on the machine.
 #[tokio::test]
 async fn many_jobs_among_many_are_cancelled_in_several_calls() {
-    let (server, client, delayed) = still().await;
-    with_numbers(&delayed, 100_000).await;
-    let some = (0..100_000).step_by(1000).map(|number| number.to_string());
-    let before = server.command_calls("evalsha");
-    assert_eq!(delayed.cancel_all(some).await.unwrap(), 100);
-    assert!(server.command_calls("evalsha") - before > 2, "one call looked at everything");
-    assert_eq!(delayed.len().await.unwrap(), 99_900);
-    client.shutdown().await;
+    for pending in [100_000, 200_000, 400_000, 800_000, 1_600_000] {
+        let (server, client, delayed) = still().await;
+        with_numbers(&delayed, pending).await;
+        let some = (0..pending).step_by(pending / 100).map(|number| number.to_string());
+        let before = server.command_calls("evalsha");
+        assert_eq!(delayed.cancel_all(some).await.unwrap(), 100);
+        let calls = server.command_calls("evalsha") - before;
+        assert_eq!(delayed.len().await.unwrap(), pending - 100);
+        client.shutdown().await;
+        if calls > 2 {
+            return;
+        }
+    }
+    panic!("one call looked at everything");
 }
 
 /// Offers this many jobs, whose ids are their numbers, and runs the script once.

@@ -173,7 +173,7 @@ fn what_is_no_recurrence_is_refused_with_the_reason() {
 #[test]
 fn missed_runs_and_another_schedule_are_one_change() {
     let mut record = every(SECOND);
-    record.recurrence.missed = Missed::All(9);
+    record.recurrence.missed = Missed::UpTo(9);
     let old = begun(record, 1_500);
     let due = Step::advance(&old, 4_100).unwrap().unwrap();
     assert_eq!(runs(&due), [3_000, 4_000, 5_000]);

@@ -95,6 +95,14 @@ pub(crate) fn connection_back(connection: &str) {
     info!(name: "redelay.connection.recovered", target: "redelay", connection, "connection recovered");
 }
 
+/// The sentinels name another master.
+pub(crate) fn master_changed(group: &str, old: &impl std::fmt::Display, new: &impl std::fmt::Display) {
+    warn!(
+        name: "redelay.master.changed", target: "redelay", master = group, from = %old, to = %new,
+        "the sentinels name another master"
+    );
+}
+
 /// A timer was this late, so leases were not extended in time.
 pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
     warn!(

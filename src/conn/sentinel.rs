@@ -1,0 +1,373 @@
+//! Sentinels: servers that name the master of a group of servers. Each connection of the client is led to the master that they
+//! name, and to the next one when they name another.
+//!
+//! The client library's own sentinel mode is not used. It asks when it connects and never again, so it stays with an old master
+//! that still accepts writes, which are lost.
+//!
+//! Each sentinel is followed on a connection of its own, so one that does not answer delays nothing. It announces a new master
+//! on the channel `+switch-master`, and is asked once a second, in case the announcement is lost. The answer with the highest
+//! configuration epoch counts: a sentinel that was cut off names an old master.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fred::interfaces::PubsubInterface;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::link::Role;
+use super::{Cause, Command, Link, OpError, Options, Reply, Shared};
+use crate::telemetry::events;
+
+/// How long a sentinel may take to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a sentinel is asked.
+const EVERY: Duration = Duration::from_secs(1);
+/// How often it is asked after a sign that there is another master, and for how long.
+const IN_DOUBT: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3)];
+/// How many questions after which a sentinel is asked for the others.
+const OTHERS: u32 = 30;
+/// An answer counts for this long.
+const FRESH: Duration = Duration::from_secs(5);
+/// How long a connection waits for the first answer.
+const FIRST: Duration = Duration::from_secs(1);
+/// The most sentinels that are followed.
+const MOST: usize = 32;
+
+/// A host and a port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Address {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl Address {
+    /// Reads a host and a port.
+    fn of(texts: &[impl AsRef<[u8]>]) -> Option<Self> {
+        let [host, port] = texts else { return None };
+        let text = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+        let host = text(host.as_ref()).filter(|host| !host.is_empty())?;
+        let port = text(port.as_ref())?.parse().ok().filter(|port| *port > 0)?;
+        Some(Self { host, port })
+    }
+}
+
+/// What a sentinel answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Answer {
+    /// Counts the failovers.
+    epoch: u64,
+    master: Address,
+}
+
+/// The master that the sentinels name.
+#[derive(Clone)]
+pub(super) struct Master(Arc<Group>);
+
+struct Group {
+    name: String,
+    named: watch::Sender<Option<Answer>>,
+    answers: Mutex<HashMap<Address, (Answer, Instant)>>,
+    /// Why there is no answer, while there is none.
+    trouble: Mutex<String>,
+    doubts: Doubts,
+}
+
+/// Signs that there is another master.
+struct Doubts {
+    begun: Instant,
+    /// When the last one was, in ms since `begun`.
+    last: AtomicU64,
+    raised: Notify,
+}
+
+impl fmt::Debug for Master {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Master").field("name", &self.0.name).field("address", &self.address()).finish()
+    }
+}
+
+impl Master {
+    pub(super) fn new(name: String) -> Self {
+        let trouble = Mutex::new("no sentinel has answered".into());
+        let doubts = Doubts { begun: Instant::now(), last: AtomicU64::new(0), raised: Notify::new() };
+        let named = watch::Sender::new(None);
+        Self(Arc::new(Group { name, named, answers: Mutex::default(), trouble, doubts }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(super) fn address(&self) -> Option<Address> {
+        self.0.named.borrow().as_ref().map(|answer| answer.master.clone())
+    }
+
+    /// There is a sign of another master: a lost connection, or a server that refuses writes. Asks the sentinels at once.
+    pub(super) fn doubt(&self) {
+        let doubts = &self.0.doubts;
+        doubts.last.store(doubts.begun.elapsed().as_millis() as u64, Relaxed);
+        doubts.raised.notify_waiters();
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        let doubts = &self.0.doubts;
+        let last = Duration::from_millis(doubts.last.load(Relaxed));
+        doubts.begun.elapsed().saturating_sub(last) < IN_DOUBT[1]
+    }
+
+    /// Waits until the sentinels name another master than this one.
+    async fn other_than(&self, master: &Address) {
+        let mut named = self.0.named.subscribe();
+        let is_other = |named: &Option<Answer>| named.as_ref().is_some_and(|named| named.master != *master);
+        // The sender is in `self`.
+        let _ = named.wait_for(is_other).await.map(drop);
+    }
+
+    fn answered(&self, sentinel: &Address, answer: Answer) {
+        let now = Instant::now();
+        let mut answers = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(sentinel.clone(), (answer, now));
+        answers.retain(|_, (_, at)| now - *at < FRESH);
+        let answers: Vec<&Answer> = answers.values().map(|(answer, _)| answer).collect();
+        self.0.named.send_if_modified(|present| {
+            let Some(latest) = latest(&answers, present.as_ref()) else { return false };
+            if let Some(old) = present.as_ref().filter(|old| old.master != latest.master) {
+                events::master_changed(&self.0.name, &old.master, &latest.master);
+            }
+            present.replace(latest.clone()).as_ref() != Some(latest)
+        });
+    }
+
+    fn failed(&self, why: String) {
+        *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// The error that nobody knows the master, and why.
+    fn unknown(&self) -> Cause {
+        let why = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        format!("no sentinel names the master `{}`: {why}", self.0.name).into()
+    }
+
+    /// To lead one connection.
+    pub(super) fn lead(&self) -> Lead {
+        Lead { master: self.clone(), led_to: None }
+    }
+}
+
+/// The answer with the highest epoch. If several have it, and differ, the present one stays.
+fn latest<'a>(answers: &[&'a Answer], present: Option<&Answer>) -> Option<&'a Answer> {
+    let epoch = answers.iter().map(|answer| answer.epoch).max()?;
+    let mut latest = answers.iter().filter(|answer| answer.epoch == epoch);
+    latest.clone().find(|answer| Some(**answer) == present).or_else(|| latest.next()).copied()
+}
+
+/// Leads one connection to the master.
+#[derive(Clone, Debug)]
+pub(super) struct Lead {
+    master: Master,
+    /// Where it was led last.
+    led_to: Option<Address>,
+}
+
+impl Lead {
+    pub(super) fn master(&self) -> &Master {
+        &self.master
+    }
+
+    /// Waits until the connection is one to an old master. Cancel safe.
+    pub(super) async fn is_outdated(&self) {
+        match &self.led_to {
+            Some(led_to) => self.master.other_than(led_to).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Where to connect now. Waits for the first answer of a sentinel.
+    pub(super) async fn next(&mut self) -> Result<Address, Cause> {
+        let mut named = self.master.0.named.subscribe();
+        let known = timeout(FIRST, named.wait_for(Option::is_some)).await;
+        let address = known.ok().and_then(|_| self.master.address()).ok_or_else(|| self.master.unknown())?;
+        self.led_to = Some(address.clone());
+        Ok(address)
+    }
+}
+
+/// Follows all sentinels, those that are given and those that they know. Ends with the handle.
+pub(super) fn follow(
+    sentinels: Vec<Address>,
+    options: Options,
+    master: Master,
+    shared: Shared,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let (others, mut learned) = mpsc::unbounded_channel();
+        let mut known = HashSet::new();
+        let mut following = Vec::new();
+        sentinels.into_iter().for_each(|sentinel| drop(others.send(sentinel)));
+        while let Some(sentinel) = learned.recv().await {
+            if known.len() < MOST && known.insert(sentinel.clone()) {
+                let sentinel = Sentinel {
+                    options: options.at(&sentinel),
+                    address: sentinel,
+                    master: master.clone(),
+                    others: others.clone(),
+                    shared: shared.clone(),
+                };
+                following.push(AbortOnDropHandle::new(tokio::spawn(sentinel.follow())));
+            }
+        }
+    }))
+}
+
+/// A sentinel that is followed.
+struct Sentinel {
+    address: Address,
+    options: Options,
+    master: Master,
+    /// Where to tell of others.
+    others: mpsc::UnboundedSender<Address>,
+    shared: Shared,
+}
+
+impl Sentinel {
+    async fn follow(self) {
+        loop {
+            match Link::open_once(&self.options, Role::Sentinel, &self.shared).await {
+                Ok(link) => self.ask_on(&link).await,
+                Err(error) => self.master.failed(format!("{}: {error}", self.address)),
+            }
+            sleep(jittered(EVERY)).await;
+        }
+    }
+
+    /// Asks again and again, until the link has ended.
+    async fn ask_on(&self, link: &Link) {
+        let (mut sessions, mut messages) = (link.sessions(), link.messages());
+        sessions.mark_changed();
+        for question in 0_u32.. {
+            let raised = self.master.0.doubts.raised.notified();
+            if sessions.has_changed().is_err() {
+                return;
+            }
+            if sessions.has_changed().is_ok_and(|changed| changed) && sessions.borrow_and_update().is_some() {
+                // If it fails, the questions go on.
+                let _ = timeout(PATIENCE, link.client().subscribe("+switch-master")).await;
+            }
+            match self.ask(link).await {
+                Ok(answer) => self.master.answered(&self.address, answer),
+                Err(error) => self.master.failed(format!("{}: {error}", self.address)),
+            }
+            if question % OTHERS == 0 {
+                // Without an answer, there are those that are known.
+                let _ = self.learn_others(link).await;
+            }
+            let in_doubt = self.master.is_in_doubt();
+            let pause = jittered(if in_doubt { IN_DOUBT[0] } else { EVERY });
+            tokio::select! {
+                _ = messages.recv() => while messages.try_recv().is_ok() {},
+                _ = sessions.changed() => sessions.mark_changed(),
+                () = raised, if !in_doubt => {}
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    async fn ask(&self, link: &Link) -> Result<Answer, OpError> {
+        let about = |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.0.name.clone());
+        let fields = Fields::of(link.call(about("MASTER"), PATIENCE).await?)?;
+        // The sentinel that leads a failover counts it in the epoch when the new master is promoted, and gives the new address
+        // here. In the fields, it still has the old one for a second, until it announces the new one.
+        let address = link.call(about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?.into_strings()?;
+        match (Address::of(&address), fields.number("config-epoch")) {
+            (Some(master), Some(epoch)) => Ok(Answer { epoch, master }),
+            _ => Err(OpError::Server("the answer has no address".into())),
+        }
+    }
+
+    async fn learn_others(&self, link: &Link) -> Result<(), OpError> {
+        let question = Command::new("SENTINEL").arg("SENTINELS").arg(self.master.0.name.clone());
+        for reply in link.call(question, PATIENCE).await?.into_array()? {
+            if let Some(other) = Fields::of(reply)?.address() {
+                let _ = self.others.send(other);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a sentinel says of a server: names and texts.
+struct Fields(Vec<String>);
+
+impl Fields {
+    fn of(reply: Reply) -> Result<Self, OpError> {
+        let texts = reply.into_strings()?;
+        Ok(Self(texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.chunks_exact(2).find(|field| field[0] == name).map(|field| field[1].as_str())
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
+    fn address(&self) -> Option<Address> {
+        Address::of(&[self.text("ip")?, self.text("port")?])
+    }
+}
+
+fn jittered(time: Duration) -> Duration {
+    time.mul_f64(0.75 + fastrand::f64() / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    fn answer(epoch: u64, port: u16) -> Answer {
+        Answer { epoch, master: Address { host: "h".into(), port } }
+    }
+
+    #[test]
+    fn the_answer_with_the_highest_epoch_counts() {
+        let (old, new, other) = (answer(3, 1), answer(4, 2), answer(4, 3));
+        assert_eq!(latest(&[], Some(&old)), None);
+        assert_eq!(latest(&[&old, &new], Some(&old)), Some(&new));
+        assert_eq!(latest(&[&new, &old], Some(&new)), Some(&new));
+        assert_eq!(latest(&[&new, &other], Some(&other)), Some(&other));
+        assert_eq!(latest(&[&other, &new], Some(&new)), Some(&new));
+        // The sentinels were set up from scratch.
+        assert_eq!(latest(&[&old], Some(&new)), Some(&old));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sentinel_that_names_an_old_master_is_overruled_while_the_others_answer() {
+        let master = Master::new("main".into());
+        let sentinel = |port| Address { host: "s".into(), port };
+        master.answered(&sentinel(1), answer(4, 2));
+        master.answered(&sentinel(2), answer(3, 1));
+        assert_eq!(master.address().map(|address| address.port), Some(2));
+        let mut lead = master.lead();
+        assert!(lead.is_outdated().now_or_never().is_none(), "it was not led anywhere yet");
+        assert_eq!(lead.next().await.unwrap().port, 2);
+        assert!(lead.is_outdated().now_or_never().is_none());
+        master.answered(&sentinel(3), answer(5, 7));
+        assert!(lead.is_outdated().now_or_never().is_some());
+        tokio::time::advance(FRESH).await;
+        master.answered(&sentinel(2), answer(3, 1));
+        assert_eq!(master.address().map(|address| address.port), Some(1));
+    }
+}
