@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Sentinels, until_async, until_async_within};
 use redelay_support::{ms, soon};
+use tokio::task::block_in_place;
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,14 @@ enum Failure {
     Killed,
     /// It comes back, and knows nothing of what has happened.
     Frozen,
+}
+
+fn kill_master(group: &Sentinels) {
+    block_in_place(|| {
+        let old = group.master().port();
+        group.master().kill_9();
+        group.wait_for_other_master(old);
+    });
 }
 
 /// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
@@ -31,6 +40,8 @@ async fn goes_on(failure: Failure) {
         let ready = ready.clone();
         async move { ready.take().await }
     });
+    let receiver = client.blocking_queue("r", codec::Long).receiver();
+    let receiving = tokio::spawn(async move { receiver.receive().await?.ack().await });
     delayed.offer(&2, ms(4000)).await.unwrap();
     // The replicas have it.
     until_async("it is replicated", || async {
@@ -38,15 +49,19 @@ async fn goes_on(failure: Failure) {
     })
     .await;
     let old = group.master().port();
-    match failure {
-        Failure::Planned => drop(group.failover()),
-        Failure::Killed => group.master().kill_9(),
-        Failure::Frozen => group.master().freeze(),
-    }
-    let new = group.wait_for_other_master(old);
+    let new = block_in_place(|| {
+        match failure {
+            Failure::Planned => drop(group.failover()),
+            Failure::Killed => group.master().kill_9(),
+            Failure::Frozen => group.master().freeze(),
+        }
+        group.wait_for_other_master(old)
+    });
     let promoted = Instant::now();
     // The entry that was armed, then a foreign push, then an offer.
     assert_eq!(soon(pending).await.unwrap().unwrap(), 2);
+    new.cmd(["RPUSH", "r", "3"]);
+    soon(receiving).await.unwrap().unwrap();
     new.cmd(["RPUSH", "q", "3"]);
     assert_eq!(soon(ready.take()).await.unwrap(), 3);
     soon(delayed.offer(&4, ms(1))).await.unwrap();
@@ -64,17 +79,17 @@ async fn goes_on(failure: Failure) {
     client.shutdown().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_planned_failover() {
     goes_on(Failure::Planned).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_is_killed() {
     goes_on(Failure::Killed).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_is_frozen_and_comes_back() {
     goes_on(Failure::Frozen).await;
 }
@@ -103,7 +118,7 @@ async fn nothing_is_offered_to_the_old_master_once_the_new_one_is_announced() {
             accepted
         }
     });
-    let new = tokio::task::block_in_place(|| group.failover());
+    let new = block_in_place(|| group.failover());
     let announced = Instant::now();
     tokio::time::sleep(ms(1500)).await;
     is_over.store(true, Ordering::Relaxed);
@@ -120,7 +135,7 @@ async fn nothing_is_offered_to_the_old_master_once_the_new_one_is_announced() {
 }
 
 /// A sentinel that does not answer delays nothing, neither at the start nor at a failover.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_sentinel() {
     let group = Sentinels::start();
     group.sentinel(0).freeze();
@@ -129,9 +144,7 @@ async fn a_frozen_sentinel() {
     println!("connected after {:?}", begun.elapsed());
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
-    let old = group.master().port();
-    group.master().kill_9();
-    group.wait_for_other_master(old);
+    kill_master(&group);
     until_async_within(Duration::from_secs(10), "a payload", || async {
         ready.put(&2).await.is_ok() && matches!(ready.poll().await, Ok(Some(_)))
     })
@@ -139,7 +152,7 @@ async fn a_frozen_sentinel() {
     client.shutdown().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passwords_of_the_servers_and_of_the_sentinels_differ() {
     let group = Sentinels::builder().password("secret").sentinel_password("other").start();
     let error = Client::builder().url(group.url()).connect_timeout(ms(1500)).connect().await.unwrap_err();
@@ -153,7 +166,7 @@ async fn passwords_of_the_servers_and_of_the_sentinels_differ() {
     client.shutdown().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_nobody_knows() {
     let group = Sentinels::start();
     let url = group.url().replace("/main", "/other");
@@ -164,7 +177,7 @@ async fn a_master_that_nobody_knows() {
 }
 
 /// The seeds may be gone: what they knew is followed.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_other_sentinels_are_learned() {
     let group = Sentinels::start();
     let first = group.sentinel(0).port();
@@ -177,9 +190,7 @@ async fn the_other_sentinels_are_learned() {
     })
     .await;
     group.sentinel(0).kill_9();
-    let old = group.master().port();
-    group.master().kill_9();
-    group.wait_for_other_master(old);
+    kill_master(&group);
     until_async_within(Duration::from_secs(10), "a payload", || async {
         ready.put(&2).await.is_ok() && matches!(ready.poll().await, Ok(Some(_)))
     })
