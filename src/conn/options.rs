@@ -133,7 +133,6 @@ impl Options {
         }
         let address = parse_url(&first)?;
         let mut config = address.config;
-        let mut of_sentinel = config.clone();
         settings.credentials.configure(&mut config, settings.connect_timeout);
         #[cfg(feature = "tls")]
         let tls = super::tls::configure(&mut config, address.is_tls, settings.tls)?;
@@ -148,10 +147,9 @@ impl Options {
             command_timeout: settings.command_timeout,
         };
         if let Some((name, addresses)) = group {
+            let mut of_sentinel = options.config.clone();
             (of_sentinel.username, of_sentinel.password) = (None, None);
-            of_sentinel.database = None;
-            of_sentinel.tls.clone_from(&options.config.tls);
-            of_sentinel.server = options.config.server.clone();
+            (of_sentinel.credential_provider, of_sentinel.database) = (None, None);
             let credentials = settings
                 .sentinel_credentials
                 .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
