@@ -157,7 +157,7 @@ impl Options {
             let of_sentinel = Self {
                 config: of_sentinel,
                 credentials,
-                connect_timeout: settings.connect_timeout.min(sentinel::PATIENCE),
+                connect_timeout: settings.connect_timeout.min(sentinel::CONNECT),
                 command_timeout: sentinel::PATIENCE,
                 ..options.clone()
             };

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::interfaces::PubsubInterface;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -25,6 +27,8 @@ use crate::telemetry::events;
 
 /// How long a sentinel may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a connection to a sentinel may take.
+pub(super) const CONNECT: Duration = Duration::from_secs(3);
 /// How often a sentinel is asked.
 const EVERY: Duration = Duration::from_secs(1);
 /// How often it is asked after a sign that there is another master, and for how long.
@@ -35,6 +39,8 @@ const OTHERS: u32 = 30;
 const FRESH: Duration = Duration::from_secs(5);
 /// How long a connection waits for the first answer.
 const FIRST: Duration = Duration::from_secs(1);
+/// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name it again.
+const FORGET: Duration = Duration::from_secs(60);
 /// The most sentinels that are followed.
 const MOST: usize = 32;
 
@@ -212,19 +218,26 @@ pub(super) fn follow(
 ) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         let (others, mut learned) = mpsc::unbounded_channel();
-        let mut known = HashSet::new();
-        let mut following = Vec::new();
-        sentinels.into_iter().for_each(|sentinel| drop(others.send(sentinel)));
-        while let Some(sentinel) = learned.recv().await {
-            if known.len() < MOST && known.insert(sentinel.clone()) {
-                let sentinel = Sentinel {
-                    options: options.at(&sentinel),
-                    address: sentinel,
-                    master: master.clone(),
-                    others: others.clone(),
-                    shared: shared.clone(),
-                };
-                following.push(AbortOnDropHandle::new(tokio::spawn(sentinel.follow())));
+        let mut followed = HashSet::new();
+        let mut following = FuturesUnordered::new();
+        sentinels.iter().for_each(|sentinel| drop(others.send(sentinel.clone())));
+        loop {
+            tokio::select! {
+                // The sender is in this task.
+                Some(sentinel) = learned.recv() => {
+                    if followed.len() < MOST && followed.insert(sentinel.clone()) {
+                        let sentinel = Sentinel {
+                            is_given: sentinels.contains(&sentinel),
+                            options: options.at(&sentinel),
+                            address: sentinel,
+                            master: master.clone(),
+                            others: others.clone(),
+                            shared: shared.clone(),
+                        };
+                        following.push(AbortOnDropHandle::new(tokio::spawn(sentinel.follow())));
+                    }
+                }
+                Some(forgotten) = following.next() => drop(forgotten.map(|sentinel| followed.remove(&sentinel))),
             }
         }
     }))
@@ -233,6 +246,8 @@ pub(super) fn follow(
 /// A sentinel that is followed.
 struct Sentinel {
     address: Address,
+    /// Whether the URL names it.
+    is_given: bool,
     options: Options,
     master: Master,
     /// Where to tell of others.
@@ -241,32 +256,39 @@ struct Sentinel {
 }
 
 impl Sentinel {
-    async fn follow(self) {
-        loop {
+    /// Returns when the sentinel is to be forgotten.
+    async fn follow(self) -> Address {
+        let mut answered = Instant::now();
+        while self.is_given || answered.elapsed() < FORGET {
             match Link::open_once(&self.options, Role::Sentinel, &self.shared).await {
-                Ok(link) => self.ask_on(&link).await,
+                Ok(link) => self.ask_on(&link, &mut answered).await,
                 Err(error) => self.master.failed(format!("{}: {error}", self.address)),
             }
             sleep(jittered(EVERY)).await;
         }
+        self.address
     }
 
-    /// Asks again and again, until the link has ended.
-    async fn ask_on(&self, link: &Link) {
+    /// Asks again and again, until the link has ended, or the sentinel has not answered for long.
+    async fn ask_on(&self, link: &Link, answered: &mut Instant) {
         let (mut sessions, mut messages) = (link.sessions(), link.messages());
         sessions.mark_changed();
         for question in 0_u32.. {
             let raised = self.master.0.doubts.raised.notified();
-            if sessions.has_changed().is_err() {
-                return;
-            }
-            if sessions.has_changed().is_ok_and(|changed| changed) && sessions.borrow_and_update().is_some() {
+            let Ok(is_new) = sessions.has_changed() else { return };
+            if is_new && sessions.borrow_and_update().is_some() {
                 // If it fails, the questions go on.
                 let _ = timeout(PATIENCE, link.client().subscribe("+switch-master")).await;
             }
             match self.ask(link).await {
-                Ok(answer) => self.master.answered(&self.address, answer),
+                Ok(answer) => {
+                    *answered = Instant::now();
+                    self.master.answered(&self.address, answer);
+                }
                 Err(error) => self.master.failed(format!("{}: {error}", self.address)),
+            }
+            if answered.elapsed() >= FORGET {
+                return;
             }
             if question % OTHERS == 0 {
                 // Without an answer, there are those that are known.

@@ -249,7 +249,7 @@ impl Supervisor {
     /// Leaves the old master, and connects to the one that the sentinels name.
     async fn move_on(&mut self) {
         self.end_session();
-        self.report_loss(&Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now"));
+        self.report_loss(&replaced());
         // Ends what is in flight there.
         self.connection.abort();
         let mut tries = 0;
@@ -272,7 +272,11 @@ impl Supervisor {
 
     async fn established(&mut self) -> Result<Established, Cause> {
         let options = self.options.led_by(self.lead.as_mut()).await?;
-        establish(&options, self.role).await.map_err(|failure| match failure {
+        let established = tokio::select! {
+            established = establish(&options, self.role) => established,
+            () = outdated(self.lead.as_ref()) => return Err(replaced()),
+        };
+        established.map_err(|failure| match failure {
             Failure::Build(error) | Failure::Connect(error) => self.cause(&error),
             Failure::Silence => silence(),
         })
@@ -432,6 +436,10 @@ fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
         ))),
         _ => Ok(()),
     }
+}
+
+fn replaced() -> Cause {
+    Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now")
 }
 
 fn given_up() -> Cause {
