@@ -176,8 +176,8 @@ async fn work(
             Err(error) if error.is_closed() => return (done, late_retries),
             Err(error) => panic!("{error}"),
         };
-        // The work.
-        tokio::time::sleep(ms(50)).await;
+        // The work. It takes different times, so that at any time some workers are busy.
+        tokio::time::sleep(ms(20 + payload.unsigned_abs() * 7 % 60)).await;
         if payload % 2 == 0 {
             done.push(payload);
         } else {
