@@ -85,8 +85,11 @@ async fn a_user_of_the_sentinels() {
         let builder = Client::builder().url(group.url()).sentinel_credentials("billing", "secret");
         builder.connect_timeout(ms(1500)).connect()
     };
-    for necessary in ["-sentinel|master", "-sentinel|get-master-addr-by-name"] {
-        sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(user.iter().chain([&necessary.to_owned()]))));
+    for necessary in ["+sentinel|master", "+sentinel|get-master-addr-by-name"] {
+        let others: Vec<_> = user.iter().filter(|word| *word != necessary).collect();
+        assert!(others.len() < user.len());
+        sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(["ACL", "DELUSER", "billing"])));
+        sentinels.iter().for_each(|sentinel| drop(sentinel.cmd(&others)));
         let error = connect().await.unwrap_err();
         assert!(error.is_unavailable() && error.to_string().contains("NOPERM"), "{error}");
     }
