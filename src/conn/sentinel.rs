@@ -202,8 +202,12 @@ impl Lead {
     /// Where to connect now. Waits for the first answer of a sentinel.
     pub(super) async fn next(&mut self) -> Result<Address, Cause> {
         let mut named = self.master.0.named.subscribe();
-        let known = timeout(FIRST, named.wait_for(Option::is_some)).await;
-        let address = known.ok().and_then(|_| self.master.address()).ok_or_else(|| self.master.unknown())?;
+        let address = match timeout(FIRST, named.wait_for(Option::is_some)).await {
+            // Not read anew: this is a lock.
+            Ok(Ok(named)) => named.as_ref().map(|answer| answer.master.clone()),
+            _ => None,
+        };
+        let address = address.ok_or_else(|| self.master.unknown())?;
         self.led_to = Some(address.clone());
         Ok(address)
     }
@@ -391,5 +395,25 @@ mod tests {
         tokio::time::advance(FRESH).await;
         master.answered(&sentinel(2), answer(3, 1));
         assert_eq!(master.address().map(|address| address.port), Some(1));
+    }
+
+    /// An answer may come at any moment.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn answers_and_connections_do_not_wait_for_each_other() {
+        let master = Master::new("main".into());
+        let answering = tokio::task::spawn_blocking({
+            let master = master.clone();
+            move || {
+                let sentinel = Address { host: "s".into(), port: 1 };
+                (1..100_000).for_each(|epoch| master.answered(&sentinel, answer(epoch, epoch as u16 | 1)));
+            }
+        });
+        let leading = async {
+            let mut lead = master.lead();
+            while !answering.is_finished() {
+                assert!(lead.next().await.unwrap().port > 0);
+            }
+        };
+        timeout(Duration::from_secs(60), leading).await.expect("no deadlock");
     }
 }
