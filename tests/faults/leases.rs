@@ -185,10 +185,15 @@ async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
             delivery.ack().await.unwrap();
         }
     });
-    // Over a time in which the leases end.
+    // Over a time in which the leases end; a few of them at once, and a few long after it.
     let settle = held.into_iter().enumerate().map(async |(index, delivery)| {
         let delivery = delivery.unwrap();
-        sleep_until((received + ms(LEASE - 60) + Duration::from_micros(500) * index as u32).into()).await;
+        let after = match index {
+            0..20 => Duration::ZERO,
+            280.. => ms(LEASE + 400),
+            _ => ms(LEASE - 60) + Duration::from_micros(500) * index as u32,
+        };
+        sleep_until((received + after).into()).await;
         let number = *delivery;
         match delivery.ack().await.map_err(|error| error.kind()) {
             Ok(()) => None,
