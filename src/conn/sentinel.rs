@@ -203,7 +203,7 @@ impl Lead {
     pub(super) async fn next(&mut self) -> Result<Address, Cause> {
         let mut named = self.master.0.named.subscribe();
         let address = match timeout(FIRST, named.wait_for(Option::is_some)).await {
-            // Not read anew: this is a lock.
+            // The address is taken from here: to read it again would wait for this lock.
             Ok(Ok(named)) => named.as_ref().map(|answer| answer.master.clone()),
             _ => None,
         };

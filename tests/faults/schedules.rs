@@ -15,7 +15,7 @@ use redelay_support::{MINUTE, Queues, SCHEDULES, part, still_builder};
 
 use crate::never_stuck::variable;
 
-/// The plans of a run. `REDELAY_PLANS=200` runs so many.
+/// The plans of a run. `REDELAY_PLANS=200` runs 200.
 const PLANS: u64 = 60;
 const AT_A_TIME: usize = 3;
 const PROCESSES: usize = 8;
