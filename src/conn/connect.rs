@@ -76,10 +76,9 @@ impl Link {
         let mut lead = options.master().map(Master::lead);
         let at =
             options.led_by(lead.as_mut()).await.map_err(|cause| ConnectError::Failed(cause, SENTINELS))?;
-        let is_led = lead.is_some();
         let opened = Self::open_at(&at, begun + left, options, role, shared, lead).await;
         opened.map_err(|error| match error {
-            ConnectError::Failed(cause, hint) if is_led => {
+            ConnectError::Failed(cause, hint) if options.sentinels.is_some() => {
                 ConnectError::Failed(cause.at(&at.address()), hint)
             }
             error => error,
@@ -110,11 +109,12 @@ impl Link {
                 });
             }
         };
-        let is_led = lead.is_some();
         match Supervisor::start(options, established, begun, role, shared.clone(), lead).await {
             Ok(supervisor) => Ok(Self::new(options, supervisor, shared.clone())),
             Err(OpError::Server(why)) => Err(ConnectError::Refused(why)),
-            Err(OpError::NotExecuted(cause)) if is_led => Err(ConnectError::Failed(cause, SENTINELS)),
+            Err(OpError::NotExecuted(cause)) if at.sentinels.is_some() => {
+                Err(ConnectError::Failed(cause, SENTINELS))
+            }
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -211,18 +210,18 @@ impl Options {
 
     /// Host and port, or the path of the socket, for messages.
     pub(crate) fn server(&self) -> String {
-        match (self.socket(), &self.sentinels) {
-            (Some(path), _) => path.display().to_string(),
-            (None, Some(sentinels)) => sentinels.to_string(),
-            (None, None) => self.host().map_or_else(String::new, |(host, port)| format!("{host}:{port}")),
+        match &self.sentinels {
+            Some(sentinels) => sentinels.to_string(),
+            None => self.address(),
         }
     }
 
-    /// Host and port of the server that a connection is led to.
+    /// Host and port of the server that a connection is led to, or the path of its socket.
     pub(super) fn address(&self) -> String {
         match &self.config.server {
             ServerConfig::Centralized { server } => format!("{}:{}", server.host, server.port),
-            _ => self.server(),
+            ServerConfig::Unix { path } => path.display().to_string(),
+            _ => String::new(),
         }
     }
 
@@ -233,13 +232,6 @@ impl Options {
         }
         match &self.config.server {
             ServerConfig::Centralized { server } => Some((server.host.to_string(), server.port)),
-            _ => None,
-        }
-    }
-
-    fn socket(&self) -> Option<&Path> {
-        match &self.config.server {
-            ServerConfig::Unix { path } => Some(path),
             _ => None,
         }
     }

@@ -182,7 +182,7 @@ async fn no_more_messages_are_in_flight_than_the_limit_allows() {
     }
 }
 
-/// Who waits for room is woken up when there is some.
+/// A receiver that waits for room wakes up when there is some.
 #[tokio::test]
 async fn a_settlement_makes_room_for_receivers_of_other_processes() {
     let server = Server::start();

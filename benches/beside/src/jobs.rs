@@ -126,7 +126,7 @@ fn spent(server: &mut Connection) -> f64 {
     usec.map_or(0.0, |usec| usec.parse().expect("a number"))
 }
 
-/// The µs that the server spends in scripts for each of so many calls.
+/// The time that the server spends in scripts, in µs per call.
 async fn cost(server: &mut Connection, calls: u64, run: impl AsyncFn(u64)) -> f64 {
     // The script is loaded.
     run(0).await;

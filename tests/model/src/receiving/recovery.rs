@@ -3,7 +3,7 @@
 use crate::receiving::protocol::{Member, MessageId, Reason, Time};
 use crate::receiving::server::{Control, Server, Silence};
 
-/// The longest silence that is told apart. (12 hours, in reality.)
+/// The model treats all longer silences like this one. (12 hours, in reality.)
 pub const LONGEST: Time = Time::MAX;
 /// What was left is released if receivers are silent at a second look, which is this much later: 30 s, the usual lease.
 pub const SECOND_LOOK: Time = 4;

@@ -163,15 +163,7 @@ impl Real {
 
     fn call(&mut self, call: &Call) -> Reply {
         let (name, keys, arguments) = arguments(call);
-        let mut command = Cmd::new();
-        match self.scripts.get(name) {
-            Some(script) => command.arg("EVAL").arg(script).arg(keys.len()),
-            None => command.arg(name),
-        };
-        for word in keys.iter().map(|key| key.as_bytes()).chain(arguments.iter().map(Vec::as_slice)) {
-            command.arg(word);
-        }
-        match command.query::<Value>(&mut self.client) {
+        match command(&self.scripts, name, &keys, &arguments).query::<Value>(&mut self.client) {
             Ok(reply) => reply_of(call, reply),
             Err(error) => {
                 let error = error.to_string();
@@ -245,6 +237,24 @@ fn popped_of(strings: &[Vec<u8>]) -> Popped {
     } else {
         strings.iter().map(|payload| (number(payload), None)).collect()
     }
+}
+
+/// A call of a script, or a command of this name.
+fn command(
+    scripts: &BTreeMap<&'static str, String>,
+    name: &str,
+    keys: &[impl AsRef<str>],
+    arguments: &[Vec<u8>],
+) -> Cmd {
+    let mut command = Cmd::new();
+    match scripts.get(name) {
+        Some(script) => command.arg("EVAL").arg(script).arg(keys.len()),
+        None => command.arg(name),
+    };
+    for word in keys.iter().map(|key| key.as_ref().as_bytes()).chain(arguments.iter().map(Vec::as_slice)) {
+        command.arg(word);
+    }
+    command
 }
 
 /// The name of the script or command, its keys and arguments.

@@ -13,7 +13,7 @@ use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES, SCRATCH, TARGET, part,
 };
 
-use crate::{Bytes, CLOCK, EPOCH, script, text};
+use crate::{Bytes, CLOCK, EPOCH, command, script, text};
 
 /// The model's unit of time, a quarter of the usual lease of 30 s. With the shortest lease of two units, half a lease is one of
 /// them.
@@ -231,15 +231,7 @@ impl Real {
 
     fn call(&mut self, call: &Call) -> Reply {
         let (name, keys, arguments) = arguments(call);
-        let mut command = Cmd::new();
-        match self.scripts.get(name) {
-            Some(script) => command.arg("EVAL").arg(script).arg(keys.len()),
-            None => command.arg(name),
-        };
-        for word in keys.iter().map(|key| key.as_bytes()).chain(arguments.iter().map(Vec::as_slice)) {
-            command.arg(word);
-        }
-        match command.query::<Value>(&mut self.connection) {
+        match command(&self.scripts, name, &keys, &arguments).query::<Value>(&mut self.connection) {
             Ok(reply) => reply_of(call, reply),
             Err(error) => {
                 assert!(error.to_string().contains("a later call"), "{call:?}: {error}");
