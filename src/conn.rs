@@ -30,6 +30,8 @@
 //! the library, since it hangs beside a blocking pop; an array that begins with `message` or the like is taken for an
 //! announcement, see `scripts`.
 
+mod address;
+mod cluster;
 mod connect;
 mod credentials;
 mod expect;
@@ -39,14 +41,18 @@ mod link;
 mod op_error;
 mod options;
 mod probe;
+mod replicas;
 mod reply;
 mod sentinel;
 mod session;
+mod slots;
 mod subscriber;
+mod subscribers;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+mod topology;
 mod tracker;
 
 use std::sync::Arc;
@@ -56,11 +62,13 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
+pub(crate) use cluster::ServerId;
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
 pub(crate) use op_error::{Cause, OpError};
 pub(crate) use options::{ConnectError, Options, Settings};
 pub(crate) use reply::Reply;
+pub(crate) use slots::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
@@ -68,10 +76,14 @@ pub(crate) use tracker::{Change, Changes};
 
 use crate::pacing::{Retries, backoff};
 use crate::telemetry::ClientCounters;
+use crate::wire::keys::Keys;
 use crate::wire::time;
+use cluster::Cluster;
 use failover::Demotion;
 use link::Role;
+use options::Source;
 use session::Session;
+use topology::Lead;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
@@ -117,20 +129,49 @@ impl Command {
         self.args.extend(args);
         self
     }
+
+    /// The slot of its keys, if it has any: all are of one queue.
+    fn slot(&self) -> Option<Slot> {
+        let key = match self.name {
+            "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
+            "EVAL" | "EVALSHA" => self.args.get(2),
+            "CLIENT" | "CLUSTER" | "INFO" | "PING" | "SENTINEL" | "TIME" => None,
+            _ => self.args.first(),
+        };
+        key.map(|key| Slot::of(key))
+    }
 }
 
-/// Shared by all connections of a client.
+/// Shared by all connections of a client to one server, or to servers that stand in for each other.
 #[derive(Clone, Debug)]
 struct Shared {
     demotion: Demotion,
     counters: ClientCounters,
 }
 
-/// The connection for commands, and the options of the others.
+impl Shared {
+    /// For a connection to another server, whose demotion does not concern these.
+    fn for_another_server(&self) -> Self {
+        Self { demotion: Demotion::none_yet(), counters: self.counters.clone() }
+    }
+}
+
+/// The connections for commands.
+#[derive(Clone, Debug)]
+enum Servers {
+    /// To one server, or to the one that sentinels name.
+    One(Arc<Link>),
+    /// To each master of a cluster.
+    Cluster(Arc<Cluster>),
+}
+
+/// The connections for commands, and the options of the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     options: Arc<Options>,
-    commands: Arc<Link>,
+    servers: Servers,
+    /// In a cluster, what has no key is sent to the server of this slot.
+    slot: Option<Slot>,
     shared: Shared,
     runtime: Handle,
     command_timeout: Duration,
@@ -145,10 +186,15 @@ impl Conn {
         let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         options.follow_sentinels(&shared);
-        let commands = Link::open(&options, Role::Commands, &shared).await?;
+        let servers = match &options.source {
+            Source::Cluster(seeds) => {
+                Servers::Cluster(Arc::new(Cluster::connect(&options, seeds, &shared, deadline).await?))
+            }
+            _ => Servers::One(Arc::new(Link::open(&options, Role::Commands, &shared).await?)),
+        };
         let command_timeout = options.command_timeout;
-        let (commands, runtime) = (Arc::new(commands), Handle::current());
-        let conn = Self { options, commands, shared, runtime, command_timeout, long: None };
+        let runtime = Handle::current();
+        let conn = Self { options, servers, slot: None, shared, runtime, command_timeout, long: None };
         conn.check_version(deadline).await?;
         Ok(conn)
     }
@@ -173,14 +219,68 @@ impl Conn {
         Self { command_timeout, long: Some(long), ..self.clone() }
     }
 
-    /// Opens another connection, for blocking pops. Tries once.
-    pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Blocking, &self.shared).await
+    /// The same connections, for a queue: in a cluster, its server is asked where a command has no key.
+    pub(crate) fn of(&self, keys: &Keys) -> Self {
+        self.in_slot(self.slot_of(keys))
     }
 
-    /// Opens another connection, for subscriptions. Tries once.
-    async fn open_subscriber(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.options, Role::Subscriber, &self.shared).await
+    /// The same, for all queues of a slot.
+    pub(crate) fn in_slot(&self, slot: Option<Slot>) -> Self {
+        Self { slot, ..self.clone() }
+    }
+
+    /// The slot of a queue; `None` if one server has all queues.
+    pub(crate) fn slot_of(&self, keys: &Keys) -> Option<Slot> {
+        match &self.servers {
+            Servers::One(_) => None,
+            Servers::Cluster(_) => Some(Slot::of(keys.target())),
+        }
+    }
+
+    /// Whether one server has all keys of a queue.
+    pub(crate) fn can_hold(&self, keys: &Keys) -> bool {
+        let names = [keys.timeout_set(), keys.ordered_list(), keys.channel()];
+        matches!(self.servers, Servers::One(_)) || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
+    }
+
+    /// The server of a key or channel.
+    pub(crate) fn server_of(&self, key: &[u8]) -> ServerId {
+        match &self.servers {
+            Servers::One(_) => ServerId::default(),
+            Servers::Cluster(_) => self.server_of_slot(Slot::of(key)),
+        }
+    }
+
+    pub(crate) fn server_of_slot(&self, slot: Slot) -> ServerId {
+        let Servers::Cluster(cluster) = &self.servers else { return ServerId::default() };
+        cluster.master(Some(slot)).map(|master| master.id).unwrap_or_default()
+    }
+
+    /// Opens another connection, for blocking pops. Tries once.
+    pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
+        let lead = self.options.lead(self.slot.unwrap_or(Slot::ANY));
+        Link::open_once(&self.options, Role::Blocking, &self.shared_here(), lead).await
+    }
+
+    /// For a connection to the server of the slot.
+    fn shared_here(&self) -> Shared {
+        match &self.servers {
+            Servers::One(_) => self.shared.clone(),
+            Servers::Cluster(_) => self.shared.for_another_server(),
+        }
+    }
+
+    /// For a connection to the server that has the slot now, which stays there in a cluster.
+    async fn options_here(&self) -> Result<(Options, Option<Lead>), ConnectError> {
+        let lead = self.options.lead(self.slot.unwrap_or(Slot::ANY));
+        match (&self.servers, lead) {
+            (Servers::Cluster(_), Some(mut lead)) => {
+                let server = lead.next().await;
+                let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
+                Ok((self.options.at(&server), None))
+            }
+            (_, lead) => Ok(((*self.options).clone(), lead)),
+        }
     }
 
     /// Runs a command at most once.
@@ -224,16 +324,73 @@ impl Conn {
     }
 
     async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+        match &self.servers {
+            Servers::One(commands) => self.call_on(commands, command, within).await,
+            // In a box, or the futures of callers become so deep that the compiler refuses some.
+            Servers::Cluster(cluster) => Box::pin(self.call_in_cluster(cluster, command, within)).await,
+        }
+    }
+
+    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
+    /// will.
+    async fn call_in_cluster(
+        &self,
+        cluster: &Cluster,
+        command: Command,
+        within: Duration,
+    ) -> Result<Reply, OpError> {
+        let slot = command.slot().or(self.slot);
+        let deadline = Instant::now() + within;
+        let (mut within, mut refusals) = (within, 0);
+        loop {
+            let master = cluster.serving(slot, within).await?;
+            let refused = match self.call_on(&master.link, command.clone(), within).await {
+                Err(error) if error.is_not_here() || master.link.is_abandoned() && error.is_not_executed() => error,
+                result => return result,
+            };
+            // The connection has told the topology. Nothing was executed, so that the command can be sent again.
+            let pause = pause_after_refusal(refusals);
+            if Instant::now() + pause >= deadline {
+                return Err(refused);
+            }
+            refusals += 1;
+            sleep(pause).await;
+            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        }
+    }
+
+    async fn call_on(&self, link: &Arc<Link>, command: Command, within: Duration) -> Result<Reply, OpError> {
         let result = match self.long {
-            None => self.commands.call(command, within).await,
-            Some(long) => self.commands.call_long(command, within, long).await,
+            None => link.call(command, within).await,
+            Some(long) => link.call_long(command, within, long).await,
         };
         let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
         if is_timeout && within < self.options.command_timeout {
             // A caller that waits for less than that cannot tell whether the server still answers.
-            self.commands.check_soon(&self.runtime);
+            link.check_soon(&self.runtime);
         }
         result
+    }
+
+    /// Ends the pop that this other connection blocks on. It has no effect before the server has received the pop.
+    ///
+    /// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
+    /// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
+    pub(crate) async fn unblock(&self, blocked: &Link) {
+        // Ids are those of one server. On another one, this would end somebody else's pop.
+        let address = blocked.address();
+        let beside = match &self.servers {
+            Servers::One(commands) => Some(commands.clone()).filter(|commands| commands.address() == address),
+            Servers::Cluster(cluster) => cluster.at(&address),
+        };
+        let Some((commands, session)) = beside.zip(blocked.session()) else { return };
+        if commands.session().is_none() || blocked.address() != address {
+            return;
+        }
+        let hold = Command::new("EVAL").arg("return 0").number(0);
+        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
+        let call = |command| commands.call(command, self.options.command_timeout);
+        let _ = futures::future::join(call(hold), call(unblock)).await;
     }
 
     /// The counters of this module and of those above it.
@@ -241,20 +398,34 @@ impl Conn {
         &self.shared.counters
     }
 
-    /// Whether there is a connection for commands.
+    /// Whether there is a connection for commands; in a cluster, to the queue's server, or to all.
     pub(crate) fn is_connected(&self) -> bool {
-        self.commands.session().is_some()
+        match &self.servers {
+            Servers::One(commands) => commands.session().is_some(),
+            Servers::Cluster(cluster) if self.slot.is_none() => cluster.is_connected(),
+            Servers::Cluster(cluster) => {
+                cluster.master(self.slot).is_some_and(|master| master.link.session().is_some())
+            }
+        }
     }
 
     /// Waits for a connection for commands, within the command timeout.
     pub(crate) async fn connected(&self) -> Result<(), OpError> {
-        let connected = timeout(self.command_timeout, self.commands.connected());
-        connected.await.map_err(|_| self.commands.no_connection())?.map(drop)
+        match &self.servers {
+            Servers::One(commands) => {
+                let connected = timeout(self.command_timeout, commands.connected());
+                connected.await.map_err(|_| commands.no_connection())?.map(drop)
+            }
+            Servers::Cluster(cluster) => cluster.serving(self.slot, self.command_timeout).await.map(drop),
+        }
     }
 
-    /// When the last reply to a command was received.
-    pub(crate) fn last_reply(&self) -> Instant {
-        self.commands.last_reply()
+    /// When the last reply to a command was received; in a cluster, from the queue's server.
+    pub(crate) fn last_reply(&self) -> Option<Instant> {
+        match &self.servers {
+            Servers::One(commands) => Some(commands.last_reply()),
+            Servers::Cluster(cluster) => Some(cluster.master(self.slot)?.link.last_reply()),
+        }
     }
 
     /// The server's clock, epoch µs.
@@ -269,7 +440,13 @@ impl Conn {
     ///
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
-        self.commands.desynchronised()
+        match &self.servers {
+            Servers::One(commands) => commands.desynchronised(),
+            Servers::Cluster(cluster) => match cluster.master(self.slot) {
+                Some(master) => master.link.desynchronised(),
+                None => OpError::Unknown(cluster.topology().unknown()),
+            },
+        }
     }
 
     /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
@@ -288,9 +465,12 @@ impl Conn {
         self.command_timeout
     }
 
-    /// Closes the command connection. The other links close with their owners, which end first.
+    /// Closes the connections for commands. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
-        self.commands.close().await;
+        match &self.servers {
+            Servers::One(commands) => commands.close().await,
+            Servers::Cluster(cluster) => cluster.close().await,
+        }
     }
 
     async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
@@ -313,6 +493,15 @@ impl Conn {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
             _ => Ok(()),
         }
+    }
+}
+
+/// The pause before a command is sent again that a server has refused because another one serves it, or it does in a moment. The
+/// first refusals mostly name the server.
+fn pause_after_refusal(refusals: u32) -> Duration {
+    match refusals {
+        0 | 1 => Duration::ZERO,
+        more => backoff(more - 2).min(Duration::from_millis(200)),
     }
 }
 

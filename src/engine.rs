@@ -136,7 +136,7 @@ impl Engine {
         if self.checked.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (conn, keys) = (self.conn.clone(), keys.clone());
+        let (conn, keys) = (self.conn.of(keys), keys.clone());
         self.conn.runtime().spawn(async move {
             let (offered, returned) = (keys.offered(), keys.returned());
             let names = [
@@ -175,8 +175,9 @@ impl Engine {
         self.keys(name).target().clone()
     }
 
-    /// Transfers a queue while the guard exists. `None` if this client does not transfer.
+    /// Transfers a queue while the guard exists. `None` if this client does not transfer, or a cluster cannot hold the queue.
     pub(crate) fn watch(&self, keys: &Keys) -> Option<Watch> {
-        self.transfer.as_ref().map(|transfer| transfer.watch(keys))
+        let transfer = self.transfer.as_ref().filter(|_| self.conn.can_hold(keys));
+        transfer.map(|transfer| transfer.watch(keys))
     }
 }

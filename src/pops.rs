@@ -21,52 +21,51 @@ mod calls;
 mod dispatcher;
 mod inbox;
 mod kind;
+mod pending;
 mod popped;
 mod refusals;
 mod slots;
 mod task;
 mod tracked;
+mod tracked_pop;
 mod waiter;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
-use crate::telemetry::Taker;
+use crate::telemetry::{QueueCounters, Taker};
 use crate::telemetry::events::Span;
 use crate::wire::keys::Keys;
 use inbox::Inbox;
+use kind::Kind;
 pub(crate) use kind::{End, Lists, Wanted};
+use pending::PendingPop;
+pub(crate) use pending::{PendingTake, PendingWake};
 pub(crate) use popped::Popped;
 use refusals::{Refusals, Sources};
 use task::Task;
 pub(crate) use tracked::Place;
 use tracked::{Places, Tracked};
-use waiter::{Answer, Wait, Waiter, WaiterId};
+use waiter::{Answer, Wait, Waiter};
 
 /// The handle of the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
+    conn: Conn,
     inbox: Inbox,
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
     /// Of receivers.
     places: Places,
     tracked: Tracked,
-    /// The client's own.
-    command_timeout: Duration,
-    runtime: Handle,
     stop: CancellationToken,
     /// Cancelled when taking has stopped.
     stopped: CancellationToken,
@@ -82,17 +81,17 @@ impl Pops {
     ) -> (Self, JoinHandle<()>) {
         let stopped = CancellationToken::new();
         let pops = Self {
+            conn: conn.clone(),
             inbox: Inbox::default(),
             ids: Arc::default(),
             refusals: Arc::default(),
             places: Places::default(),
-            tracked: Tracked::start(conn.clone(), stop.clone()),
-            command_timeout: conn.command_timeout(),
-            runtime: conn.runtime().clone(),
+            tracked: Tracked::new(conn.clone(), stop.clone()),
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let task = Task::new(conn, pops.inbox.clone(), stop, shutdown, stopped.drop_guard());
+        let (inbox, tracked) = (pops.inbox.clone(), pops.tracked.clone());
+        let task = Task::new(conn, inbox, tracked, stop, shutdown, stopped.drop_guard());
         (pops, tokio::spawn(task.run()))
     }
 
@@ -139,14 +138,12 @@ impl Pops {
 
     /// Takes what is in the lists, without waiting. The timeout is that of the caller's `conn`.
     pub(crate) async fn poll(&self, conn: &Conn, wanted: Wanted) -> Answer {
-        let wait = if wanted.lists.keys.len() == 1 { Wait::None } else { Wait::Expired };
         let mut timeout = conn.command_timeout();
         if wanted.count > calls::CALL {
             // The task collects payloads for as long as its own timeout.
-            timeout = timeout.max(self.command_timeout);
+            timeout = timeout.max(self.conn.command_timeout());
         }
-        let take = self.join(wanted, wait);
-        promptly(take, timeout).await
+        promptly(self.join(wanted, Wait::None), timeout).await
     }
 
     /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
@@ -163,15 +160,47 @@ impl Pops {
     }
 
     fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
+        let Wanted { kind, lists, count } = wanted;
+        let mut counters = lists.counters;
+        let kinds = self.by_slots(kind, lists.keys).into_iter();
+        let pops = kinds.map(|(kind, keys)| {
+            // No try pop is sent for a taker of several lists.
+            let wait = if wait == Wait::None && keys.len() > 1 { Wait::Expired } else { wait };
+            self.join_kind(kind, keys, std::mem::take(&mut counters), count, wait)
+        });
+        PendingTake::new(pops.collect())
+    }
+
+    /// The lists of each slot, with the kind of pop that covers them. In the order in which the caller names them.
+    fn by_slots(&self, kind: Kind, lists: Vec<Keys>) -> Vec<(Kind, Vec<Keys>)> {
+        let Kind::Take(end, _) = kind else { return vec![(kind, lists)] };
+        let mut kinds: Vec<(Kind, Vec<Keys>)> = Vec::with_capacity(1);
+        for keys in lists {
+            let kind = Kind::Take(end, self.conn.slot_of(&keys));
+            match kinds.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, lists)) => lists.push(keys),
+                None => kinds.push((kind, vec![keys])),
+            }
+        }
+        kinds
+    }
+
+    fn join_kind(
+        &self,
+        kind: Kind,
+        keys: Vec<Keys>,
+        counters: Vec<Arc<QueueCounters>>,
+        count: usize,
+        wait: Wait,
+    ) -> PendingPop {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
-        let Lists { keys, counters } = wanted.lists;
         let span = Span::take(&keys);
-        let sources = (wanted.kind, keys.clone());
-        let waiter = Waiter { keys, want: wanted.count, wait, answer };
+        let sources = (kind, keys.clone());
+        let waiter = Waiter { keys, want: count, wait, answer };
         let waits = wait == Wait::Endless;
         let pause = if waits { self.pause(&sources) } else { None };
-        PendingTake {
+        PendingPop {
             id,
             sources,
             unsent: Some(waiter),
@@ -190,7 +219,7 @@ impl Pops {
     fn pause(&self, sources: &Sources) -> Option<JoinHandle<()>> {
         let until = self.refusals.pause_until(sources, Instant::now())?;
         let stop = self.stop.clone();
-        Some(self.runtime.spawn(async move {
+        Some(self.conn.runtime().spawn(async move {
             let _ = timeout_at(until, stop.cancelled()).await;
         }))
     }
@@ -199,111 +228,7 @@ impl Pops {
 /// Awaits an answer that should come at once. A server that does not answer may never send it; to drop the take then is
 /// harmless.
 async fn promptly(take: PendingTake, command_timeout: Duration) -> Answer {
-    let no_answer = take.sources.0.no_answer();
+    let no_answer = take.no_answer();
     // A command waits for a connection first, for at most the same time. Then it fails with its own error.
     timeout(command_timeout * 2, take).await.unwrap_or(Err(no_answer))
-}
-
-/// What wakes up a receiver.
-#[derive(Debug)]
-pub(crate) enum PendingWake {
-    /// A payload is moved to the inbox.
-    Moved(Box<PendingTake>),
-    /// The list may have a payload.
-    Changed(oneshot::Receiver<Result<(), OpError>>),
-}
-
-impl PendingWake {
-    /// Its time is over: it will be answered soon.
-    pub(crate) fn expire(&mut self) {
-        match self {
-            Self::Moved(take) => take.expire(),
-            Self::Changed(changed) => {
-                changed.close();
-            }
-        }
-    }
-}
-
-impl Future for PendingWake {
-    /// Whether a payload was moved to the inbox.
-    type Output = Result<bool, OpError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut *self {
-            Self::Moved(take) => Pin::new(take).poll(cx).map(|answer| answer.map(|popped| popped.is_some())),
-            // Without a sender, it has expired or the client takes no more.
-            Self::Changed(changed) => {
-                Pin::new(changed).poll(cx).map(|answer| answer.unwrap_or(Ok(())).map(|()| false))
-            }
-        }
-    }
-}
-
-/// The place of a taker among the waiters. Dropping it gives up the place; a payload on its way to it goes to the next
-/// taker.
-#[derive(Debug)]
-pub(crate) struct PendingTake {
-    id: WaiterId,
-    sources: Sources,
-    /// Until it is polled for the first time, and during the pause.
-    unsent: Option<Waiter>,
-    /// Whether it waits, and so pauses after refusals.
-    waits: bool,
-    pause: Option<JoinHandle<()>>,
-    answer: oneshot::Receiver<Answer>,
-    inbox: Inbox,
-    refusals: Arc<Refusals>,
-    answered: bool,
-    span: Span,
-    _counted: Taker,
-}
-
-impl PendingTake {
-    /// Its time is over: it will be answered soon.
-    pub(crate) fn expire(&mut self) {
-        self.pause = None;
-        match &mut self.unsent {
-            Some(waiter) => waiter.wait = Wait::Expired,
-            None => self.inbox.expire(&self.sources.0, self.id),
-        }
-    }
-
-    /// Sends the waiter to the task, after the pause.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(pause) = &mut self.pause {
-            // Fails only when the runtime is shutting down.
-            let _ = ready!(Pin::new(pause).poll(cx));
-            self.pause = None;
-        }
-        if let Some(waiter) = self.unsent.take() {
-            self.inbox.join(self.sources.0.clone(), self.id, waiter);
-        }
-        Poll::Ready(())
-    }
-}
-
-impl Future for PendingTake {
-    type Output = Answer;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        ready!(self.poll_send(cx));
-        let Self { span, answer, .. } = &mut *self;
-        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
-        self.answered = true;
-        match &answer {
-            Ok(_) => self.refusals.on_success(&self.sources),
-            Err(OpError::Server(_)) if self.waits => self.refusals.on_refused(&self.sources, Instant::now()),
-            Err(_) => {}
-        }
-        Poll::Ready(answer)
-    }
-}
-
-impl Drop for PendingTake {
-    fn drop(&mut self) {
-        if !self.answered && self.unsent.is_none() {
-            self.inbox.leave(&self.sources.0, self.id);
-        }
-    }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Queue {
     pub(crate) name: Box<str>,
     pub(crate) keys: Keys,
     pub(crate) counters: Arc<QueueCounters>,
+    /// Whether a cluster would put its keys on several servers.
+    is_split: bool,
     role: Role,
 }
 
@@ -47,8 +49,11 @@ impl Queue {
     pub(crate) fn blocking(engine: Arc<Engine>, conn: Conn, name: &str) -> Arc<Self> {
         let keys = engine.keys(name);
         let counters = engine.conn.counters().queue(&keys);
-        engine.check_permissions(&keys);
-        Arc::new(Self { engine, conn, name: name.into(), keys, counters, role: Role::Blocking })
+        let (conn, is_split) = (conn.of(&keys), !conn.can_hold(&keys));
+        if !is_split {
+            engine.check_permissions(&keys);
+        }
+        Arc::new(Self { engine, conn, name: name.into(), keys, counters, is_split, role: Role::Blocking })
     }
 
     /// The same queue, for the handle of a delayed queue.
@@ -59,6 +64,7 @@ impl Queue {
             name: self.name.clone(),
             keys: self.keys.clone(),
             counters: self.counters.clone(),
+            is_split: self.is_split,
             role: Role::Delayed,
         })
     }

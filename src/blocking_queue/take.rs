@@ -299,7 +299,9 @@ impl<T: 'static> BlockingQueue<T> {
 
     /// An error when the client takes no more.
     pub(crate) fn check_taking(&self, verb: &'static str) -> Result<()> {
-        self.queue.engine.pops.check_open().map_err(|error| self.queue.op(verb).failed(error))
+        let op = self.queue.op(verb);
+        self.queue.engine.pops.check_open().map_err(|error| op.failed(error))?;
+        op.ensure_whole()
     }
 
     pub(super) fn payload(

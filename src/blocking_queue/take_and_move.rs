@@ -123,6 +123,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     fn moving(&self, verb: &'static str, destination: &str) -> Result<Wanted> {
+        self.queue.op(verb).ensure_beside(destination)?;
         let counters = self.own_list(verb)?.counters;
         Ok(Wanted::moved(self.queue.keys.clone(), counters, self.queue.engine.target(destination)))
     }

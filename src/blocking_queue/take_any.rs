@@ -184,6 +184,7 @@ impl<T: 'static> BlockingQueue<T> {
         let mut lists = vec![self.queue.keys.clone()];
         for name in others {
             let keys = self.queue.engine.keys(name);
+            self.queue.op(verb).ensure_other_is_whole(name, &keys)?;
             if !lists.contains(&keys) {
                 lists.push(keys);
             }

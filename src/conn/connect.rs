@@ -13,8 +13,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
 use super::probe::probe;
-use super::sentinel::{Lead, Master};
+use super::options::Source;
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::slots::Slot;
+use super::topology::Lead;
 use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
 use crate::telemetry::events;
 
@@ -24,7 +26,10 @@ const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
 /// What to check if no sentinel names a master.
 const SENTINELS: &str = "are sentinels running there, do they know a master of this name, and do they need credentials of their own?";
 
-/// The longest pause between two tries if there are sentinels: the next try may be led to another master.
+/// What to check if no server of a cluster answers.
+pub(super) const SERVERS: &str = "are servers of a cluster running there, and reachable from here?";
+
+/// The longest pause between two tries if there may be a failover: the next try may be led to another server.
 const FAILOVER: u32 = 200;
 
 impl Link {
@@ -36,16 +41,12 @@ impl Link {
         let mut is_first = true;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let error = match Self::open_within(left, options, role, shared).await {
+            let lead = options.lead(Slot::ANY);
+            let error = match Self::open_within(left, options, role, shared, lead).await {
                 Ok(link) => return Ok(link),
                 Err(error) => error,
             };
-            let may_pass = match &error {
-                ConnectError::Failed(..) | ConnectError::Provider(_) => true,
-                ConnectError::Refused(_) => options.credentials.may_change(),
-                _ => false,
-            };
-            if !may_pass || Instant::now() + pause >= deadline {
+            if !error.may_pass(options) || Instant::now() + pause >= deadline {
                 return Err(error);
             }
             if std::mem::take(&mut is_first) {
@@ -56,13 +57,21 @@ impl Link {
         }
     }
 
-    /// Connects, or says why not.
+    /// Connects where it is led to, or says why not.
     pub(super) async fn open_once(
         options: &Options,
         role: Role,
         shared: &Shared,
+        lead: Option<Lead>,
     ) -> Result<Self, ConnectError> {
-        Self::open_within(options.connect_timeout, options, role, shared).await
+        Self::open_within(options.connect_timeout, options, role, shared, lead).await
+    }
+
+    /// A link to the server in the options that connects in the background.
+    pub(super) fn begin(options: &Options, role: Role, shared: &Shared) -> Result<Self, OpError> {
+        let client = build(options, role).map_err(|error| OpError::NotExecuted(library::cause(&error)))?;
+        let supervisor = Supervisor::unconnected(options, client, role, shared.clone());
+        Ok(Self::new(options, supervisor, shared.clone()))
     }
 
     /// Connects, or says why not. A reason is looked for no longer than `left`.
@@ -71,15 +80,15 @@ impl Link {
         options: &Options,
         role: Role,
         shared: &Shared,
+        mut lead: Option<Lead>,
     ) -> Result<Self, ConnectError> {
         let begun = Instant::now();
-        let mut lead = options.master().map(Master::lead);
-        let at =
-            options.led_by(lead.as_mut()).await.map_err(|cause| ConnectError::Failed(cause, SENTINELS))?;
+        let nobody_knows = |cause| ConnectError::Failed(cause, nobody_knows(options));
+        let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
         let opened = Self::open_at(&at, begun + left, options, role, shared, lead).await;
         opened.map_err(|error| match error {
-            ConnectError::Failed(cause, hint) if options.sentinels.is_some() => {
-                ConnectError::Failed(cause.at(&at.address()), hint)
+            ConnectError::Failed(cause, hint) if options.topology().is_some() => {
+                ConnectError::Failed(cause.at(&at.address().to_string()), hint)
             }
             error => error,
         })
@@ -109,15 +118,20 @@ impl Link {
                 });
             }
         };
-        match Supervisor::start(options, established, begun, role, shared.clone(), lead).await {
-            Ok(supervisor) => Ok(Self::new(options, supervisor, shared.clone())),
+        match Supervisor::start(options, at, established, begun, role, shared.clone(), lead).await {
+            Ok(supervisor) => Ok(Self::new(at, supervisor, shared.clone())),
             Err(OpError::Server(why)) => Err(ConnectError::Refused(why)),
-            Err(OpError::NotExecuted(cause)) if at.sentinels.is_some() => {
-                Err(ConnectError::Failed(cause, SENTINELS))
+            Err(OpError::NotExecuted(cause)) if at.topology().is_some() => {
+                Err(ConnectError::Failed(cause, nobody_knows(at)))
             }
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
     }
+}
+
+/// What to check if nobody says where the server is.
+fn nobody_knows(options: &Options) -> &'static str {
+    if matches!(options.source, Source::Cluster(_)) { SERVERS } else { SENTINELS }
 }
 
 /// A client of the library that has connected, and the task that is its connection.
@@ -179,7 +193,7 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
         ..PerformanceConfig::default()
     };
     // Leases of receivers are spared for a little longer than the longest pause, and its jitter (`recover.lua`).
-    let longest = if options.sentinels.is_some() { FAILOVER } else { 1_000 };
+    let longest = if options.topology().is_some() { FAILOVER } else { 1_000 };
     let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
     let mut config = options.config.clone();

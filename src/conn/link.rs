@@ -18,8 +18,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::expect::{Expect, FOREIGN};
+use super::address::Address;
+use super::options::Source;
 use super::reply::NoReply;
-use super::session::{Supervisor, Trouble};
+use super::session::{Connected, Supervisor, Trouble, replaced};
+use super::topology::Topology;
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
 /// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
@@ -55,10 +58,12 @@ impl Role {
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 pub(crate) struct Link {
-    /// The client library's own handle.
-    client: Arc<RwLock<Client>>,
-    /// For messages.
-    server: String,
+    /// The client library's own handle, and where it is connected.
+    connected: Arc<RwLock<Connected>>,
+    /// What to say of a server that refuses, or does not answer.
+    topology: Option<Topology>,
+    /// For messages; `None` if it is where it is connected.
+    server: Option<String>,
     shared: Shared,
     command_timeout: Duration,
     /// Why there is no session, while there is none.
@@ -72,6 +77,8 @@ pub(crate) struct Link {
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
     closed: AtomicBool,
+    /// Another server has replaced the one that it was connected to.
+    abandoned: AtomicBool,
     /// The number of the last session with a reply that belongs to another command, plus one.
     distrusted: AtomicU64,
     opened: Instant,
@@ -93,8 +100,9 @@ impl Link {
     pub(super) fn new(options: &Options, supervisor: Supervisor, shared: Shared) -> Self {
         let (session, sessions) = supervisor.sessions();
         Self {
-            client: supervisor.client(),
-            server: options.server(),
+            connected: supervisor.connected(),
+            topology: options.topology().cloned(),
+            server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
             trouble: supervisor.trouble(),
@@ -104,6 +112,7 @@ impl Link {
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             distrusted: AtomicU64::new(0),
             opened: Instant::now(),
             last_reply: AtomicU64::new(0),
@@ -181,6 +190,9 @@ impl Link {
         if self.closed.load(Ordering::Relaxed) {
             return Err(OpError::Closed);
         }
+        if self.is_abandoned() {
+            return Err(OpError::NotExecuted(replaced()));
+        }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
         let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
@@ -192,6 +204,11 @@ impl Link {
                 let reply = self.check(expect.read(frame), session);
                 if let Err(error) = &reply {
                     self.note(command_name, error);
+                }
+                if let (Some(topology), Err(error)) = (&self.topology, &reply)
+                    && error.is_not_here()
+                {
+                    topology.refused(error, &self.address());
                 }
                 if matches!(&reply, Err(OpError::NotExecuted(why)) if why.says("READONLY")) {
                     // The server was demoted. The new master answers at the same address.
@@ -245,7 +262,11 @@ impl Link {
     /// The error that there is no connection, and why.
     pub(crate) fn no_connection(&self) -> OpError {
         let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let text = format!("there is no connection to {}", self.server);
+        if self.is_abandoned() {
+            return OpError::NotExecuted(replaced());
+        }
+        let server = self.server.clone().unwrap_or_else(|| self.address().to_string());
+        let text = format!("there is no connection to {server}");
         OpError::NotExecuted(match why {
             Some(why) => Cause::new(format!("{text} ({why})"), why.source().cloned()),
             None => Cause::of_kind(ErrorKind::NotConnected, "there is no connection"),
@@ -254,14 +275,15 @@ impl Link {
 
     /// Waits until there is a connection. [`OpError::Closed`] when there will be none any more.
     pub(crate) async fn connected(&self) -> Result<Session, OpError> {
-        if self.has_ended() {
-            return Err(OpError::Closed);
-        }
         let mut session = self.session.clone();
-        match session.wait_for(Option::is_some).await {
-            Ok(session) => session.ok_or(OpError::Closed),
-            Err(_) => Err(OpError::Closed),
-        }
+        let session = match self.has_ended() {
+            false => session.wait_for(Option::is_some).await.ok().and_then(|session| *session),
+            true => None,
+        };
+        session.ok_or_else(|| match self.is_abandoned() {
+            true => OpError::NotExecuted(replaced()),
+            false => OpError::Closed,
+        })
     }
 
     /// The session, while there is a connection.
@@ -272,6 +294,22 @@ impl Link {
     /// Whether the supervisor is gone, which ends with its runtime and leaves the last session behind.
     fn has_ended(&self) -> bool {
         self.sessions.strong_count() == 0
+    }
+
+    /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends with
+    /// [`OpError::Unknown`], and what follows with [`OpError::NotExecuted`].
+    pub(super) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.supervisor.abort();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Where it is connected, or tries to be.
+    pub(super) fn address(&self) -> Arc<Address> {
+        self.connected.read().unwrap_or_else(PoisonError::into_inner).at.clone()
     }
 
     /// Follows the sessions from here on.
@@ -334,7 +372,7 @@ impl Link {
 
     /// The client library's own handle. After a failover, it is another one.
     pub(super) fn client(&self) -> Client {
-        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
     }
 
     pub(super) fn messages(&self) -> broadcast::Receiver<Message> {

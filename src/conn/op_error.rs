@@ -6,8 +6,14 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use super::address::Address;
+use super::slots::Slot;
+
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
+
+/// How a server refuses a command that it does not serve now: another server may, or this one in a moment.
+const NOT_HERE: [&str; 7] = ["MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
 
 /// The longest message of a server that is kept, in bytes.
 const LONGEST: usize = 1_000;
@@ -46,6 +52,26 @@ impl OpError {
         }
     }
 
+    pub(super) fn is_not_executed(&self) -> bool {
+        matches!(self, Self::NotExecuted(_))
+    }
+
+    /// Whether the server does not serve the command now, and another one may.
+    pub(super) fn is_not_here(&self) -> bool {
+        let Self::NotExecuted(why) = self else { return false };
+        NOT_HERE.iter().any(|code| why.text.starts_with(code)) || why.text.contains("READONLY You can't write")
+    }
+
+    /// The slot, and the server that serves it, if the server at `asked` has said so.
+    pub(super) fn moved_to(&self, asked: &Address) -> Option<(Slot, Address)> {
+        let Self::NotExecuted(why) = self else { return None };
+        let (slot, server) = why.text.strip_prefix("MOVED ")?.split_once(' ')?;
+        let (host, port) = server.split_whitespace().next()?.rsplit_once(':')?;
+        // A server that does not know the address of another one leaves it out: it is at the same host.
+        let host = if matches!(host, "" | "?") { &asked.host } else { host.trim_matches(['[', ']']) };
+        Some((Slot::numbered(slot.parse().ok()?)?, Address::new(host, port.parse().ok()?)))
+    }
+
     /// The error of a call whose last try ended with this one, after an earlier one that the server may have executed.
     pub(crate) fn after_a_lost_try(self) -> Self {
         Self::Unknown(self.into_cause())
@@ -56,11 +82,11 @@ impl OpError {
         // Redis 6.2 wraps the error of a script's command into one of its own.
         let inner = ["READONLY You can't write", "-MISCONF "].iter().any(|words| message.contains(words));
         let message = &*cut(message);
-        const NOT_NOW: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "BUSY ", "NOREPLICAS", "MISCONF"];
+        const NOT_NOW: [&str; 3] = ["BUSY ", "NOREPLICAS", "MISCONF"];
         if let Some(why) = message.strip_prefix(REJECTED) {
             return Self::Rejected(why.to_owned());
         }
-        if inner || NOT_NOW.iter().any(|prefix| message.starts_with(prefix)) {
+        if inner || NOT_NOW.iter().chain(&NOT_HERE).any(|prefix| message.starts_with(prefix)) {
             Self::NotExecuted(message.to_owned().into())
         } else {
             Self::Server(message.to_owned())
@@ -174,6 +200,30 @@ mod tests {
         }
         for message in ["WRONGTYPE Operation against a key", "NOPERM this user", "ERR LOADING"] {
             assert_eq!(OpError::of_reply(message), OpError::Server(message.into()));
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_serve_a_slot_may_name_the_one_that_does() {
+        let asked = Address::new("asked", 1);
+        let moved = |message: &str| {
+            let (slot, server) = OpError::of_reply(message).moved_to(&asked)?;
+            Some((slot.number(), server.to_string()))
+        };
+        let to = |slot, server: &str| Some((slot, server.to_owned()));
+        assert_eq!(moved("MOVED 3999 127.0.0.1:6381"), to(3999, "127.0.0.1:6381"));
+        assert_eq!(moved("MOVED 0 ::1:6381"), to(0, "[::1]:6381"));
+        assert_eq!(moved("MOVED 0 redis-1.example.org:6381"), to(0, "redis-1.example.org:6381"));
+        assert_eq!(moved("MOVED 7 :6381 script: 12ab, on @user_script:1."), to(7, "asked:6381"));
+        assert_eq!(moved("MOVED 7 ?:6381"), to(7, "asked:6381"));
+        for wrong in ["MOVED", "MOVED 7", "MOVED 16384 h:1", "MOVED -1 h:1", "MOVED 7 h:x", "ASK 7 h:1"] {
+            assert_eq!(moved(wrong), None, "{wrong}");
+        }
+        for not_here in ["MOVED 7 h:1", "ASK 7 h:1", "TRYAGAIN Multiple keys request", "LOADING Redis is"] {
+            assert!(OpError::of_reply(not_here).is_not_here(), "{not_here}");
+        }
+        for other in ["NOREPLICAS Not enough", "BUSY Redis is busy", "ERR MOVED", "CROSSSLOT Keys"] {
+            assert!(!OpError::of_reply(other).is_not_here(), "{other}");
         }
     }
 

@@ -9,14 +9,19 @@ use fred::types::config::{Config, ServerConfig};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Shared;
+use super::address::Address;
 use super::credentials::Credentials;
 use super::op_error::Cause;
-use super::sentinel::{self, Address, Lead, Master};
+use super::sentinel::{self, Master};
+use super::slots::Slot;
+use super::topology::{Lead, Topology};
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 
 /// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
+/// Where a server of a cluster listens by default.
+const PORT: u16 = 6379;
 
 /// What a client is built with, not yet checked.
 pub(crate) struct Settings<'a> {
@@ -36,8 +41,7 @@ pub(crate) struct Settings<'a> {
 pub(crate) struct Options {
     pub(super) config: Config,
     pub(super) credentials: Credentials,
-    /// The sentinels, if they say where to connect. The server in `config` is the first of them then.
-    pub(super) sentinels: Option<Arc<Sentinels>>,
+    pub(super) source: Source,
     /// For a handshake without the client library.
     #[cfg(feature = "tls")]
     pub(super) tls: Option<super::tls::Handshake>,
@@ -46,9 +50,26 @@ pub(crate) struct Options {
     pub(crate) command_timeout: Duration,
 }
 
+/// Who says where to connect.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// `config`, as the URL has it.
+    Url,
+    /// Sentinels. The server in `config` is the first of them.
+    Sentinels(Arc<Sentinels>),
+    /// The servers of a cluster. The server in `config` is the first of the seeds, or the one that a connection is made to.
+    Cluster(Arc<Seeds>),
+}
+
+/// The servers of a cluster that the URL names.
+pub(super) struct Seeds {
+    pub(super) addresses: Vec<Address>,
+    pub(super) topology: Topology,
+}
+
 /// The sentinels of a master.
 pub(super) struct Sentinels {
-    pub(super) master: Master,
+    master: Master,
     addresses: Vec<Address>,
     /// For a connection to the first of them.
     options: Options,
@@ -78,6 +99,15 @@ pub(crate) enum ConnectError {
 impl ConnectError {
     pub(super) fn failed(cause: Cause) -> Self {
         Self::Failed(cause, "is a server running there, and reachable from here?")
+    }
+
+    /// Whether another try may succeed.
+    pub(super) fn may_pass(&self, options: &Options) -> bool {
+        match self {
+            Self::Failed(..) | Self::Provider(_) => true,
+            Self::Refused(_) => options.credentials.may_change(),
+            _ => false,
+        }
     }
 }
 
@@ -124,7 +154,7 @@ impl Options {
             Some((first, group)) => (Cow::from(first), Some(group)),
             None => (settings.url.into(), None),
         };
-        if group.is_none() && settings.sentinel_credentials.is_some() {
+        if !matches!(group, Some(Group::Sentinels(..))) && settings.sentinel_credentials.is_some() {
             return Err(ConnectError::Option(
                 "there are credentials for sentinels, but the URL names none; write redis-sentinel://…"
                     .into(),
@@ -138,37 +168,39 @@ impl Options {
         let mut options = Self {
             config,
             credentials: settings.credentials,
-            sentinels: None,
+            source: Source::Url,
             #[cfg(feature = "tls")]
             tls,
             client_name: settings.client_name,
             connect_timeout: settings.connect_timeout,
             command_timeout: settings.command_timeout,
         };
-        if let Some((name, addresses)) = group {
-            let mut of_sentinel = options.config.clone();
-            (of_sentinel.username, of_sentinel.password) = (None, None);
-            (of_sentinel.credential_provider, of_sentinel.database) = (None, None);
-            let credentials = settings
-                .sentinel_credentials
-                .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
-            credentials.configure(&mut of_sentinel, settings.connect_timeout);
-            let of_sentinel = Self {
-                config: of_sentinel,
-                credentials,
-                connect_timeout: settings.connect_timeout.min(sentinel::CONNECT),
-                command_timeout: sentinel::PATIENCE,
-                ..options.clone()
-            };
-            let master = Master::new(name);
-            options.sentinels = Some(Arc::new(Sentinels {
-                master,
-                addresses,
-                options: of_sentinel,
-                following: OnceLock::new(),
-            }));
-        }
+        options.source = match group {
+            None => Source::Url,
+            Some(Group::Cluster(addresses)) => {
+                let topology = Topology::new("the servers of the cluster are not known".into(), "none has answered");
+                Source::Cluster(Arc::new(Seeds { addresses, topology }))
+            }
+            Some(Group::Sentinels(name, addresses)) => {
+                let credentials = settings
+                    .sentinel_credentials
+                    .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
+                let options = options.of_sentinel(credentials);
+                let (master, following) = (Master::new(name), OnceLock::new());
+                Source::Sentinels(Arc::new(Sentinels { master, addresses, options, following }))
+            }
+        };
         Ok(options)
+    }
+
+    /// The same options, for a sentinel.
+    fn of_sentinel(&self, credentials: Credentials) -> Self {
+        let mut config = self.config.clone();
+        (config.username, config.password) = (None, None);
+        (config.credential_provider, config.database) = (None, None);
+        credentials.configure(&mut config, self.connect_timeout);
+        let connect_timeout = self.connect_timeout.min(sentinel::CONNECT);
+        Self { config, credentials, connect_timeout, command_timeout: sentinel::PATIENCE, ..self.clone() }
     }
 
     /// The same options, for this server.
@@ -178,7 +210,7 @@ impl Options {
             (server.host, server.port) = (address.host.as_str().into(), address.port);
             #[cfg(feature = "tls")]
             if let Some(tls) = &mut options.tls {
-                tls.lead_to(&address.host);
+                tls.lead_to(address.name.as_ref().unwrap_or(&address.host));
                 server.tls_server_name = Some(tls.name.to_str().into_owned().into());
             }
         }
@@ -195,7 +227,7 @@ impl Options {
 
     /// Follows the sentinels, if they say where to connect, until the last of these options is dropped.
     pub(super) fn follow_sentinels(&self, shared: &Shared) {
-        if let Some(sentinels) = &self.sentinels {
+        if let Source::Sentinels(sentinels) = &self.source {
             let Sentinels { master, addresses, options, following } = &**sentinels;
             let follow =
                 || sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone());
@@ -203,36 +235,41 @@ impl Options {
         }
     }
 
-    /// The master that the sentinels name, if they say where to connect.
-    pub(super) fn master(&self) -> Option<&Master> {
-        Some(&self.sentinels.as_ref()?.master)
+    /// Where the servers are at present, unless the URL alone says so.
+    pub(super) fn topology(&self) -> Option<&Topology> {
+        match &self.source {
+            Source::Url => None,
+            Source::Sentinels(sentinels) => Some(sentinels.master.topology()),
+            Source::Cluster(seeds) => Some(&seeds.topology),
+        }
     }
 
-    /// Host and port, or the path of the socket, for messages.
+    /// Leads a connection to the server of this slot, unless the URL alone says where it is.
+    pub(super) fn lead(&self, slot: Slot) -> Option<Lead> {
+        Some(self.topology()?.lead(slot))
+    }
+
+    /// What the client is connected to, for messages.
     pub(crate) fn server(&self) -> String {
-        match &self.sentinels {
-            Some(sentinels) => sentinels.to_string(),
-            None => self.address(),
+        let list = |addresses: &[Address]| {
+            addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        match &self.source {
+            Source::Url => self.address().to_string(),
+            Source::Sentinels(group) => {
+                let Sentinels { master, addresses, .. } = &**group;
+                format!("the master `{}` of the sentinels {}", master.name(), list(addresses))
+            }
+            Source::Cluster(seeds) => format!("the cluster of {}", list(&seeds.addresses)),
         }
     }
 
-    /// Host and port of the server that a connection is led to, or the path of its socket.
-    pub(super) fn address(&self) -> String {
+    /// Host and port of the server that a connection is led to. A socket has a path, and no port.
+    pub(super) fn address(&self) -> Address {
         match &self.config.server {
-            ServerConfig::Centralized { server } => format!("{}:{}", server.host, server.port),
-            ServerConfig::Unix { path } => path.display().to_string(),
-            _ => String::new(),
-        }
-    }
-
-    /// Host and port, if they are known and the server is not reached over a unix socket.
-    pub(super) fn host(&self) -> Option<(String, u16)> {
-        if let Some(master) = self.master() {
-            return master.address().map(|address| (address.host, address.port));
-        }
-        match &self.config.server {
-            ServerConfig::Centralized { server } => Some((server.host.to_string(), server.port)),
-            _ => None,
+            ServerConfig::Centralized { server } => Address::new(&*server.host, server.port),
+            ServerConfig::Unix { path } => Address::new(path.display().to_string(), 0),
+            _ => Address::new("", 0),
         }
     }
 
@@ -245,42 +282,48 @@ impl Options {
     }
 }
 
-impl fmt::Display for Sentinels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sentinels: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
-        write!(f, "the master `{}` of the sentinels {}", self.master.name(), sentinels.join(", "))
-    }
+/// Several servers that a URL names.
+enum Group {
+    /// The sentinels of the master of this name.
+    Sentinels(String, Vec<Address>),
+    Cluster(Vec<Address>),
 }
 
-/// The name of a master, and its sentinels.
-type GroupName = (String, Vec<Address>);
-
-/// If the URL is for sentinels: one for their first server, and the group.
-fn group_of(url: &str) -> Result<Option<(String, GroupName)>, ConnectError> {
+/// If the URL names several servers: a URL for the first of them, and all of them.
+fn group_of(url: &str) -> Result<Option<(String, Group)>, ConnectError> {
     let Some((scheme, rest)) = url.split_once("://") else { return Ok(None) };
-    let scheme = match scheme {
-        "redis-sentinel" | "valkey-sentinel" => "redis",
-        "rediss-sentinel" | "valkeys-sentinel" => "rediss",
+    let (scheme, has_master) = match scheme {
+        "redis-sentinel" | "valkey-sentinel" => ("redis", true),
+        "rediss-sentinel" | "valkeys-sentinel" => ("rediss", true),
+        "redis-cluster" | "valkey-cluster" => ("redis", false),
+        "rediss-cluster" | "valkeys-cluster" => ("rediss", false),
         _ => return Ok(None),
     };
     let wrong = || {
-        ConnectError::Url(
-            "write redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database], with the user and password percent-encoded".into(),
-        )
+        ConnectError::Url(match has_master {
+            true => "write redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database], with the user and password percent-encoded".into(),
+            false => "write redis-cluster://[user:password@]host[:port][,host[:port]...], with the user and password percent-encoded; a cluster has only database 0".into(),
+        })
     };
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (format!("{user}@"), rest),
         None => (String::new(), rest),
     };
-    let (hosts, path) = rest.split_once('/').ok_or_else(wrong)?;
+    let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let default_port = if has_master { SENTINEL_PORT } else { PORT };
+    let addresses = hosts.split(',').map(|host| Address::parse(host, default_port));
+    let addresses: Vec<Address> = addresses.collect::<Option<_>>().ok_or_else(wrong)?;
+    let first = addresses.first().ok_or_else(wrong)?.to_string();
+    if !has_master {
+        return match path {
+            "" | "0" => Ok(Some((format!("{scheme}://{user}{first}"), Group::Cluster(addresses)))),
+            _ => Err(wrong()),
+        };
+    }
     let (name, database) = path.split_once('/').unwrap_or((path, "0"));
     let name =
         percent_decoded(name).filter(|name| !name.is_empty() && !path.contains('?')).ok_or_else(wrong)?;
-    let addresses: Vec<Address> =
-        hosts.split(',').map(sentinel_address).collect::<Option<_>>().ok_or_else(wrong)?;
-    let first = addresses.first().ok_or_else(wrong)?;
-    let host = if first.host.contains(':') { format!("[{}]", first.host) } else { first.host.clone() };
-    Ok(Some((format!("{scheme}://{user}{host}:{}/{database}", first.port), (name, addresses))))
+    Ok(Some((format!("{scheme}://{user}{first}/{database}"), Group::Sentinels(name, addresses))))
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
@@ -291,19 +334,6 @@ fn percent_decoded(text: &str) -> Option<String> {
         bytes.extend(part.get(2..)?.as_bytes());
     }
     String::from_utf8(bytes).ok()
-}
-
-/// `host`, `host:port`, `[::1]` or `[::1]:port`.
-fn sentinel_address(text: &str) -> Option<Address> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?,
-        None => text.find(':').map_or((text, ""), |at| text.split_at(at)),
-    };
-    let port = match port {
-        "" => SENTINEL_PORT,
-        port => port.strip_prefix(':')?.parse().ok()?,
-    };
-    (!host.is_empty()).then(|| Address { host: host.to_owned(), port })
 }
 
 struct ServerUrl {
@@ -327,7 +357,7 @@ fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
         }
         other => {
             return refuse(format!(
-                "the scheme `{other}` is unknown; use redis://, redis-sentinel://, either with `rediss` for TLS (feature `tls`), or redis+unix://"
+                "the scheme `{other}` is unknown; use redis://, redis-cluster://, redis-sentinel://, each with `rediss` for TLS (feature `tls`), or redis+unix://"
             ));
         }
     }
@@ -411,7 +441,6 @@ mod tests {
     fn urls_that_do_not_say_what_would() {
         assert!(parse("localhost:6379").unwrap_err().contains("no scheme"));
         assert!(parse("http://localhost").unwrap_err().contains("`http` is unknown"));
-        assert!(parse("redis-cluster://localhost").unwrap_err().contains("unknown"));
         assert!(parse("redis://localhost/x").unwrap_err().contains("/database"));
         assert!(parse("redis+unix:///s?db=x").unwrap_err().contains("db=N"));
         assert!(parse("redis://localhost?db=3").unwrap_err().contains("write the database as /N"));
@@ -421,18 +450,17 @@ mod tests {
 
     #[test]
     fn urls_of_sentinels() {
-        let of = |url| group_of(url).map(|group| group.expect("sentinels"));
-        let addresses = |addresses: &[(&str, u16)]| -> Vec<Address> {
-            addresses.iter().map(|(host, port)| Address { host: (*host).into(), port: *port }).collect()
+        let of = |url| match group_of(url) {
+            Ok(Some((first, Group::Sentinels(name, addresses)))) => (first, name, addresses),
+            _ => panic!("no sentinels"),
         };
-        let (first, (name, sentinels)) =
-            of("redis-sentinel://joe:p%40ss@a,b:7000,[::1],[::1]:7/main/3").unwrap();
+        let (first, name, sentinels) = of("redis-sentinel://joe:p%40ss@a,b:7000,[::1],[::1]:7/main/3");
         assert_eq!(first, "redis://joe:p%40ss@a:26379/3");
         assert_eq!(name, "main");
-        assert_eq!(sentinels, addresses(&[("a", 26_379), ("b", 7000), ("::1", 26_379), ("::1", 7)]));
-        let (first, (name, sentinels)) = of("rediss-sentinel://[::1]:7/my%20main").unwrap();
+        let expected = [("a", 26_379), ("b", 7000), ("::1", 26_379), ("::1", 7)];
+        assert_eq!(sentinels, expected.map(|(host, port)| Address::new(host, port)));
+        let (first, name, _) = of("rediss-sentinel://[::1]:7/my%20main");
         assert_eq!((&*first, &*name), ("rediss://[::1]:7/0", "my main"));
-        assert_eq!(sentinels, addresses(&[("::1", 7)]));
         for wrong in
             ["a", "a/", "/main", "a:/main", "a:x/main", "a,/main", "a/main?db=3", "a/m%4", "[::1/main"]
         {
@@ -444,12 +472,30 @@ mod tests {
     }
 
     #[test]
+    fn urls_of_clusters() {
+        let of = |url| match group_of(url) {
+            Ok(Some((first, Group::Cluster(addresses)))) => (first, addresses),
+            _ => panic!("no cluster"),
+        };
+        let (first, seeds) = of("redis-cluster://joe:p%40ss@a,[::1]:7/");
+        assert_eq!(first, "redis://joe:p%40ss@a:6379");
+        assert_eq!(seeds, [Address::new("a", 6379), Address::new("::1", 7)]);
+        assert_eq!(of("rediss-cluster://a:1/0").0, "rediss://a:1");
+        for wrong in ["", "a/3", "a/main", "a,", "a:x", "a?db=1"] {
+            let error = group_of(&format!("redis-cluster://joe:hunter2@{wrong}"));
+            let Err(ConnectError::Url(why)) = error else { panic!("{wrong}") };
+            assert!(why.contains("only database 0") && !why.contains("hunter2"), "{why}");
+        }
+    }
+
+    #[test]
     fn servers_are_named_without_credentials() {
         let server = |url| Options::new(settings(url, Credentials::OfUrl)).unwrap().server();
         assert_eq!(server("redis://joe:hunter2@host/3"), "host:6379");
         assert_eq!(server("redis+unix://joe:hunter2@/run/redis.sock?db=1"), "/run/redis.sock");
         let group = server("redis-sentinel://joe:hunter2@a,b:7/main");
         assert_eq!(group, "the master `main` of the sentinels a:26379, b:7");
+        assert_eq!(server("redis-cluster://joe:hunter2@a,b:7"), "the cluster of a:6379, b:7");
     }
 
     #[test]

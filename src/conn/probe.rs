@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::address::Address;
 use super::op_error::Cause;
 use super::{ConnectError, Options};
 
@@ -17,7 +18,7 @@ pub(super) async fn probe(options: &Options, within: Duration) -> Option<Connect
 }
 
 async fn attempt(options: &Options) -> Option<ConnectError> {
-    let (host, port) = options.host()?;
+    let Address { host, port: port @ 1.., .. } = options.address() else { return None };
     let failed = |error: io::Error| Some(ConnectError::failed(Cause::of_io(error)));
     let stream = match TcpStream::connect((host.trim_matches(['[', ']']), port)).await {
         Ok(stream) => stream,

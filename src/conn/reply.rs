@@ -24,7 +24,7 @@ pub(crate) enum Reply {
 
 /// The reply did not have the shape that the command promises.
 #[derive(Debug)]
-pub(crate) struct Shape(&'static str);
+pub(crate) struct Shape(pub(super) &'static str);
 
 impl From<Shape> for OpError {
     fn from(shape: Shape) -> Self {

@@ -9,20 +9,21 @@
 //! configuration epoch counts: a sentinel that was cut off names an old master.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::interfaces::PubsubInterface;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::address::Address;
 use super::link::Role;
-use super::{Cause, Command, Link, OpError, Options, Reply, Shared};
+use super::slots::Table;
+use super::topology::{Topology, jittered};
+use super::{Command, Link, OpError, Options, Reply, Shared};
 use crate::telemetry::events;
 
 /// How long a sentinel may take to answer.
@@ -31,42 +32,16 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CONNECT: Duration = Duration::from_secs(3);
 /// How often a sentinel is asked.
 const EVERY: Duration = Duration::from_secs(1);
-/// How often it is asked after a sign that there is another master, and for how long.
-const IN_DOUBT: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(3)];
+/// How often it is asked while there may be another master.
+const IN_DOUBT: Duration = Duration::from_millis(100);
 /// How many questions after which a sentinel is asked for the others.
 const OTHERS: u32 = 30;
 /// An answer counts for this long.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long a connection waits for the first answer.
-const FIRST: Duration = Duration::from_secs(1);
 /// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name it again.
 const FORGET: Duration = Duration::from_secs(60);
 /// The most sentinels that are followed.
 const MOST: usize = 32;
-
-/// A host and a port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Address {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
-    }
-}
-
-impl Address {
-    /// Reads a host and a port.
-    fn of(texts: &[impl AsRef<[u8]>]) -> Option<Self> {
-        let [host, port] = texts else { return None };
-        let text = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
-        let host = text(host.as_ref()).filter(|host| !host.is_empty())?;
-        let port = text(port.as_ref())?.parse().ok().filter(|port| *port > 0)?;
-        Some(Self { host, port })
-    }
-}
 
 /// What a sentinel answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,97 +52,52 @@ struct Answer {
 }
 
 /// The master that the sentinels name.
-#[derive(Clone)]
-pub(super) struct Master(Arc<Group>);
-
-struct Group {
-    name: String,
-    named: watch::Sender<Option<Answer>>,
-    answers: Mutex<HashMap<Address, (Answer, Instant)>>,
-    /// Why there is no answer, while there is none.
-    trouble: Mutex<String>,
-    doubts: Doubts,
+#[derive(Clone, Debug)]
+pub(super) struct Master {
+    name: Arc<str>,
+    topology: Topology,
+    answers: Arc<Mutex<Answers>>,
 }
 
-/// Signs that there is another master.
-struct Doubts {
-    begun: Instant,
-    /// When the last one was, in ms since `begun`.
-    last: AtomicU64,
-    raised: Notify,
-}
-
-impl fmt::Debug for Master {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Master").field("name", &self.0.name).field("address", &self.address()).finish()
-    }
+/// The last answers of the sentinels, and the one that counts.
+#[derive(Debug, Default)]
+struct Answers {
+    of: HashMap<Address, (Answer, Instant)>,
+    latest: Option<Answer>,
 }
 
 impl Master {
     pub(super) fn new(name: String) -> Self {
-        let trouble = Mutex::new("no sentinel has answered".into());
-        let doubts = Doubts { begun: Instant::now(), last: AtomicU64::new(0), raised: Notify::new() };
-        let named = watch::Sender::new(None);
-        Self(Arc::new(Group { name, named, answers: Mutex::default(), trouble, doubts }))
+        let topology = Topology::new(format!("no sentinel names the master `{name}`"), "no sentinel has answered");
+        Self { name: name.into(), topology, answers: Arc::default() }
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.0.name
+        &self.name
     }
 
-    pub(super) fn address(&self) -> Option<Address> {
-        self.0.named.borrow().as_ref().map(|answer| answer.master.clone())
-    }
-
-    /// There is a sign of another master: a lost connection, or a server that refuses writes. Asks the sentinels at once.
-    pub(super) fn doubt(&self) {
-        let doubts = &self.0.doubts;
-        doubts.last.store(doubts.begun.elapsed().as_millis() as u64, Relaxed);
-        doubts.raised.notify_waiters();
-    }
-
-    fn is_in_doubt(&self) -> bool {
-        let doubts = &self.0.doubts;
-        let last = Duration::from_millis(doubts.last.load(Relaxed));
-        doubts.begun.elapsed().saturating_sub(last) < IN_DOUBT[1]
-    }
-
-    /// Waits until the sentinels name another master than this one.
-    async fn other_than(&self, master: &Address) {
-        let mut named = self.0.named.subscribe();
-        let is_other = |named: &Option<Answer>| named.as_ref().is_some_and(|named| named.master != *master);
-        // The sender is in `self`.
-        let _ = named.wait_for(is_other).await.map(drop);
+    pub(super) fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     fn answered(&self, sentinel: &Address, answer: Answer) {
         let now = Instant::now();
-        let mut answers = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(sentinel.clone(), (answer, now));
-        answers.retain(|_, (_, at)| now - *at < FRESH);
-        let answers: Vec<&Answer> = answers.values().map(|(answer, _)| answer).collect();
-        self.0.named.send_if_modified(|present| {
-            let Some(latest) = latest(&answers, present.as_ref()) else { return false };
-            if let Some(old) = present.as_ref().filter(|old| old.master != latest.master) {
-                events::master_changed(&self.0.name, &old.master, &latest.master);
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Answers { of, latest: present } = &mut *answers;
+        of.insert(sentinel.clone(), (answer, now));
+        of.retain(|_, (_, at)| now - *at < FRESH);
+        let answers: Vec<&Answer> = of.values().map(|(answer, _)| answer).collect();
+        let Some(latest) = latest(&answers, present.as_ref()) else { return };
+        let old = present.replace(latest.clone());
+        if old.as_ref().is_none_or(|old| old.master != latest.master) {
+            if let Some(old) = old {
+                events::master_changed(&self.name, &old.master, &latest.master);
             }
-            present.replace(latest.clone()).as_ref() != Some(latest)
-        });
-    }
-
-    fn failed(&self, why: String) {
-        *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
-    }
-
-    /// The error that nobody knows the master, and why.
-    fn unknown(&self) -> Cause {
-        let why = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        format!("no sentinel names the master `{}`: {why}", self.0.name).into()
-    }
-
-    /// To lead one connection.
-    pub(super) fn lead(&self) -> Lead {
-        Lead { master: self.clone(), led_to: None }
+            self.topology.update(|table| {
+                *table = Some(Table::of_one(latest.master.clone()));
+                true
+            });
+        }
     }
 }
 
@@ -176,41 +106,6 @@ fn latest<'a>(answers: &[&'a Answer], present: Option<&Answer>) -> Option<&'a An
     let epoch = answers.iter().map(|answer| answer.epoch).max()?;
     let mut latest = answers.iter().filter(|answer| answer.epoch == epoch);
     latest.clone().find(|answer| Some(**answer) == present).or_else(|| latest.next()).copied()
-}
-
-/// Leads one connection to the master.
-#[derive(Clone, Debug)]
-pub(super) struct Lead {
-    master: Master,
-    /// Where it was led last.
-    led_to: Option<Address>,
-}
-
-impl Lead {
-    pub(super) fn master(&self) -> &Master {
-        &self.master
-    }
-
-    /// Waits until the connection is one to an old master. Cancel safe.
-    pub(super) async fn is_outdated(&self) {
-        match &self.led_to {
-            Some(led_to) => self.master.other_than(led_to).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Where to connect now. Waits for the first answer of a sentinel.
-    pub(super) async fn next(&mut self) -> Result<Address, Cause> {
-        let mut named = self.master.0.named.subscribe();
-        let address = match timeout(FIRST, named.wait_for(Option::is_some)).await {
-            // The address is taken from here: to read it again would wait for this lock.
-            Ok(Ok(named)) => named.as_ref().map(|answer| answer.master.clone()),
-            _ => None,
-        };
-        let address = address.ok_or_else(|| self.master.unknown())?;
-        self.led_to = Some(address.clone());
-        Ok(address)
-    }
 }
 
 /// Follows all sentinels, those that are given and those that they know. Ends with the handle.
@@ -264,9 +159,9 @@ impl Sentinel {
     async fn follow(self) -> Address {
         let mut answered = Instant::now();
         while self.is_given || answered.elapsed() < FORGET {
-            match Link::open_once(&self.options, Role::Sentinel, &self.shared).await {
+            match Link::open_once(&self.options, Role::Sentinel, &self.shared, None).await {
                 Ok(link) => self.ask_on(&link, &mut answered).await,
-                Err(error) => self.master.failed(format!("{}: {error}", self.address)),
+                Err(error) => self.master.topology.failed(format!("{}: {error}", self.address)),
             }
             sleep(jittered(EVERY)).await;
         }
@@ -278,7 +173,7 @@ impl Sentinel {
         let (mut sessions, mut messages) = (link.sessions(), link.messages());
         sessions.mark_changed();
         for question in 0_u32.. {
-            let raised = self.master.0.doubts.raised.notified();
+            let raised = self.master.topology.doubted();
             let Ok(is_new) = sessions.has_changed() else { return };
             if is_new && sessions.borrow_and_update().is_some() {
                 // If it fails, the questions go on.
@@ -289,7 +184,7 @@ impl Sentinel {
                     *answered = Instant::now();
                     self.master.answered(&self.address, answer);
                 }
-                Err(error) => self.master.failed(format!("{}: {error}", self.address)),
+                Err(error) => self.master.topology.failed(format!("{}: {error}", self.address)),
             }
             if answered.elapsed() >= FORGET {
                 return;
@@ -298,8 +193,8 @@ impl Sentinel {
                 // Without an answer, there are those that are known.
                 let _ = self.learn_others(link).await;
             }
-            let in_doubt = self.master.is_in_doubt();
-            let pause = jittered(if in_doubt { IN_DOUBT[0] } else { EVERY });
+            let in_doubt = self.master.topology.is_in_doubt();
+            let pause = jittered(if in_doubt { IN_DOUBT } else { EVERY });
             tokio::select! {
                 _ = messages.recv() => while messages.try_recv().is_ok() {},
                 _ = sessions.changed() => sessions.mark_changed(),
@@ -310,7 +205,7 @@ impl Sentinel {
     }
 
     async fn ask(&self, link: &Link) -> Result<Answer, OpError> {
-        let about = |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.0.name.clone());
+        let about = |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.name.to_string());
         let fields = Fields::of(link.call(about("MASTER"), PATIENCE).await?)?;
         // The sentinel that leads a failover counts it in the epoch when the new master is promoted, and gives the new address
         // here. In the fields, it still has the old one for a second, until it announces the new one.
@@ -322,7 +217,7 @@ impl Sentinel {
     }
 
     async fn learn_others(&self, link: &Link) -> Result<(), OpError> {
-        let question = Command::new("SENTINEL").arg("SENTINELS").arg(self.master.0.name.clone());
+        let question = Command::new("SENTINEL").arg("SENTINELS").arg(self.master.name.to_string());
         for reply in link.call(question, PATIENCE).await?.into_array()? {
             if let Some(other) = Fields::of(reply)?.address() {
                 let _ = self.others.send(other);
@@ -354,17 +249,15 @@ impl Fields {
     }
 }
 
-fn jittered(time: Duration) -> Duration {
-    time.mul_f64(0.75 + fastrand::f64() / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use futures::FutureExt;
 
+    use super::super::slots::Slot;
+    use super::*;
+
     fn answer(epoch: u64, port: u16) -> Answer {
-        Answer { epoch, master: Address { host: "h".into(), port } }
+        Answer { epoch, master: Address::new("h", port) }
     }
 
     #[test]
@@ -382,19 +275,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_sentinel_that_names_an_old_master_is_overruled_while_the_others_answer() {
         let master = Master::new("main".into());
-        let sentinel = |port| Address { host: "s".into(), port };
+        let sentinel = |port| Address::new("s", port);
         master.answered(&sentinel(1), answer(4, 2));
         master.answered(&sentinel(2), answer(3, 1));
-        assert_eq!(master.address().map(|address| address.port), Some(2));
-        let mut lead = master.lead();
-        assert!(lead.is_outdated().now_or_never().is_none(), "it was not led anywhere yet");
+        let named = || master.topology.server_of(Slot::ANY).map(|address| address.port);
+        assert_eq!(named(), Some(2));
+        let mut lead = master.topology.lead(Slot::ANY);
         assert_eq!(lead.next().await.unwrap().port, 2);
         assert!(lead.is_outdated().now_or_never().is_none());
         master.answered(&sentinel(3), answer(5, 7));
         assert!(lead.is_outdated().now_or_never().is_some());
         tokio::time::advance(FRESH).await;
         master.answered(&sentinel(2), answer(3, 1));
-        assert_eq!(master.address().map(|address| address.port), Some(1));
+        assert_eq!(named(), Some(1));
     }
 
     /// An answer may come at any moment.
@@ -404,12 +297,12 @@ mod tests {
         let answering = tokio::task::spawn_blocking({
             let master = master.clone();
             move || {
-                let sentinel = Address { host: "s".into(), port: 1 };
+                let sentinel = Address::new("s", 1);
                 (1..100_000).for_each(|epoch| master.answered(&sentinel, answer(epoch, epoch as u16 | 1)));
             }
         });
         let leading = async {
-            let mut lead = master.lead();
+            let mut lead = master.topology.lead(Slot::ANY);
             while !answering.is_finished() {
                 assert!(lead.next().await.unwrap().port > 0);
             }

@@ -19,12 +19,13 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::address::Address;
 use super::connect::{Established, Failure, establish};
 use super::expect::Expect;
 use super::link::Role;
 use super::probe::probe;
 use super::reply::{NoReply, Reply};
-use super::sentinel::Lead;
+use super::topology::Lead;
 use super::{Cause, OpError, Options, Shared, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
@@ -50,6 +51,13 @@ pub(crate) struct Session {
 
 type Sessions = watch::Sender<Option<Session>>;
 
+/// A client of the library, and where it is connected, or tries to be.
+#[derive(Clone)]
+pub(super) struct Connected {
+    pub(super) client: Client,
+    pub(super) at: Arc<Address>,
+}
+
 /// The last reason for having no session.
 pub(super) type Trouble = Arc<Mutex<Option<Cause>>>;
 
@@ -73,12 +81,16 @@ impl Peer {
 pub(super) struct Supervisor {
     client: Client,
     /// The same, for the link.
-    shown: Arc<RwLock<Client>>,
+    shown: Arc<RwLock<Connected>>,
     options: Options,
+    /// The same, for the present server.
+    here: Options,
     role: Role,
     shared: Shared,
-    /// Leads it to the master that the sentinels name, if there are any.
+    /// Leads it to another server after a failover, if it is led.
     lead: Option<Lead>,
+    /// It has not tried to connect yet.
+    is_new: bool,
     connection: AbortOnDropHandle<Result<(), FredError>>,
     lost: broadcast::Receiver<(FredError, Option<Server>)>,
     back: broadcast::Receiver<Server>,
@@ -116,7 +128,7 @@ enum Event {
     ConnectedUnnoticed,
     /// Another connection has met a demoted server.
     Demoted,
-    /// The sentinels name another master.
+    /// Another server is the master now, or serves the slot.
     Outdated,
     /// The library's task has ended: by itself, or because the client was asked to quit.
     Ended(Option<Result<(), FredError>>),
@@ -128,34 +140,49 @@ impl Supervisor {
     /// Begins the first session of a client that has connected since `begun`.
     pub(super) async fn start(
         options: &Options,
+        here: &Options,
         established: Established,
         begun: Instant,
         role: Role,
         shared: Shared,
         lead: Option<Lead>,
     ) -> Result<Self, OpError> {
+        let options = options.clone();
+        let mut new = Self { options, lead, begun, ..Self::new(here, established, role, shared) };
+        new.handshake().await?;
+        Ok(new)
+    }
+
+    /// For a client that has not connected.
+    pub(super) fn unconnected(here: &Options, client: Client, role: Role, shared: Shared) -> Self {
+        let connection = AbortOnDropHandle::new(tokio::spawn(async { Ok(()) }));
+        Self { is_new: true, ..Self::new(here, Established { client, connection }, role, shared) }
+    }
+
+    fn new(here: &Options, established: Established, role: Role, shared: Shared) -> Self {
         let Established { client, connection } = established;
         let (lost, back) = (client.error_rx(), client.reconnect_rx());
-        let mut new = Self {
-            shown: Arc::new(RwLock::new(client.clone())),
+        let at = Arc::new(here.address());
+        Self {
+            shown: Arc::new(RwLock::new(Connected { client: client.clone(), at })),
             client,
-            options: options.clone(),
+            options: here.clone(),
+            here: here.clone(),
             role,
             shared,
-            lead,
+            lead: None,
+            is_new: false,
             connection,
             lost,
             back,
             last: None,
             number: 0,
-            begun,
+            begun: Instant::now(),
             sessions: Arc::new(watch::Sender::new(None)),
             trouble: Trouble::default(),
             loss: Loss::None,
             expected_loss: Arc::default(),
-        };
-        new.handshake().await?;
-        Ok(new)
+        }
     }
 
     /// To follow the sessions, and to end them.
@@ -163,8 +190,8 @@ impl Supervisor {
         (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
     }
 
-    /// The library's client, which is another one after a failover.
-    pub(super) fn client(&self) -> Arc<RwLock<Client>> {
+    /// The library's client and its server, which are others after a failover.
+    pub(super) fn connected(&self) -> Arc<RwLock<Connected>> {
         self.shown.clone()
     }
 
@@ -180,6 +207,9 @@ impl Supervisor {
 
     pub(super) async fn run(mut self) {
         let mut given_up = self.sessions.subscribe();
+        if self.is_new {
+            self.connect().await;
+        }
         loop {
             match self.next_event(&mut given_up).await {
                 Event::Nothing => {}
@@ -246,19 +276,25 @@ impl Supervisor {
         self.force_reconnection();
     }
 
-    /// Leaves the old master, and connects to the one that the sentinels name.
+    /// Leaves a server that another one has replaced.
     async fn move_on(&mut self) {
         self.end_session();
         self.report_loss(&replaced());
         // Ends what is in flight there.
         self.connection.abort();
+        self.connect().await;
+    }
+
+    /// Connects where it is led to now, with as many tries as it takes.
+    async fn connect(&mut self) {
         let mut tries = 0;
         loop {
             let why = match self.established().await {
                 Ok(Established { client, connection }) => {
                     (self.lost, self.back) = (client.error_rx(), client.reconnect_rx());
                     (self.client, self.connection) = (client.clone(), connection);
-                    *self.shown.write().unwrap_or_else(PoisonError::into_inner) = client;
+                    let at = Arc::new(self.here.address());
+                    *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Connected { client, at };
                     self.last = None;
                     return self.begin_session(true).await;
                 }
@@ -271,9 +307,9 @@ impl Supervisor {
     }
 
     async fn established(&mut self) -> Result<Established, Cause> {
-        let options = self.options.led_by(self.lead.as_mut()).await?;
+        self.here = self.options.led_by(self.lead.as_mut()).await?;
         let established = tokio::select! {
-            established = establish(&options, self.role) => established,
+            established = establish(&self.here, self.role) => established,
             () = outdated(self.lead.as_ref()) => return Err(replaced()),
         };
         established.map_err(|failure| match failure {
@@ -305,17 +341,15 @@ impl Supervisor {
 
     /// Looks in the background for a better reason than this one: a certificate that has expired, for example.
     fn explain(&self, cause: Cause) {
-        let (options, trouble) = (self.options.clone(), self.trouble.clone());
+        let (here, trouble) = (self.here.clone(), self.trouble.clone());
         tokio::spawn(async move {
-            let found = probe(&options, HANDSHAKE_TIMEOUT).await;
+            let found = probe(&here, HANDSHAKE_TIMEOUT).await;
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.map_or(cause, Cause::from));
         });
     }
 
     fn end_session(&mut self) {
-        if let Some(lead) = &self.lead {
-            lead.master().doubt();
-        }
+        self.doubt();
         self.begun = Instant::now();
         self.sessions.send_replace(None);
     }
@@ -334,13 +368,20 @@ impl Supervisor {
         let is_unknown = matches!(error, OpError::Unknown(_));
         self.report_loss(&error.into_cause());
         if (is_unnoticed || is_unknown || self.lead.is_some()) && self.client.is_connected() {
-            if let Some(lead) = &self.lead {
-                // It may be a replica until the sentinels name the master.
-                lead.master().doubt();
+            if self.lead.is_some() {
+                // It may be a replica until it is known who the master is.
+                self.doubt();
                 sleep(NOT_MASTER).await;
             }
             // Nobody else watches a connection before it has a session.
             self.force_reconnection();
+        }
+    }
+
+    /// Another server may be the master now.
+    fn doubt(&self) {
+        if let Some(topology) = self.options.topology() {
+            topology.doubt();
         }
     }
 
@@ -438,7 +479,8 @@ fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
     }
 }
 
-fn replaced() -> Cause {
+/// A failover has taken place.
+pub(super) fn replaced() -> Cause {
     Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now")
 }
 

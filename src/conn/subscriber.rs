@@ -12,9 +12,10 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::Link;
+use super::link::{Link, Role};
 use super::session::silence;
-use super::{Conn, OpError, Session, library};
+use super::topology::Lead;
+use super::{OpError, Options, Session, Shared, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -29,7 +30,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(10);
 const REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then follows
 /// [`Notice::Missed`].
-const NOTICES: usize = 1024;
+pub(super) const NOTICES: usize = 1024;
 
 /// An event for a listener.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) enum Notice {
 
 /// A listener's request.
 #[derive(Debug)]
-enum Wish {
+pub(super) enum Wish {
     Subscribe(Arc<str>),
     Unsubscribe(Arc<str>),
 }
@@ -54,6 +55,11 @@ enum Wish {
 pub(crate) struct Channels(mpsc::UnboundedSender<Wish>);
 
 impl Channels {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Wish>) {
+        let (wish, wishes) = mpsc::unbounded_channel();
+        (Self(wish), wishes)
+    }
+
     /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
         // Nobody listens any more only when the client shuts down.
@@ -66,21 +72,18 @@ impl Channels {
     }
 }
 
-impl Conn {
-    /// Opens the connection for subscriptions, in a task that ends when [`Channels`] is dropped.
-    pub(crate) fn listen(&self) -> (Channels, mpsc::Receiver<Notice>) {
-        let (wish, wishes) = mpsc::unbounded_channel();
-        let (notice, notices) = mpsc::channel(NOTICES);
-        tokio::spawn(run(self.clone(), wishes, notice));
-        (Channels(wish), notices)
-    }
-}
-
-async fn run(conn: Conn, wishes: mpsc::UnboundedReceiver<Wish>, notices: mpsc::Sender<Notice>) {
+/// A connection for subscriptions. Ends when the [`Channels`] of these wishes are dropped.
+pub(super) async fn subscriber(
+    options: Options,
+    lead: Option<Lead>,
+    shared: Shared,
+    wishes: mpsc::UnboundedReceiver<Wish>,
+    notices: mpsc::Sender<Notice>,
+) {
     let link = loop {
-        match conn.open_subscriber().await {
+        match Link::open_once(&options, Role::Subscriber, &shared, lead.clone()).await {
             Ok(link) => break link,
-            Err(_) if notices.is_closed() => return,
+            Err(_) if notices.is_closed() || wishes.is_closed() => return,
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };

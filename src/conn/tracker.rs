@@ -9,6 +9,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use super::link::Role;
+use super::slots::Table;
 use super::{Conn, ConnectError, Link, Session};
 
 /// What has changed.
@@ -25,15 +26,21 @@ pub(crate) struct Changes {
     link: Arc<Link>,
     notices: broadcast::Receiver<Invalidation>,
     sessions: watch::Receiver<Option<Session>>,
+    /// In a cluster, a list may have gone to another server, which tells nobody.
+    tables: Option<watch::Receiver<Option<Table>>>,
 }
 
 impl Conn {
-    /// Opens a connection that tracks the keys that are read on it. Tries once. A user may lack the permission.
+    /// Opens a connection that tracks the keys that are read on it, to the server that has the queue's slot now. Tries once. A user
+    /// may lack the permission.
     pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
-        let link = Arc::new(Link::open_once(&self.options, Role::Tracker, &self.shared).await?);
+        let (options, lead) = self.options_here().await?;
+        let tables = options.topology().map(|topology| topology.tables());
+        let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
+        let link = Arc::new(link);
         let (notices, mut sessions) = (link.client().invalidation_rx(), link.sessions());
         sessions.mark_unchanged();
-        Ok((link.clone(), Changes { link, notices, sessions }))
+        Ok((link.clone(), Changes { link, notices, sessions, tables }))
     }
 }
 
@@ -52,6 +59,10 @@ impl Changes {
                 changed.ok()?;
                 self.sessions.mark_unchanged();
                 self.notices = self.link.client().invalidation_rx();
+                Some(Change::Any)
+            }
+            Some(changed) = async { Some(self.tables.as_mut()?.changed().await) } => {
+                changed.ok()?;
                 Some(Change::Any)
             }
         }

@@ -84,7 +84,8 @@ impl Batcher {
         call: impl Fn(&Bytes, Option<u64>) -> Call,
     ) -> Result<Vec<Reply>, OpError> {
         let store = timeout.map_or_else(|| self.store.clone(), |timeout| self.store.with_timeout(timeout));
-        let result = store.jobs(when, call).await;
+        // In a box, or the futures of callers become so deep that the compiler refuses some.
+        let result = Box::pin(store.jobs(when, call)).await;
         if let (Some(transfer), Err(OpError::Unknown(_))) = (&self.transfer, &result) {
             transfer.head_unknown(store.keys());
         }

@@ -229,6 +229,7 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "pollLastAndOfferFirstTo")]
     pub async fn poll_last_and_offer_first_to(&self, destination: &str) -> Result<Option<T>> {
         let op = self.queue.op("poll_last_and_offer_first_to");
+        op.ensure_beside(destination)?;
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
         let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&[

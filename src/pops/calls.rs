@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::join;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -89,9 +88,7 @@ impl BlockingPop {
                 () = sleep(until_unblocked), if interrupted => {
                     // No effect before the server has received the pop, so it is repeated until the pop ends. The id is
                     // valid only until the server restarts.
-                    if let Some(session) = link.session().filter(|_| self.conn.is_connected()) {
-                        let _ = timeout(GRACE, unblock(&self.conn, session.client_id)).await;
-                    }
+                    let _ = timeout(GRACE, self.conn.unblock(link)).await;
                     until_unblocked = (until_unblocked * 2).clamp(Duration::from_millis(1), Duration::from_millis(50));
                 }
                 () = sleep_until(deadline) => {
@@ -111,7 +108,7 @@ impl BlockingPop {
     fn command(&self) -> Command {
         let slice = SLICE.as_secs();
         match &self.kind {
-            Kind::Take(end) => {
+            Kind::Take(end, _) => {
                 let name = if *end == End::Head { "BLPOP" } else { "BRPOP" };
                 Command::new(name).args(self.keys.iter().map(|keys| keys.target().clone())).number(slice)
             }
@@ -129,7 +126,7 @@ impl BlockingPop {
                 (Kind::Move { source, .. } | Kind::Receive { source, .. }, payload) => {
                     Ok(PopOutcome::Payload(source.clone(), payload.into_bytes()?))
                 }
-                (Kind::Take(_), reply) => {
+                (Kind::Take(..), reply) => {
                     let [name, payload] = reply.into_parts()?;
                     let name = name.into_bytes()?;
                     let keys = self.keys.iter().find(|keys| *keys.target() == name);
@@ -152,16 +149,6 @@ fn move_to_inbox(name: &'static str, source: &Keys, inbox: &Bytes) -> Command {
     Command::new(name).arg(source.target().clone()).arg(inbox.clone()).arg("LEFT").arg("RIGHT")
 }
 
-/// Ends the blocked pop of this connection.
-///
-/// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
-/// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
-async fn unblock(conn: &Conn, client_id: i64) {
-    let hold = Command::new("EVAL").arg("return 0").number(0);
-    let unblock = Command::new("CLIENT").arg("UNBLOCK").number(client_id).arg("TIMEOUT");
-    let _ = join(conn.call(hold), conn.call(unblock)).await;
-}
-
 /// Pops up to `count` payloads without blocking. Returns them, and the claim that is still to be confirmed. `earlier` is the
 /// claim of a pop whose reply has arrived; this call confirms it.
 ///
@@ -174,8 +161,8 @@ pub(super) async fn try_pop(
     mut earlier: Option<ClaimId>,
 ) -> (Result<Vec<Bytes>, OpError>, Option<ClaimId>) {
     let pop = match kind {
-        Kind::Take(End::Head) => "LPOP",
-        Kind::Take(End::Tail) => "RPOP",
+        Kind::Take(End::Head, _) => "LPOP",
+        Kind::Take(End::Tail, _) => "RPOP",
         // A moved payload is in the other list, whether or not the reply arrives.
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::wire::keys::Keys;
 
-    const KIND: Kind = Kind::Take(End::Head);
+    const KIND: Kind = Kind::Take(End::Head, None);
 
     fn join(inbox: &Inbox, id: WaiterId) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();

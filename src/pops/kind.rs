@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::conn::OpError;
+use crate::conn::{Conn, OpError, Slot};
 use crate::telemetry::QueueCounters;
 use crate::wire::keys::Keys;
 
@@ -18,7 +18,8 @@ pub(crate) enum End {
 /// Each kind of pop has a dispatcher, and connections while it is in use: one connection blocks on one command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    Take(End),
+    /// From lists in one slot, in a cluster.
+    Take(End, Option<Slot>),
     /// From the tail of one list to the head of another.
     Move {
         source: Keys,
@@ -32,11 +33,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// The slot of its lists, in a cluster.
+    pub(super) fn slot(&self, conn: &Conn) -> Option<Slot> {
+        match self {
+            Self::Take(_, slot) => *slot,
+            Self::Move { source, .. } | Self::Receive { source, .. } => conn.slot_of(source),
+        }
+    }
+
     /// The error for a server that does not answer. A popped payload comes back; a moved payload stays moved.
     pub(super) fn no_answer(&self) -> OpError {
         let why = "the server does not answer".into();
         match self {
-            Self::Take(_) => OpError::NotExecuted(why),
+            Self::Take(..) => OpError::NotExecuted(why),
             Self::Move { .. } | Self::Receive { .. } => OpError::Unknown(why),
         }
     }
@@ -60,12 +69,12 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// One payload from one of several lists.
     pub(crate) fn one(end: End, lists: Lists) -> Self {
-        Self { kind: Kind::Take(end), lists, count: 1 }
+        Self { kind: Kind::Take(end, None), lists, count: 1 }
     }
 
     /// Up to `count` payloads from one list, for a taker that does not wait.
     pub(crate) fn many(end: End, keys: Keys, count: usize) -> Self {
-        Self { kind: Kind::Take(end), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
+        Self { kind: Kind::Take(end, None), lists: Lists { keys: vec![keys], counters: Vec::new() }, count }
     }
 
     /// A payload for the receivers of a queue, moved from the head of its target to its inbox.

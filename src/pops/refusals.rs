@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn sources(names: &[&str]) -> Sources {
-        (Kind::Take(End::Head), names.iter().map(|name| Keys::new(name)).collect())
+        (Kind::Take(End::Head, None), names.iter().map(|name| Keys::new(name)).collect())
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         refusals.on_refused(&sources(&["a", "b"]), now);
         assert!(refusals.pause_until(&sources(&["a", "b"]), now).is_some());
         for others in
-            [sources(&["a"]), sources(&["b"]), (Kind::Take(End::Tail), vec![Keys::new("a"), Keys::new("b")])]
+            [sources(&["a"]), sources(&["b"]), (Kind::Take(End::Tail, None), vec![Keys::new("a"), Keys::new("b")])]
         {
             assert_eq!(refusals.pause_until(&others, now), None);
             refusals.on_success(&others);

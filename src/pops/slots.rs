@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::{Dispatcher, PopOutcome, Tier};
 use super::kind::Kind;
+use super::tracked::UNTRACKED;
 use super::waiter::WaiterId;
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
@@ -65,7 +66,8 @@ impl BlockingSlot {
     fn has_looked(&self, conn: &Conn) -> bool {
         self.sent
             .get()
-            .is_some_and(|sent| sent.elapsed() >= LOOKED && conn.last_reply() >= *sent + LOOKED / 2)
+            .filter(|sent| sent.elapsed() >= LOOKED)
+            .is_some_and(|sent| conn.last_reply().is_some_and(|reply| reply >= *sent + LOOKED / 2))
     }
 }
 
@@ -87,6 +89,10 @@ impl PopsOfKind {
             Tier::Hot => &mut self.hot,
             Tier::Cold => &mut self.cold,
         }
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &Arc<Link>> {
+        [&self.hot.link, &self.cold.link].into_iter().flatten()
     }
 
     pub(super) fn into_links(self) -> impl Iterator<Item = Arc<Link>> {
@@ -139,6 +145,8 @@ impl PopsOfKind {
             }
         }
         let outcome = match (kind, outcome) {
+            // The next one blocks on a connection of its own.
+            (_, PopOutcome::Failed(OpError::Server(why))) if why.starts_with(UNTRACKED) => PopOutcome::NotSent,
             // A payload may be in the inbox. The receiver looks: all that such a pop brings is a wake-up.
             (Kind::Receive { source, .. }, PopOutcome::Failed(OpError::Unknown(_))) => {
                 PopOutcome::Payload(source.clone(), Bytes::new())

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::{self, BlockingPop, Return};
@@ -18,8 +18,10 @@ use super::inbox::{Inbox, Request};
 use super::kind::{End, Kind};
 use super::popped::Batch;
 use super::slots::PopsOfKind;
+use super::tracked::{Tracked, UNTRACKED};
+use super::tracked_pop::TrackedPop;
 use crate::claims::{self, ClaimId};
-use crate::conn::{Conn, Link, OpError};
+use crate::conn::{Conn, Link, OpError, ServerId};
 use crate::outbox::Outbox;
 use crate::pacing::yield_once;
 use crate::wire::keys::Keys;
@@ -30,6 +32,19 @@ const BATCH: usize = 256;
 const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
+/// The most connections to a server of a cluster that block, of takers.
+const PARKED: usize = 64;
+/// How often they are counted, at most.
+const RECOUNT: Duration = Duration::from_millis(100);
+
+/// How many connections block on pops, in a cluster.
+#[derive(Default)]
+struct Parked {
+    at_servers: HashMap<ServerId, usize>,
+    counted: Option<Instant>,
+    /// The user may not track lists, so each pop needs a connection.
+    is_unlimited: bool,
+}
 
 /// The end of something that the task had started.
 enum Completed {
@@ -38,6 +53,8 @@ enum Completed {
         tier: Tier,
         link: Option<Arc<Link>>,
         outcome: PopOutcome,
+        /// To be confirmed.
+        claim: Option<(Keys, ClaimId)>,
     },
     TryPop {
         kind: Kind,
@@ -74,6 +91,8 @@ pub(super) struct Task {
     /// What left the outbox unread.
     unread: mpsc::UnboundedReceiver<Batch>,
     kinds: HashMap<Kind, PopsOfKind>,
+    tracked: Tracked,
+    parked: Parked,
     running: FuturesUnordered<BoxFuture<'static, Completed>>,
     /// Cancelled to end taking.
     stop: CancellationToken,
@@ -94,6 +113,7 @@ impl Task {
     pub(super) fn new(
         conn: Conn,
         inbox: Inbox,
+        tracked: Tracked,
         stop: CancellationToken,
         shutdown: CancellationToken,
         stopped: DropGuard,
@@ -107,6 +127,8 @@ impl Task {
             outbox,
             unread,
             kinds: HashMap::new(),
+            tracked,
+            parked: Parked::default(),
             running: FuturesUnordered::new(),
             stop,
             shutdown,
@@ -159,22 +181,32 @@ impl Task {
                 Some(kind)
             }
             Request::Expire(kind, id) => {
-                self.kinds.get_mut(&kind)?.expire(id, &self.conn);
+                let conn = self.conn.in_slot(kind.slot(&self.conn));
+                self.kinds.get_mut(&kind)?.expire(id, &conn);
                 Some(kind)
             }
         }
     }
 
     fn on_unread(&mut self, batch: Batch) -> Option<Kind> {
-        let kind = Kind::Take(batch.end);
+        let kind = Kind::Take(batch.end, self.conn.slot_of(&batch.keys));
         self.pops_of(&kind).dispatcher.on_unread(batch);
         Some(kind)
     }
 
     fn on_completed(&mut self, completed: Completed) -> Option<Kind> {
         match completed {
-            Completed::BlockingPop { kind, tier, link, outcome } => {
-                self.kinds.get_mut(&kind)?.on_pop_ended(&kind, tier, link, outcome);
+            Completed::BlockingPop { kind, tier, link, outcome, claim } => {
+                if let PopOutcome::Failed(OpError::Server(why)) = &outcome
+                    && why.starts_with(UNTRACKED)
+                {
+                    self.parked.is_unlimited = true;
+                }
+                let pops = self.kinds.get_mut(&kind)?;
+                if let Some((keys, claim)) = claim {
+                    pops.add_claim(&keys, Some(claim));
+                }
+                pops.on_pop_ended(&kind, tier, link, outcome);
                 Some(kind)
             }
             Completed::TryPop { kind, keys, try_pop, payloads, claim } => {
@@ -205,14 +237,14 @@ impl Task {
 
     /// Closes the connections of rare kinds of pop that have not been used for a while.
     fn close_idle(&mut self) {
-        let common = Kind::Take(End::Head);
+        let common = Kind::Take(End::Head, None);
         self.kinds.retain(|kind, pops| *kind == common || !pops.is_unused_for(KEEP));
     }
 
     fn pops_of(&mut self, kind: &Kind) -> &mut PopsOfKind {
         self.kinds.entry(kind.clone()).or_insert_with(|| {
             PopsOfKind::new(match kind {
-                Kind::Take(end) => Dispatcher::taking(*end, self.outbox.clone()),
+                Kind::Take(end, _) => Dispatcher::taking(*end, self.outbox.clone()),
                 Kind::Move { .. } | Kind::Receive { .. } => Dispatcher::moving(),
             })
         })
@@ -221,8 +253,12 @@ impl Task {
     /// Runs the actions of a dispatcher.
     fn run_actions(&mut self, kind: &Kind) {
         let Some(pops) = self.kinds.get_mut(kind) else { return };
-        for action in pops.dispatcher.next_actions() {
-            let (conn, kind) = (self.conn.clone(), kind.clone());
+        let actions = pops.dispatcher.next_actions();
+        let blocks = actions.iter().any(|action| matches!(action, Action::Block { .. }));
+        let may_park = !blocks || self.may_park(kind);
+        let Some(pops) = self.kinds.get_mut(kind) else { return };
+        for action in actions {
+            let (conn, kind) = (self.conn.in_slot(kind.slot(&self.conn)), kind.clone());
             let future: BoxFuture<'static, Completed> = match action {
                 Action::Interrupt(tier) => {
                     pops.slot(tier).interrupt.cancel();
@@ -232,6 +268,23 @@ impl Task {
                     let failures = pops.failures();
                     let slot = pops.slot(tier);
                     slot.reset();
+                    if slot.link.is_none() && !may_park {
+                        let pop = TrackedPop {
+                            conn,
+                            kind: kind.clone(),
+                            keys,
+                            tracked: self.tracked.clone(),
+                            interrupt_at_once,
+                            interrupt: slot.interrupt.clone(),
+                            sent: slot.sent.clone(),
+                            failures,
+                        };
+                        self.running.push(Box::pin(async move {
+                            let (outcome, claim) = pop.run().await;
+                            Completed::BlockingPop { kind, tier, link: None, outcome, claim }
+                        }));
+                        continue;
+                    }
                     let pop = BlockingPop {
                         conn,
                         kind: kind.clone(),
@@ -244,7 +297,7 @@ impl Task {
                     let link = slot.link.clone();
                     Box::pin(async move {
                         let (link, outcome) = pop.run(link).await;
-                        Completed::BlockingPop { kind, tier, link, outcome }
+                        Completed::BlockingPop { kind, tier, link, outcome, claim: None }
                     })
                 }
                 Action::TryPop { keys, try_pop } => {
@@ -256,7 +309,7 @@ impl Task {
                     })
                 }
                 Action::ReturnToList { keys, payloads } => {
-                    let Kind::Take(end) = kind else { continue };
+                    let Kind::Take(end, _) = kind else { continue };
                     let mut way_back = Return::new(conn, end, keys.clone(), payloads);
                     Box::pin(async move {
                         way_back.try_once().await;
@@ -279,10 +332,32 @@ impl Task {
         }
     }
 
+    /// Whether pops of this kind may block on a connection of their own.
+    fn may_park(&mut self, kind: &Kind) -> bool {
+        let Kind::Take(_, Some(_)) = kind else { return true };
+        let has_link = |pops: &PopsOfKind| pops.links().next().is_some();
+        if self.parked.is_unlimited || self.kinds.get(kind).is_some_and(has_link) {
+            return true;
+        }
+        if self.parked.counted.is_none_or(|counted| counted.elapsed() > RECOUNT) {
+            self.parked.counted = Some(Instant::now());
+            self.parked.at_servers.clear();
+            for (kind, pops) in &self.kinds {
+                if let Some(slot) = kind.slot(&self.conn) {
+                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() += pops.links().count();
+                }
+            }
+        }
+        let Some(slot) = kind.slot(&self.conn) else { return true };
+        let parked = self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default();
+        *parked += 1;
+        *parked <= PARKED
+    }
+
     fn confirm_claims(&mut self, kind: &Kind) {
         let Some(pops) = self.kinds.get_mut(kind) else { return };
         for (keys, claims) in pops.take_unused_claims() {
-            let conn = self.conn.clone();
+            let conn = self.conn.of(&keys);
             self.running.push(Box::pin(async move {
                 claims::confirm(&conn, &keys, claims).await;
                 Completed::Other

@@ -11,14 +11,17 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::conn::{Change, Changes, Command, Conn, Link, OpError, Reply};
+use crate::conn::{Change, Changes, Command, Conn, ConnectError, Link, OpError, Reply, ServerId};
 use crate::pacing::backoff;
 use crate::wire::keys::Keys;
 
+/// How the error begins for a client that may not, or cannot, track lists.
+pub(super) const UNTRACKED: &str = "lists cannot be tracked";
 /// The most queues of a client whose receivers block.
 const PLACES: usize = 64;
 /// How often the task forgets those that wait no more.
@@ -69,52 +72,71 @@ struct Wait {
 
 type Changed = oneshot::Sender<Result<(), OpError>>;
 
-/// The handle of the task that waits.
+/// The handle of the tasks that wait: one, or in a cluster one for each server.
 #[derive(Clone, Debug)]
-pub(super) struct Tracked(mpsc::UnboundedSender<Wait>);
+pub(super) struct Tracked {
+    conn: Conn,
+    stop: CancellationToken,
+    servers: Arc<Mutex<HashMap<ServerId, mpsc::UnboundedSender<Wait>>>>,
+}
 
 impl Tracked {
-    /// Starts the task. It opens its connection when the first receiver waits, and ends with `stop`.
-    pub(super) fn start(conn: Conn, stop: CancellationToken) -> Self {
+    /// The tasks start when the first receiver waits, and end with `stop`.
+    pub(super) fn new(conn: Conn, stop: CancellationToken) -> Self {
+        Self { conn, stop, servers: Arc::default() }
+    }
+
+    /// Waits until there is a payload in the list, or there may be one.
+    pub(super) fn wait(&self, keys: &Keys) -> oneshot::Receiver<Result<(), OpError>> {
+        let (changed, receiver) = oneshot::channel();
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = servers.entry(self.conn.server_of(keys.target())).or_insert_with(|| self.start(keys));
+        if let Err(SendError(wait)) = server.send(Wait { list: keys.target().clone(), changed }) {
+            // The task had nothing to do for a while.
+            *server = self.start(keys);
+            // Fails only when the client takes no more.
+            let _ = server.send(wait);
+        }
+        receiver
+    }
+
+    /// Starts the task for the server of this queue.
+    fn start(&self, keys: &Keys) -> mpsc::UnboundedSender<Wait> {
         let (sender, waits) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let (conn, stop) = (self.conn.of(keys), self.stop.clone());
+        self.conn.runtime().spawn(async move {
             tokio::select! {
                 () = run(conn, waits) => {}
                 // The drop answers those that wait.
                 () = stop.cancelled() => {}
             }
         });
-        Self(sender)
-    }
-
-    /// Waits until there is a payload in the list, or there may be one.
-    pub(super) fn wait(&self, keys: &Keys) -> oneshot::Receiver<Result<(), OpError>> {
-        let (changed, receiver) = oneshot::channel();
-        // Fails only when the client takes no more.
-        let _ = self.0.send(Wait { list: keys.target().clone(), changed });
-        receiver
+        sender
     }
 }
 
+/// Until nobody has waited for a while.
 async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
     let mut failures = 0;
-    while let Some(first) = waits.recv().await {
+    while let Ok(Some(first)) = timeout(KEEP, waits.recv()).await {
         match conn.open_tracker().await {
             Ok((link, changes)) => {
-                failures = 0;
                 let within = conn.command_timeout();
                 let mut lists =
                     Lists { link, within, waiting: HashMap::new(), reading: FuturesUnordered::new() };
                 lists.add(first);
                 lists.follow(changes, &mut waits).await;
                 lists.link.close().await;
+                return;
             }
             Err(error) => {
-                // Whatever the reason is: the receiver asks now and then instead of waiting.
-                let refused = || Err(OpError::Server(format!("lists cannot be tracked: {error}")));
-                let _ = first.changed.send(refused());
+                let error = match error {
+                    ConnectError::Refused(why) => OpError::Server(format!("{UNTRACKED}: {why}")),
+                    error => OpError::NotExecuted(error.into()),
+                };
+                let _ = first.changed.send(Err(error.clone()));
                 while let Ok(wait) = waits.try_recv() {
-                    let _ = wait.changed.send(refused());
+                    let _ = wait.changed.send(Err(error.clone()));
                 }
                 sleep(backoff(failures)).await;
                 failures = failures.saturating_add(1);

@@ -8,6 +8,7 @@ use crate::codec::Codec;
 use crate::conn::{Command, OpError, Reply};
 use crate::error::{Error, Result};
 use crate::scripts::Call;
+use crate::wire::keys::Keys;
 
 /// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments.
 /// An entry takes two arguments.
@@ -52,9 +53,40 @@ impl Op<'_> {
         Error::lease_lost(self.attempt())
     }
 
-    /// Returns an error after a shutdown.
+    /// Returns an error after a shutdown, or if a cluster cannot hold the queue.
     pub(crate) fn ensure_open(self) -> Result<()> {
-        self.queue.engine.check_open().map_err(|error| self.failed(error))
+        self.queue.engine.check_open().map_err(|error| self.failed(error))?;
+        self.ensure_whole()
+    }
+
+    /// Returns an error if a cluster cannot hold the queue.
+    pub(crate) fn ensure_whole(self) -> Result<()> {
+        if self.queue.is_split { Err(self.split(&self.queue.name)) } else { Ok(()) }
+    }
+
+    /// Returns an error if a cluster cannot hold this other queue.
+    pub(crate) fn ensure_other_is_whole(self, name: &str, keys: &Keys) -> Result<()> {
+        if self.queue.conn.can_hold(keys) { Ok(()) } else { Err(self.split(name)) }
+    }
+
+    /// Returns an error if a cluster may put this other queue on another server.
+    pub(crate) fn ensure_beside(self, name: &str) -> Result<()> {
+        self.ensure_whole()?;
+        let (conn, keys) = (&self.queue.conn, &self.queue.keys);
+        if conn.slot_of(keys) == conn.slot_of(&self.queue.engine.keys(name)) {
+            return Ok(());
+        }
+        Err(self.invalid(format!(
+            "a cluster moves payloads only between queues of one slot, and `{name}` is in another; give both names the same part in braces, as in `{{shop}}orders` and `{{shop}}billing`"
+        )))
+    }
+
+    fn split(self, name: &str) -> Error {
+        let plain: String = name.chars().filter(|letter| !matches!(letter, '{' | '}')).collect();
+        let plain = if plain.is_empty() { "orders" } else { &plain };
+        self.invalid(format!(
+            "a cluster would put the keys of `{name}` on several servers, because of its braces; a name such as `{plain}` or `{{{plain}}}` works"
+        ))
     }
 
     pub(crate) fn encode<T: 'static>(self, codec: &dyn Codec<T>, value: impl AsValue<T>) -> Result<Bytes> {

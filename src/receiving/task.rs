@@ -265,8 +265,8 @@ impl Task {
                 self.may_park_at = Instant::now();
             }
             Err(OpError::Closed) => self.woken = true,
-            // Without the permission, or without memory on the server, the receiver asks.
-            Err(OpError::Server(_)) => {
+            // Without the permission, a connection, or memory on the server, the receiver asks.
+            Err(OpError::Server(_) | OpError::NotExecuted(_)) => {
                 self.content = Content::Unknown;
                 self.may_park_at = Instant::now() + ASK.mul_f64(0.75 + fastrand::f64() / 2.0);
             }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Settings;
 use super::clock::ClockReading;
 use super::schedule::QueueId;
-use crate::conn::{Conn, OpError, Reply};
+use crate::conn::{Conn, OpError, Reply, ServerId};
 use crate::schedules;
 use crate::scripts;
 use crate::telemetry::QueueCounters;
@@ -19,6 +19,7 @@ use crate::wire::keys::Keys;
 pub(super) struct Call {
     pub(super) conn: Conn,
     pub(super) queue: QueueId,
+    pub(super) server: ServerId,
     pub(super) keys: Keys,
     pub(super) counters: Arc<QueueCounters>,
     pub(super) settings: Settings,
@@ -33,6 +34,8 @@ pub(super) struct Call {
 /// A call that was made.
 pub(super) struct Report {
     pub(super) queue: QueueId,
+    /// The server that the queue was on.
+    pub(super) server: ServerId,
     pub(super) sent: Instant,
     pub(super) received: Instant,
     pub(super) result: Result<Transferred, OpError>,
@@ -58,7 +61,7 @@ pub(super) struct Transferred {
 impl Call {
     /// After a lost reply the schedule runs the call again, which is harmless: entries that were transferred are gone.
     pub(super) async fn run(self) -> Report {
-        let Self { conn, queue, keys, counters, settings, client_id, cursor, looks_for_schedules } = self;
+        let Self { conn, queue, server, keys, counters, settings, client_id, cursor, looks_for_schedules } = self;
         let span = Span::transfer(&keys);
         let sent = Instant::now();
         let call = scripts::TRANSFER
@@ -106,7 +109,7 @@ impl Call {
                 span.transferred(Err(error));
             }
         }
-        Report { queue, sent, received, result, has_schedules }
+        Report { queue, server, sent, received, result, has_schedules }
     }
 }
 

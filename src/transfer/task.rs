@@ -2,7 +2,7 @@
 //! announcements say.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use super::precise_sleep::PreciseSleep;
 use super::recurring::Recurring;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
 use super::{AnnouncedRetry, Request, Settings, abandoned, stale_jobs};
-use crate::conn::{Channels, Conn, Notice};
+use crate::conn::{Channels, Conn, Notice, ServerId};
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
 
-/// The most transfers in flight, so that ten thousand sweeps do not delay the callers' commands.
+/// The most transfers in flight on a server, so that ten thousand sweeps do not delay the callers' commands.
 const IN_FLIGHT: usize = 64;
 
 /// How often the server's clock is read. Until a client notices that the clock was set, it takes announced times for much
@@ -82,7 +82,7 @@ pub(super) struct Task {
     /// For the tasks that it starts.
     requests: mpsc::WeakUnboundedSender<Request>,
     schedule: Schedule,
-    clock: ServerClock,
+    clocks: HashMap<ServerId, ServerClock>,
     queues: HashMap<QueueId, Queue>,
     ids: HashMap<Keys, QueueId>,
     listeners: Listeners<QueueId>,
@@ -90,10 +90,12 @@ pub(super) struct Task {
     /// Tells this client's transfers from those of its peers.
     client_id: Bytes,
     running: FuturesUnordered<BoxFuture<'static, Report>>,
+    /// How many of them are running on each server, and the queues whose turn has not come.
+    at_servers: HashMap<ServerId, (usize, VecDeque<QueueId>)>,
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
     /// Reads of the server's clock in flight.
-    reading_clock: FuturesUnordered<BoxFuture<'static, Option<ClockReading>>>,
+    reading_clock: FuturesUnordered<BoxFuture<'static, Option<(ServerId, ClockReading)>>>,
     next_id: QueueId,
 }
 
@@ -105,13 +107,14 @@ impl Task {
             settings,
             requests,
             schedule,
-            clock: ServerClock::new(Instant::now()),
+            clocks: HashMap::new(),
             queues: HashMap::new(),
             ids: HashMap::new(),
             listeners: Listeners::default(),
             receivers: Listeners::default(),
             client_id: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
+            at_servers: HashMap::new(),
             in_flight: HashMap::new(),
             reading_clock: FuturesUnordered::new(),
             next_id: 0,
@@ -177,11 +180,11 @@ impl Task {
                 },
                 Some(notice) = async { listening.as_mut()?.1.recv().await } => self.on_notice(notice),
                 _ = clock_timer.tick(), if !self.queues.is_empty() && self.reading_clock.is_empty() => {
-                    self.reading_clock.push(Box::pin(read_clock(self.conn.clone())));
+                    self.read_clocks();
                 }
                 Some(reading) = self.reading_clock.next() => {
-                    if let Some(reading) = reading {
-                        self.observe(reading);
+                    if let Some((server, reading)) = reading {
+                        self.observe(server, reading);
                     }
                 }
                 Some(report) = self.running.next() => {
@@ -205,8 +208,9 @@ impl Task {
             .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
         let now = Instant::now();
         self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
-        self.clock = ServerClock::new(now);
+        self.clocks.clear();
         self.running = FuturesUnordered::new();
+        self.at_servers.clear();
         self.reading_clock = FuturesUnordered::new();
         // The drop wakes up those that wait for the end of a call.
         self.in_flight.clear();
@@ -218,44 +222,81 @@ impl Task {
 
     /// Starts the transfers that are due. Returns the time of the next one.
     fn start_due(&mut self) -> Option<Instant> {
-        while self.running.len() < IN_FLIGHT {
+        loop {
             match self.schedule.next(Instant::now()) {
-                Next::Run(id) => {
-                    let Some(queue) = self.queues.get_mut(&id) else { continue };
-                    if let Some(after) =
-                        self.settings.release_after.filter(|_| queue.look_at <= Instant::now())
-                    {
-                        queue.look_at = abandoned::next_look(after);
-                        // Nothing waits for it.
-                        let release = abandoned::release(self.conn.clone(), queue.keys.clone(), after);
-                        drop(self.conn.runtime().spawn(release));
-                    }
-                    if queue.sweep_jobs_at <= Instant::now()
-                        && queue.sweeping_jobs.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-                    {
-                        queue.sweep_jobs_at = Instant::now() + self.settings.sweep_interval;
-                        let remove = stale_jobs::remove(self.conn.clone(), queue.keys.clone());
-                        queue.sweeping_jobs =
-                            Some(AbortOnDropHandle::new(self.conn.runtime().spawn(Box::pin(remove))));
-                    }
-                    let call = Call {
-                        conn: self.conn.clone(),
-                        queue: id,
-                        keys: queue.keys.clone(),
-                        counters: queue.counters.clone(),
-                        settings: self.settings.clone(),
-                        client_id: self.client_id.clone(),
-                        cursor: std::mem::take(&mut queue.cursor),
-                        looks_for_schedules: queue.schedules_at <= Instant::now(),
-                    };
-                    self.running.push(Box::pin(call.run()));
-                    self.in_flight.insert(id, Vec::new());
-                }
+                Next::Run(id) => self.start(id),
                 Next::Sleep(at) => return Some(at),
                 Next::Idle => return None,
             }
         }
-        None
+    }
+
+    /// Starts a transfer, now or when it is its turn: a server that is silent does not delay the queues of others.
+    fn start(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let server = self.conn.server_of(queue.keys.target());
+        let (running, waiting) = self.at_servers.entry(server).or_default();
+        if *running >= IN_FLIGHT {
+            waiting.push_back(id);
+            return;
+        }
+        *running += 1;
+        if let Some(after) = self.settings.release_after.filter(|_| queue.look_at <= Instant::now()) {
+            queue.look_at = abandoned::next_look(after);
+            // Nothing waits for it.
+            let release = abandoned::release(self.conn.clone(), queue.keys.clone(), after);
+            drop(self.conn.runtime().spawn(release));
+        }
+        if queue.sweep_jobs_at <= Instant::now()
+            && queue.sweeping_jobs.as_ref().is_none_or(AbortOnDropHandle::is_finished)
+        {
+            queue.sweep_jobs_at = Instant::now() + self.settings.sweep_interval;
+            let remove = stale_jobs::remove(self.conn.clone(), queue.keys.clone());
+            queue.sweeping_jobs = Some(AbortOnDropHandle::new(self.conn.runtime().spawn(Box::pin(remove))));
+        }
+        let call = Call {
+            conn: self.conn.clone(),
+            queue: id,
+            server,
+            keys: queue.keys.clone(),
+            counters: queue.counters.clone(),
+            settings: self.settings.clone(),
+            client_id: self.client_id.clone(),
+            cursor: std::mem::take(&mut queue.cursor),
+            looks_for_schedules: queue.schedules_at <= Instant::now(),
+        };
+        self.running.push(Box::pin(call.run()));
+        self.in_flight.insert(id, Vec::new());
+    }
+
+    /// A transfer on this server has ended: the next one has its turn.
+    fn start_next(&mut self, server: ServerId) {
+        let Some((running, _)) = self.at_servers.get_mut(&server) else { return };
+        *running = running.saturating_sub(1);
+        while let Some((running, waiting)) = self.at_servers.get_mut(&server)
+            && *running < IN_FLIGHT
+            && let Some(id) = waiting.pop_front()
+        {
+            // Its queue may be closed, or on another server by now.
+            self.start(id);
+        }
+    }
+
+    /// Reads the clocks of all servers.
+    fn read_clocks(&mut self) {
+        let mut servers = HashSet::new();
+        for queue in self.queues.values() {
+            let server = self.conn.server_of(queue.keys.target());
+            if servers.insert(server) {
+                self.reading_clock.push(Box::pin(read_clock(self.conn.of(&queue.keys), server)));
+            }
+        }
+    }
+
+    /// The clock of the server of a key or channel.
+    fn clock_of(&mut self, key: &[u8]) -> &ServerClock {
+        let server = self.conn.server_of(key);
+        self.clocks.entry(server).or_insert_with(|| ServerClock::new(Instant::now()))
     }
 
     fn open(&mut self, keys: Keys, channels: &Channels) {
@@ -334,16 +375,15 @@ impl Task {
             Notice::Message { channel, payload } => {
                 #[cfg(test)]
                 assert_ne!(payload, tests::PANIC, "a panic on purpose");
-                let listeners = self.listeners.of(&channel);
                 if channel.starts_with(keys::MOVED) {
-                    let Some((head, clock)) = self.peer_transfer(&payload) else { return };
-                    for id in listeners {
+                    let Some((head, clock)) = self.peer_transfer(&channel, &payload) else { return };
+                    for id in self.listeners.of(&channel) {
                         self.schedule.on_peer_transfer(*id, now, head, clock);
                     }
                 } else {
-                    let Some(at) = self.announced(&payload, now) else { return };
+                    let Some(at) = self.announced(&channel, &payload, now) else { return };
                     self.receivers.of(&channel).for_each(|receiver| receiver.announce(at));
-                    for id in listeners {
+                    for id in self.listeners.of(&channel) {
                         self.schedule.announced(*id, at);
                     }
                 }
@@ -358,24 +398,25 @@ impl Task {
     }
 
     fn on_head(&mut self, keys: &Keys, due: f64) {
-        if let (Some(&id), Some(at)) = (self.ids.get(keys), self.clock.instant_of(due)) {
+        let Some(&id) = self.ids.get(keys) else { return };
+        if let Some(at) = self.clock_of(keys.target()).instant_of(due) {
             self.schedule.seen(id, at);
         }
     }
 
     /// The due time of an announcement; `None` if it is never.
-    fn announced(&self, payload: &[u8], now: Instant) -> Option<Instant> {
+    fn announced(&mut self, channel: &str, payload: &[u8], now: Instant) -> Option<Instant> {
         // Redisson understands decimal integers only. Any other message still means that something happened, and one
         // transfer call costs little.
         let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
         match due {
-            Some(due) if !due.is_nan() => self.clock.instant_of(due),
+            Some(due) if !due.is_nan() => self.clock_of(channel.as_bytes()).instant_of(due),
             _ => Some(now),
         }
     }
 
     /// The head after the transfer of a peer, and the server's clock at that time, µs.
-    fn peer_transfer(&self, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
+    fn peer_transfer(&mut self, channel: &str, payload: &[u8]) -> Option<(Option<Instant>, i64)> {
         let mut words = std::str::from_utf8(payload).ok()?.split(' ');
         let (client_id, clock, head) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
         if client_id.as_bytes() == self.client_id {
@@ -386,15 +427,20 @@ impl Task {
         }
         let head = match head {
             "" => None,
-            head => self.clock.instant_of(head.parse().ok().filter(|head: &f64| !head.is_nan())?),
+            head => {
+                let head = head.parse().ok().filter(|head: &f64| !head.is_nan())?;
+                self.clock_of(channel.as_bytes()).instant_of(head)
+            }
         };
         Some((head, clock))
     }
 
     /// If the server's clock was set, no time that was computed before is right any more.
-    fn observe(&mut self, reading: ClockReading) {
-        if self.clock.observe(reading) {
-            for id in self.queues.keys() {
+    fn observe(&mut self, server: ServerId, reading: ClockReading) {
+        let clock = self.clocks.entry(server).or_insert_with(|| ServerClock::new(reading.sent));
+        if clock.observe(reading) {
+            let is_there = |queue: &Queue| self.conn.server_of(queue.keys.target()) == server;
+            for (id, _) in self.queues.iter().filter(|(_, queue)| is_there(queue)) {
                 self.schedule.sweep(*id, reading.received);
             }
         }
@@ -403,10 +449,14 @@ impl Task {
     /// Returns the queue if a peer seems to have transferred what this call was for.
     fn on_report(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
+        self.start_next(report.server);
         if let Some(reading) = report.clock() {
-            self.observe(reading);
+            self.observe(report.server, reading);
         }
         let queue = self.queues.get_mut(&report.queue)?;
+        let head = report.result.as_ref().ok().and_then(|reply| reply.head);
+        // A reply was just observed.
+        let head = head.and_then(|due| self.clocks.get(&report.server)?.instant_of(due));
         if let Some(has_schedules) = report.has_schedules {
             queue.schedules_at = Instant::now() + self.settings.sweep_interval;
             if has_schedules {
@@ -417,7 +467,7 @@ impl Task {
         match report.result {
             Ok(reply) => {
                 let outcome = Outcome {
-                    head: reply.head.and_then(|due| self.clock.instant_of(due)),
+                    head,
                     // A call that only searched for due entries is a part of the call that transfers them.
                     transferred: reply.transferred + reply.quarantined > 0 || reply.cursor != 0,
                     clock: reply.clock,
@@ -444,10 +494,10 @@ impl Task {
     }
 }
 
-async fn read_clock(conn: Conn) -> Option<ClockReading> {
+async fn read_clock(conn: Conn, server: ServerId) -> Option<(ServerId, ClockReading)> {
     let sent = Instant::now();
     let micros = conn.time().await.ok()?;
-    Some(ClockReading { sent, received: Instant::now(), micros })
+    Some((server, ClockReading { sent, received: Instant::now(), micros }))
 }
 
 #[cfg(test)]

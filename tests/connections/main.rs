@@ -1,6 +1,7 @@
 //! How a client reaches its server, the errors when it cannot, and connections that are given up.
 
 mod bad_settings;
+mod clusters;
 mod connection_errors;
 mod credentials;
 mod links;

@@ -5,6 +5,7 @@
 //! counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
 
 mod cancellation;
+mod clusters;
 mod consumers;
 mod deliveries;
 mod dropping;

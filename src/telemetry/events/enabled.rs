@@ -103,6 +103,14 @@ pub(crate) fn master_changed(group: &str, old: &impl std::fmt::Display, new: &im
     );
 }
 
+/// Other servers of a cluster serve its slots.
+pub(crate) fn masters_changed(gone: &str, masters: &str) {
+    warn!(
+        name: "redelay.cluster.changed", target: "redelay", gone, masters,
+        "other servers of the cluster serve its slots"
+    );
+}
+
 /// A timer was this late, so leases were not extended in time.
 pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
     warn!(

@@ -1,0 +1,50 @@
+//! Where a server listens.
+
+use std::fmt;
+
+/// A host and a port; or the path of a socket, and the port 0.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Address {
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// The name that a certificate is verified against, if the server announces one besides its IP address.
+    pub(super) name: Option<String>,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.port, self.host.contains(':')) {
+            (0, _) => f.write_str(&self.host),
+            (port, true) => write!(f, "[{}]:{port}", self.host),
+            (port, false) => write!(f, "{}:{port}", self.host),
+        }
+    }
+}
+
+impl Address {
+    pub(super) fn new(host: impl Into<String>, port: u16) -> Self {
+        Self { host: host.into(), port, name: None }
+    }
+
+    /// Reads a host and a port that a server has sent.
+    pub(super) fn of(texts: &[impl AsRef<[u8]>]) -> Option<Self> {
+        let [host, port] = texts else { return None };
+        let text = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+        let host = text(host.as_ref()).filter(|host| !host.is_empty())?;
+        let port = text(port.as_ref())?.parse().ok().filter(|port| *port > 0)?;
+        Some(Self::new(host, port))
+    }
+
+    /// Reads `host`, `host:port`, `[::1]` or `[::1]:port`.
+    pub(super) fn parse(text: &str, default_port: u16) -> Option<Self> {
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => rest.split_once(']')?,
+            None => text.find(':').map_or((text, ""), |at| text.split_at(at)),
+        };
+        let port = match port {
+            "" => default_port,
+            port => port.strip_prefix(':')?.parse().ok()?,
+        };
+        (!host.is_empty()).then(|| Self::new(host, port))
+    }
+}

@@ -1,0 +1,201 @@
+//! Where the servers are at present: sentinels or the servers of a cluster say so, connections follow.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
+
+use super::address::Address;
+use super::slots::{Slot, Table};
+use super::{Cause, OpError};
+
+/// Questions are more frequent for this long after a sign that something has changed.
+const IN_DOUBT: Duration = Duration::from_secs(3);
+/// How long a connection waits for the first answer.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// The present table of slots, shared by those who write it and those who are led by it.
+#[derive(Clone)]
+pub(super) struct Topology(Arc<Shared>);
+
+struct Shared {
+    table: watch::Sender<Option<Table>>,
+    /// Says what is not known while there is no table.
+    unknown: String,
+    /// Why there is no table, while there is none.
+    trouble: Mutex<String>,
+    begun: Instant,
+    /// When the last sign of a change was, in ms since `begun`.
+    doubted: AtomicU64,
+    raised: Notify,
+}
+
+impl fmt::Debug for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Topology").field(&*self.0.table.borrow()).finish()
+    }
+}
+
+impl Topology {
+    /// `unknown` says what is not known, and `trouble` why, as long as nobody has answered.
+    pub(super) fn new(unknown: String, trouble: &str) -> Self {
+        Self(Arc::new(Shared {
+            table: watch::Sender::new(None),
+            unknown,
+            trouble: Mutex::new(trouble.into()),
+            begun: Instant::now(),
+            doubted: AtomicU64::new(0),
+            raised: Notify::new(),
+        }))
+    }
+
+    /// To follow the table.
+    pub(super) fn tables(&self) -> watch::Receiver<Option<Table>> {
+        self.0.table.subscribe()
+    }
+
+    /// Changes the table, unless `change` returns false.
+    pub(super) fn update(&self, change: impl FnOnce(&mut Option<Table>) -> bool) {
+        self.0.table.send_if_modified(change);
+    }
+
+    /// The server of a slot.
+    pub(super) fn server_of(&self, slot: Slot) -> Option<Address> {
+        self.0.table.borrow().as_ref()?.server_of(slot).cloned()
+    }
+
+    /// There is a sign that another server serves a slot: a lost connection, or a server that refuses. Those who know are asked
+    /// at once.
+    pub(super) fn doubt(&self) {
+        self.0.doubted.store(self.0.begun.elapsed().as_millis() as u64, Relaxed);
+        self.0.raised.notify_waiters();
+    }
+
+    /// Waits for the next sign.
+    pub(super) fn doubted(&self) -> impl Future<Output = ()> + '_ {
+        self.0.raised.notified()
+    }
+
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let last = Duration::from_millis(self.0.doubted.load(Relaxed));
+        self.0.begun.elapsed().saturating_sub(last) < IN_DOUBT
+    }
+
+    /// The server at `asked` has refused a command for now. It may say who serves the slot.
+    pub(super) fn refused(&self, error: &OpError, asked: &Address) {
+        if let Some((slot, server)) = error.moved_to(asked) {
+            self.update(|table| {
+                let is_news = table.as_ref().is_some_and(|table| table.server_of(slot) != Some(&server));
+                if let (Some(table), true) = (table, is_news) {
+                    table.moved(slot, server);
+                }
+                is_news
+            });
+        }
+        self.doubt();
+    }
+
+    /// Somebody who should know did not answer.
+    pub(super) fn failed(&self, why: String) {
+        *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// The error that nobody knows the server, and why.
+    pub(super) fn unknown(&self) -> Cause {
+        let why = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        format!("{}: {why}", self.0.unknown).into()
+    }
+
+    /// To lead one connection to the server of a slot.
+    pub(super) fn lead(&self, slot: Slot) -> Lead {
+        Lead { topology: self.clone(), slot, led_to: None }
+    }
+}
+
+/// Leads one connection to the server of a slot.
+#[derive(Clone, Debug)]
+pub(super) struct Lead {
+    topology: Topology,
+    slot: Slot,
+    /// Where it was led last.
+    led_to: Option<Address>,
+}
+
+impl Lead {
+    /// Waits until another server than the connection's serves the slot. Cancel safe.
+    pub(super) async fn is_outdated(&self) {
+        let Some(led_to) = &self.led_to else { return std::future::pending().await };
+        let is_other = |table: &Option<Table>| {
+            table.as_ref().and_then(|table| table.server_of(self.slot)).is_some_and(|server| server != led_to)
+        };
+        // The sender is in `self`.
+        let _ = self.topology.tables().wait_for(is_other).await.map(drop);
+    }
+
+    /// Where to connect now. Waits a while for somebody who knows.
+    pub(super) async fn next(&mut self) -> Result<Address, Cause> {
+        let mut tables = self.topology.tables();
+        let server = |table: &Option<Table>| table.as_ref()?.server_of(self.slot).cloned();
+        let found = match timeout(FIRST, tables.wait_for(|table| server(table).is_some())).await {
+            // It is taken from here: to read the table again would wait for this lock.
+            Ok(Ok(table)) => server(&table),
+            _ => None,
+        };
+        let address = found.ok_or_else(|| self.topology.unknown())?;
+        self.led_to = Some(address.clone());
+        Ok(address)
+    }
+}
+
+/// About this time, so that clients do not ask in step.
+pub(super) fn jittered(time: Duration) -> Duration {
+    time.mul_f64(0.75 + fastrand::f64() / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn at(port: u16) -> Address {
+        Address::new("h", port)
+    }
+
+    fn topology() -> Topology {
+        let topology = Topology::new("nobody knows".into(), "no answer");
+        topology.update(|table| table.replace(Table::of_one(at(1))).is_none());
+        topology
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_led_to_the_server_of_its_slot_alone() {
+        let topology = topology();
+        let [mut one, mut other] = [b"a", b"b"].map(|key| topology.lead(Slot::of(key)));
+        assert!(one.is_outdated().now_or_never().is_none(), "it was not led anywhere yet");
+        assert_eq!((one.next().await.unwrap().port, other.next().await.unwrap().port), (1, 1));
+        let moved = format!("MOVED {} h:2", Slot::of(b"a").number());
+        topology.refused(&OpError::of_reply(&moved), &at(1));
+        assert!(topology.is_in_doubt());
+        assert!(one.is_outdated().now_or_never().is_some());
+        assert!(other.is_outdated().now_or_never().is_none());
+        assert_eq!(one.next().await.unwrap().port, 2);
+        assert!(one.is_outdated().now_or_never().is_none());
+        tokio::time::advance(IN_DOUBT).await;
+        assert!(!topology.is_in_doubt());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_server_the_error_says_why() {
+        let topology = Topology::new("nobody knows".into(), "no answer");
+        let mut lead = topology.lead(Slot::ANY);
+        assert_eq!(lead.next().await.unwrap_err().to_string(), "nobody knows: no answer");
+        topology.failed("h:1: refused".into());
+        assert_eq!(lead.next().await.unwrap_err().to_string(), "nobody knows: h:1: refused");
+        topology.refused(&OpError::of_reply("MOVED 7 h:2"), &at(1));
+        assert_eq!(topology.server_of(Slot::ANY), None, "one slot is no table");
+    }
+}

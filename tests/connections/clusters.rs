@@ -1,0 +1,192 @@
+//! A cluster: who is connected to whom, which names it can hold, and what cannot work.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use redelay::{Client, Error, ErrorKind, codec};
+use redelay_fixture::{Cluster, Port, Server, until_async};
+use redelay_support::{ms, soon};
+
+/// For tests that do it no harm.
+fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| tokio::task::block_in_place(Cluster::start))
+}
+
+async fn client() -> Client {
+    soon(Client::connect(&cluster().url())).await.unwrap()
+}
+
+async fn refused(url: &str) -> Error {
+    let builder = Client::builder().url(url).connect_timeout(ms(1500));
+    let error = soon(builder.connect()).await.expect_err("no connection");
+    assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+    error
+}
+
+#[track_caller]
+fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
+    let sentence = error.to_string();
+    assert_eq!(error.kind(), kind, "{sentence}");
+    for part in parts {
+        assert!(sentence.contains(part), "no `{part}` in: {sentence}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clusters_that_cannot_be_used() {
+    for url in ["redis-cluster://localhost/1", "redis-cluster://:hunter2@", "redis-cluster://a,:1"] {
+        says(&refused(url).await, ErrorKind::Invalid, &["redis-cluster://[user:password@]host[:port]"]);
+    }
+    let single = Server::builder().config("cluster-enabled no").unix_socket().start();
+    let address = format!("127.0.0.1:{}", single.port());
+    let error = refused(&format!("redis-cluster://{address}")).await;
+    says(&error, ErrorKind::Invalid, &["no server of a cluster", &format!("redis://{address}")]);
+    let closed = Port::reserve();
+    let error = refused(&format!("redis-cluster://127.0.0.1:{}", closed.number())).await;
+    says(&error, ErrorKind::Unavailable, &["refused", &closed.number().to_string()]);
+}
+
+/// The others are not asked one after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_seed_that_does_not_answer_delays_nothing() {
+    let frozen = Server::start();
+    frozen.freeze();
+    let port = cluster().servers()[1].port();
+    let begun = Instant::now();
+    let url = format!("redis-cluster://127.0.0.1:{},127.0.0.1:{port}", frozen.port());
+    let client = soon(Client::connect(&url)).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    client.blocking_queue("q", codec::Long).len().await.unwrap();
+    client.shutdown().await;
+}
+
+/// The keys of a queue must be in one slot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_a_cluster_can_hold() {
+    let client = client().await;
+    let names = [
+        "q", "{tag}q", "a{b}c", "a{b", "a}b", "{", "}", "{}q", "x{}y{z}", "a:b:c", "очередь", "a b", "q*?[x]", "app:q",
+        "app:{tag}q", "{x}",
+    ];
+    for name in names {
+        let queue = client.blocking_queue(name, codec::Long);
+        let keys = queue.keys();
+        let slots: HashSet<u16> = [&keys.target, &keys.timeout_set, &keys.ordered_list, &keys.channel, &keys.popped]
+            .into_iter()
+            .map(|key| cluster().slot_of(key))
+            .collect();
+        let offered = client.delayed_queue(&queue).offer(&1, Duration::from_secs(3600)).await;
+        match slots.len() {
+            1 => assert!(offered.is_ok(), "{name}: {offered:?}"),
+            _ => {
+                let error = offered.expect_err(name);
+                says(&error, ErrorKind::Invalid, &[name, "braces", "works"]);
+                // The name that it tells works.
+                let text = error.to_string();
+                let told = text.rsplit("a name such as `").next().and_then(|rest| rest.split('`').next()).unwrap();
+                client.blocking_queue(told, codec::Long).put(&1).await.unwrap();
+                for error in [
+                    queue.put(&1).await.unwrap_err(),
+                    queue.take().await.unwrap_err(),
+                    queue.poll().await.unwrap_err(),
+                    queue.receiver().receive().await.unwrap_err(),
+                    client.blocking_queue("q", codec::Long).poll_from_any(ms(1), &[name]).await.unwrap_err(),
+                ] {
+                    says(&error, ErrorKind::Invalid, &[name, "works"]);
+                }
+            }
+        }
+    }
+    client.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payloads_move_between_queues_of_one_slot_only() {
+    let client = client().await;
+    let queue = client.blocking_queue("{m}a", codec::Long);
+    let error = queue.poll_last_and_offer_first_to("b").await.unwrap_err();
+    says(&error, ErrorKind::Invalid, &["`b`", "braces"]);
+    let error = client.delayed_queue(&queue).poll_last_and_offer_first_to("b").await.unwrap_err();
+    says(&error, ErrorKind::Invalid, &["`b`", "braces"]);
+    queue.put(&1).await.unwrap();
+    assert_eq!(queue.poll_last_and_offer_first_to("{m}b").await.unwrap(), Some(1));
+    assert_eq!(soon(client.blocking_queue("{m}b", codec::Long).take()).await.unwrap(), 1);
+    client.shutdown().await;
+}
+
+/// A password that is right for one server only: its queues work, and the others say which server refuses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_another_password() {
+    let cluster = tokio::task::block_in_place(Cluster::start);
+    let (good, bad) = ("q", elsewhere(&cluster, "q"));
+    let server = cluster.master_of(cluster.slot_of(&bad));
+    for server in cluster.servers() {
+        server.cmd(["ACL", "SETUSER", "joe", "on", ">hunter2", "~*", "&*", "+@all"]);
+    }
+    server.cmd(["ACL", "SETUSER", "joe", "resetpass", ">other"]);
+    let seed = cluster.master_of(cluster.slot_of(good)).port();
+    let url = format!("redis-cluster://joe:hunter2@127.0.0.1:{seed}");
+    let client = Client::builder().url(url).command_timeout(ms(1000)).connect().await.unwrap();
+    client.blocking_queue(good, codec::Long).put(&1).await.unwrap();
+    let error = soon(client.blocking_queue(&bad, codec::Long).put(&1)).await.unwrap_err();
+    says(&error, ErrorKind::Unavailable, &[&server.port().to_string(), "WRONGPASS"]);
+    server.cmd(["ACL", "SETUSER", "joe", ">hunter2"]);
+    until_async("it is let in", || async { client.blocking_queue(&bad, codec::Long).put(&1).await.is_ok() }).await;
+    client.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_nobody_serves() {
+    let cluster = tokio::task::block_in_place(Cluster::start);
+    let slot = cluster.slot_of("q");
+    for server in cluster.servers() {
+        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+    for server in cluster.servers().iter().take(3) {
+        server.cmd(["CLUSTER", "DELSLOTS", &slot.to_string()]);
+    }
+    let client = Client::builder().url(cluster.url()).command_timeout(ms(500)).connect().await.unwrap();
+    let error = soon(client.blocking_queue("q", codec::Long).put(&1)).await.unwrap_err();
+    says(&error, ErrorKind::Unavailable, &["slot", &slot.to_string()]);
+    assert!(!error.is_outcome_unknown());
+    client.blocking_queue(&elsewhere(&cluster, "q"), codec::Long).put(&1).await.unwrap();
+    client.shutdown().await;
+}
+
+/// A name whose slot another server has.
+fn elsewhere(cluster: &Cluster, name: &str) -> String {
+    let here = cluster.master_of(cluster.slot_of(name)).port();
+    let mut names = (0..).map(|number| format!("other{number}"));
+    names.find(|name| cluster.master_of(cluster.slot_of(name)).port() != here).unwrap()
+}
+
+/// The connections of clients of this name to each server.
+fn connections(name: &str) -> HashMap<u16, usize> {
+    cluster().servers().iter().map(|server| (server.port(), server.clients_named(name))).collect()
+}
+
+/// Idle queues, however many, have two connections to each master and none to a replica.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_queues_share_two_connections_to_each_master() {
+    let builder = Client::builder().url(cluster().url()).client_name("idle-queues");
+    let client = builder.connect().await.unwrap();
+    let queues: Vec<_> = (0..1000)
+        .map(|number| client.delayed_queue(&client.blocking_queue(&format!("idle{number}"), codec::Long)))
+        .collect();
+    until_async("all are subscribed", || async {
+        let masters = &cluster().servers()[..3];
+        let subscribed = masters.iter().map(|master| {
+            let channels: Vec<Vec<u8>> = master.get(["PUBSUB", "CHANNELS", "redisson_delay_queue_channel:{idle*"]);
+            channels.len()
+        });
+        subscribed.sum::<usize>() == queues.len()
+    })
+    .await;
+    let connections = connections("idle-queues");
+    for (i, server) in cluster().servers().iter().enumerate() {
+        assert_eq!(connections[&server.port()], if i < 3 { 2 } else { 0 }, "server {i}: {connections:?}");
+    }
+    client.shutdown().await;
+}

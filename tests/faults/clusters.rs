@@ -1,0 +1,299 @@
+//! A cluster whose masters are replaced, and whose slots move: the client goes on with the server of the moment, nothing waits for
+//! ever, and the queues of other servers are not delayed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use redelay::{BlockingQueue, Client, ErrorKind, codec};
+use redelay_fixture::{Cluster, Failover, Server, until_async, until_async_within};
+use redelay_support::{ms, soon};
+use tokio::task::block_in_place;
+
+/// How the master fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    /// `CLUSTER FAILOVER`.
+    Planned,
+    /// `CLUSTER FAILOVER FORCE`.
+    Forced,
+    Killed,
+    /// It comes back, and knows nothing of what has happened.
+    Frozen,
+}
+
+impl Failure {
+    /// Replaces the master of a slot. Returns the new one.
+    fn happen(self, cluster: &Cluster, slot: u16) -> &Server {
+        let old = cluster.master_of(slot);
+        match self {
+            Self::Planned => return cluster.failover(slot, Failover::Planned),
+            Self::Forced => return cluster.failover(slot, Failover::Force),
+            Self::Killed => old.kill_9(),
+            Self::Frozen => old.freeze(),
+        }
+        cluster.wait_for_other_master(slot, old.port())
+    }
+}
+
+/// A name whose slot another server has than that of `q`.
+fn elsewhere(cluster: &Cluster) -> String {
+    let here = cluster.master_of(cluster.slot_of("q")).port();
+    let mut names = (0..).map(|number| format!("other{number}"));
+    names.find(|name| cluster.master_of(cluster.slot_of(name)).port() != here).unwrap()
+}
+
+/// The longest time that an offer and its take have taken, while `is_over` is false.
+async fn slowest(queue: BlockingQueue<i64>, is_over: Arc<AtomicBool>) -> Duration {
+    let mut slowest = Duration::ZERO;
+    for value in 0.. {
+        let begun = Instant::now();
+        queue.put(&value).await.expect("a put on a healthy server");
+        assert_eq!(soon(queue.take()).await.unwrap(), value);
+        slowest = slowest.max(begun.elapsed());
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+    slowest
+}
+
+/// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
+/// push after it.
+async fn goes_on(failure: Failure) {
+    let cluster = Cluster::start();
+    let slot = cluster.slot_of("q");
+    let client = Client::connect(&cluster.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    delayed.offer(&1, ms(100)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    let pending = tokio::spawn({
+        let ready = ready.clone();
+        async move { ready.take().await }
+    });
+    let receiver = client.blocking_queue("{q}r", codec::Long).receiver();
+    let receiving = tokio::spawn(async move { receiver.receive().await?.ack().await });
+    let is_over = Arc::new(AtomicBool::new(false));
+    let healthy = tokio::spawn(slowest(client.blocking_queue(&elsewhere(&cluster), codec::Long), is_over.clone()));
+    delayed.offer(&2, ms(3000)).await.unwrap();
+    until_async("it is replicated", || async {
+        let keys = |server: &Server| server.get::<i64, _>(["DBSIZE"]);
+        keys(cluster.replica_of(slot)) == keys(cluster.master_of(slot))
+    })
+    .await;
+    let new = block_in_place(|| failure.happen(&cluster, slot));
+    let promoted = Instant::now();
+    // A foreign push, then an offer, and the entry that was armed.
+    new.cmd(["RPUSH", "{q}r", "3"]);
+    soon(receiving).await.unwrap().unwrap();
+    let received = promoted.elapsed();
+    soon(delayed.offer(&3, ms(1))).await.unwrap();
+    let mut taken = vec![soon(pending).await.unwrap().unwrap(), soon(ready.take()).await.unwrap()];
+    taken.sort_unstable();
+    assert_eq!(taken, [2, 3]);
+    let delivered = promoted.elapsed();
+    is_over.store(true, Ordering::Relaxed);
+    let slowest = soon(healthy).await.unwrap();
+    println!(
+        "{failure:?}: {received:?} after the promotion a message is received, after {delivered:?} all is delivered; the slowest call of others took {slowest:?}"
+    );
+    if failure == Failure::Frozen {
+        cluster.servers().iter().for_each(|server| server.thaw());
+        // It becomes a replica of the new one. Nothing goes there meanwhile.
+        for value in 5..30 {
+            soon(delayed.offer(&value, ms(1))).await.unwrap();
+            assert_eq!(soon(ready.take()).await.unwrap(), value);
+            tokio::time::sleep(ms(20)).await;
+        }
+    }
+    // Nothing is left at the old master.
+    client.shutdown().await;
+    for server in cluster.servers().iter().filter(|server| server.is_running()) {
+        until_async("no connection is left", || async { server.clients_named("redelay") == 0 }).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_planned_failover_of_a_cluster() {
+    goes_on(Failure::Planned).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forced_failover_of_a_cluster() {
+    goes_on(Failure::Forced).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_of_a_cluster_that_is_killed() {
+    goes_on(Failure::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_of_a_cluster_that_is_frozen_and_comes_back() {
+    goes_on(Failure::Frozen).await;
+}
+
+/// The slot of a queue moves while everybody works on it, and stays half moved for a while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_moves() {
+    const PENDING: i64 = 20_000;
+    let cluster = Cluster::start();
+    let slot = cluster.slot_of("q");
+    let client = Client::connect(&cluster.url()).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let due = Duration::from_secs(4);
+    let pending: Vec<i64> = (0..PENDING).collect();
+    for values in pending.chunks(1000) {
+        delayed.offer_all(values.iter().map(|value| (value, due))).await.unwrap();
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let offering = tokio::spawn({
+        let (delayed, is_over) = (delayed.clone(), is_over.clone());
+        async move {
+            let mut next = PENDING;
+            while !is_over.load(Ordering::Relaxed) {
+                delayed.offer(&next, ms(1)).await.expect("no offer is refused");
+                next += 1;
+                tokio::time::sleep(ms(2)).await;
+            }
+            next
+        }
+    });
+    let taking = tokio::spawn(async move {
+        let mut taken = Vec::new();
+        loop {
+            let value: i64 = ready.take().await.expect("no take fails");
+            if value < 0 {
+                return taken;
+            }
+            taken.push(value);
+        }
+    });
+    let to = cluster.servers().iter().take(3).find(|server| server.port() != cluster.master_of(slot).port()).unwrap();
+    block_in_place(|| {
+        std::thread::sleep(ms(500));
+        cluster.begin_move(slot, to);
+        std::thread::sleep(ms(1000));
+        cluster.migrate_keys(slot);
+        std::thread::sleep(ms(1000));
+        cluster.migrate_keys(slot);
+        cluster.end_move(slot);
+    });
+    assert_eq!(cluster.master_of(slot).port(), to.port());
+    tokio::time::sleep(ms(500)).await;
+    is_over.store(true, Ordering::Relaxed);
+    let offered = soon(offering).await.unwrap();
+    until_async_within(Duration::from_secs(20), "all is transferred", || async {
+        to.list("redisson_delay_queue:{q}").is_empty()
+    })
+    .await;
+    to.cmd(["RPUSH", "q", "-1"]);
+    let mut taken = soon(taking).await.unwrap();
+    taken.sort_unstable();
+    assert!(taken.iter().copied().eq(0..offered), "{} of {offered} were taken", taken.len());
+    client.shutdown().await;
+}
+
+/// Takers of lists on all servers: the first payload is there in a moment, and each comes once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn takers_of_lists_on_several_servers() {
+    const VALUES: i64 = 2_000;
+    let cluster = Cluster::start();
+    let client = Client::connect(&cluster.url()).await.unwrap();
+    let names = ["a", "b", "c", "d"];
+    let servers: std::collections::HashSet<_> =
+        names.iter().map(|name| cluster.master_of(cluster.slot_of(name)).port()).collect();
+    assert_eq!(servers.len(), 3, "choose other names");
+    let first = client.blocking_queue("a", codec::Long);
+    for name in names {
+        let begun = Instant::now();
+        let taking = first.poll_from_any(Duration::from_secs(30), &names[1..]);
+        let pushing = async {
+            tokio::time::sleep(ms(300)).await;
+            client.blocking_queue(name, codec::Long).put(&7).await.unwrap();
+        };
+        let (taken, ()) = tokio::join!(soon(taking), pushing);
+        assert_eq!(taken.unwrap(), Some((name.to_owned(), 7)));
+        assert!(begun.elapsed() < Duration::from_secs(5), "{name}: {:?}", begun.elapsed());
+    }
+    let takers: Vec<_> = (0..8)
+        .map(|_| {
+            let first = first.clone();
+            tokio::spawn(async move {
+                let mut taken = Vec::new();
+                while let Some((_, value)) = first.poll_from_any(ms(1500), &names[1..]).await.unwrap() {
+                    taken.push(value);
+                }
+                taken
+            })
+        })
+        .collect();
+    for value in 0..VALUES {
+        client.blocking_queue(names[value as usize % 4], codec::Long).put(&value).await.unwrap();
+    }
+    let mut taken = Vec::new();
+    for taker in takers {
+        taken.extend(soon(taker).await.unwrap());
+    }
+    taken.sort_unstable();
+    assert!(taken.iter().copied().eq(0..VALUES), "{} of {VALUES}", taken.len());
+    client.shutdown().await;
+}
+
+/// The seeds may be gone, and all masters that were known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_the_url_does_not_name_are_found() {
+    let cluster = Cluster::start();
+    let slot = cluster.slot_of("q");
+    let seed = cluster.master_of(slot);
+    let url = format!("redis-cluster://127.0.0.1:{}", seed.port());
+    let client = Client::connect(&url).await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    ready.put(&1).await.unwrap();
+    block_in_place(|| {
+        let old = seed.port();
+        seed.kill_9();
+        cluster.wait_for_other_master(slot, old);
+    });
+    soon(ready.put(&2)).await.unwrap();
+    client.shutdown().await;
+}
+
+/// A whole shard is down: its queues fail with its address, and come back with it. Others go on, as far as the servers let them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_without_a_server() {
+    let cluster = Cluster::start();
+    for server in cluster.servers() {
+        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+    let slot = cluster.slot_of("q");
+    let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
+    let client = builder.connect().await.unwrap();
+    let (ready, other) = (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
+    ready.put(&1).await.unwrap();
+    let (master, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
+    replica.kill_9();
+    master.kill_9();
+    // The connection may not know it yet.
+    let _ = soon(ready.put(&2)).await.unwrap_err();
+    let error = soon(ready.put(&2)).await.unwrap_err();
+    assert!(error.to_string().contains(&master.port().to_string()), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(!error.is_outcome_unknown(), "{error}");
+    other.put(&3).await.unwrap();
+    assert_eq!(soon(other.take()).await.unwrap(), 3);
+    let pending = tokio::spawn({
+        let ready = ready.clone();
+        async move { ready.take().await }
+    });
+    block_in_place(|| {
+        master.start_again();
+        replica.start_again();
+    });
+    until_async_within(Duration::from_secs(20), "a put", || async { ready.put(&4).await.is_ok() }).await;
+    assert_eq!(soon(pending).await.unwrap().unwrap(), 4);
+    client.shutdown().await;
+}
