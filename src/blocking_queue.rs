@@ -224,7 +224,7 @@ impl<T: 'static> BlockingQueue<T> {
         if payloads.is_empty() {
             return Ok(());
         }
-        op.call(Command::new("RPUSH").arg(self.target()).args(payloads)).await.map(drop)
+        op.write(Command::new("RPUSH").arg(self.target()).args(payloads)).await.map(drop)
     }
 
     fn target(&self) -> Bytes {

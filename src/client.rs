@@ -14,14 +14,15 @@ use crate::conn::Conn;
 use crate::delayed_queue::DelayedQueue;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::partitioned_queue::PartitionedQueue;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
 pub use builder::Builder;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-/// A client of one Redis server, or of the master that sentinels name. The handles of its queues are made from it. Cloning is
-/// cheap. All clones share the connections.
+/// A client of one Redis server, of the master that sentinels name, or of a cluster. The handles of its queues are made from it.
+/// Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
 /// | connection | open |
@@ -34,6 +35,9 @@ pub use tls::Tls;
 /// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
 /// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
 /// | one connection to each sentinel | always, if the URL names sentinels |
+///
+/// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
+/// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.
 ///
 /// The client restores lost connections by itself, however long that takes.
 ///
@@ -63,9 +67,14 @@ impl Client {
     /// | `redis://[user:password@]host[:port][/database]` | a server; the port is 6379 by default |
     /// | `redis+unix://[user:password@]/path/to/socket[?db=N]` | a server on this machine |
     /// | `redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database]` | the master of this name, which the sentinels name; their port is 26379 by default |
+    /// | `redis-cluster://[user:password@]host[:port][,host[:port]...]` | a cluster, any of whose servers are named; their port is 6379 by default |
     ///
-    /// `rediss://` and `rediss-sentinel://` use TLS and need the feature `tls`. `valkey` may be written instead of `redis`
+    /// `rediss://`, `rediss-sentinel://` and `rediss-cluster://` use TLS and need the feature `tls`. `valkey` may be written instead of `redis`
     /// in all of them. User, password and the name of the master are percent-encoded.
+    ///
+    /// A queue of a cluster is on the master that has its slot. The client asks the servers for all others, follows failovers and
+    /// slots that move, and never reads from replicas. All keys of a queue must have one slot, which is so unless its name has
+    /// unusual braces; calls for other names are refused.
     ///
     /// The user and password of a sentinel URL are those of the servers; for those of the sentinels, see
     /// [`Builder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
@@ -144,7 +153,8 @@ impl Client {
 
     /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
     ///
-    /// Every name works on a single server, as in Redisson. The codec decides the type of the values. All clients of
+    /// Every name works on a single server, as in Redisson. In a cluster, calls are refused if the braces of the name put its keys into
+    /// several slots: `a{b` does, while `q`, `{shop}q` and `q{shop}` do not. The codec decides the type of the values. All clients of
     /// a queue have to use the same codec; this is not checked.
     ///
     /// # Examples
@@ -161,7 +171,40 @@ impl Client {
     #[doc(alias = "getBlockingDeque")]
     #[doc(alias = "getQueue")]
     pub fn blocking_queue<T: 'static>(&self, name: &str, codec: impl Codec<T>) -> BlockingQueue<T> {
-        BlockingQueue::new(Queue::blocking(self.engine.clone(), self.conn.clone(), name), Arc::new(codec))
+        BlockingQueue::new(self.queue(name), Arc::new(codec))
+    }
+
+    pub(crate) fn queue(&self, name: &str) -> Arc<Queue> {
+        Queue::blocking(self.engine.clone(), self.conn.clone(), name)
+    }
+
+    /// Opens one logical queue over several ordinary queues, its partitions: `orders#0`, `orders#1` and so on.
+    /// The first client records how many there are.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) if `partitions` is below 2 or above 1,024, or not the number that the queue has, or
+    /// if the name has braces; and what every command may return, as [`BlockingQueue::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the number may be recorded.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// let orders = client.partitioned_queue("orders", 16, codec::Long).await?;
+    /// orders.offer(&17, Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn partitioned_queue<T: 'static>(
+        &self,
+        name: &str,
+        partitions: usize,
+        codec: impl Codec<T>,
+    ) -> Result<PartitionedQueue<T>> {
+        PartitionedQueue::open(self, name, partitions, Arc::new(codec)).await
     }
 
     /// Returns a handle for the delayed queue in front of a blocking queue: Redisson's
@@ -199,7 +242,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn stats(&self) -> ClientStats {
-        self.conn.counters().stats(self.conn.is_connected())
+        ClientStats { masters: self.conn.masters(), ..self.conn.counters().stats(self.conn.is_connected()) }
     }
 
     /// Stops taking, as the first of two phases of a shutdown: the service finishes the payloads that it has, and gets no

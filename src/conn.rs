@@ -67,6 +67,7 @@ pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
 pub(crate) use op_error::{Cause, OpError};
 pub(crate) use options::{ConnectError, Options, Settings};
+pub(crate) use replicas::{Replicas, Unconfirmed};
 pub(crate) use reply::Reply;
 pub(crate) use slots::Slot;
 pub(crate) use subscriber::{Channels, Notice};
@@ -82,6 +83,7 @@ use cluster::Cluster;
 use failover::Demotion;
 use link::Role;
 use options::Source;
+use replicas::Confirmations;
 use session::Session;
 use topology::Lead;
 
@@ -135,7 +137,7 @@ impl Command {
         let key = match self.name {
             "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
             "EVAL" | "EVALSHA" => self.args.get(2),
-            "CLIENT" | "CLUSTER" | "INFO" | "PING" | "SENTINEL" | "TIME" => None,
+            "CLIENT" | "CLUSTER" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
             _ => self.args.first(),
         };
         key.map(|key| Slot::of(key))
@@ -160,7 +162,7 @@ impl Shared {
 #[derive(Clone, Debug)]
 enum Servers {
     /// To one server, or to the one that sentinels name.
-    One(Arc<Link>),
+    One(Arc<Link>, Option<Arc<Confirmations>>),
     /// To each master of a cluster.
     Cluster(Arc<Cluster>),
 }
@@ -190,7 +192,18 @@ impl Conn {
             Source::Cluster(seeds) => {
                 Servers::Cluster(Arc::new(Cluster::connect(&options, seeds, &shared, deadline).await?))
             }
-            _ => Servers::One(Arc::new(Link::open(&options, Role::Commands, &shared).await?)),
+            _ => {
+                let commands = Link::open(&options, Role::Commands, &shared).await?;
+                let confirmations = match options.replicas {
+                    Some(replicas) => {
+                        let lead = options.lead(Slot::ANY);
+                        let link = Link::open_once(&options, Role::Commands, &shared, lead).await?;
+                        Some(Confirmations::new(link, replicas, options.command_timeout, Handle::current()))
+                    }
+                    None => None,
+                };
+                Servers::One(Arc::new(commands), confirmations)
+            }
         };
         let command_timeout = options.command_timeout;
         let runtime = Handle::current();
@@ -232,7 +245,7 @@ impl Conn {
     /// The slot of a queue; `None` if one server has all queues.
     pub(crate) fn slot_of(&self, keys: &Keys) -> Option<Slot> {
         match &self.servers {
-            Servers::One(_) => None,
+            Servers::One(..) => None,
             Servers::Cluster(_) => Some(Slot::of(keys.target())),
         }
     }
@@ -240,13 +253,13 @@ impl Conn {
     /// Whether one server has all keys of a queue.
     pub(crate) fn can_hold(&self, keys: &Keys) -> bool {
         let names = [keys.timeout_set(), keys.ordered_list(), keys.channel()];
-        matches!(self.servers, Servers::One(_)) || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
+        matches!(self.servers, Servers::One(..)) || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
     }
 
     /// The server of a key or channel.
     pub(crate) fn server_of(&self, key: &[u8]) -> ServerId {
         match &self.servers {
-            Servers::One(_) => ServerId::default(),
+            Servers::One(..) => ServerId::default(),
             Servers::Cluster(_) => self.server_of_slot(Slot::of(key)),
         }
     }
@@ -265,7 +278,7 @@ impl Conn {
     /// For a connection to the server of the slot.
     fn shared_here(&self) -> Shared {
         match &self.servers {
-            Servers::One(_) => self.shared.clone(),
+            Servers::One(..) => self.shared.clone(),
             Servers::Cluster(_) => self.shared.for_another_server(),
         }
     }
@@ -325,7 +338,7 @@ impl Conn {
 
     async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
         match &self.servers {
-            Servers::One(commands) => self.call_on(commands, command, within).await,
+            Servers::One(commands, _) => self.call_on(commands, command, within).await,
             // In a box, or the futures of callers become so deep that the compiler refuses some.
             Servers::Cluster(cluster) => Box::pin(self.call_in_cluster(cluster, command, within)).await,
         }
@@ -353,9 +366,48 @@ impl Conn {
             if Instant::now() + pause >= deadline {
                 return Err(refused);
             }
+            self.shared.counters.redirected();
             refusals += 1;
             sleep(pause).await;
             within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        }
+    }
+
+    /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
+    /// [`Replicas`].
+    pub(crate) async fn replicated<R>(
+        &self,
+        write: impl Future<Output = Result<R, OpError>>,
+    ) -> Result<R, OpError> {
+        let Some(confirmations) = self.confirmations() else { return write.await };
+        // Without a connection, nothing could be confirmed.
+        let connected = timeout(self.command_timeout, confirmations.link().connected()).await;
+        connected.map_err(|_| confirmations.link().no_connection())??;
+        let unconfirmed = confirmations.before_write();
+        let reply = write.await?;
+        self.confirm(Some(unconfirmed)).await?;
+        Ok(reply)
+    }
+
+    /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
+    pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
+        Some(self.confirmations()?.before_write())
+    }
+
+    /// Waits until replicas have a write that was answered.
+    pub(crate) async fn confirm(&self, unconfirmed: Option<Unconfirmed>) -> Result<(), OpError> {
+        let Some(unconfirmed) = unconfirmed else { return Ok(()) };
+        // Another server may have executed it.
+        match self.confirmations() {
+            Some(now) if unconfirmed.is_by(&now) => unconfirmed.confirm().await,
+            _ => Err(OpError::Unknown("another server is the master now, and no replica has confirmed it".into())),
+        }
+    }
+
+    fn confirmations(&self) -> Option<Arc<Confirmations>> {
+        match &self.servers {
+            Servers::One(_, confirmations) => confirmations.clone(),
+            Servers::Cluster(cluster) => cluster.master(self.slot)?.confirmations.clone(),
         }
     }
 
@@ -380,7 +432,7 @@ impl Conn {
         // Ids are those of one server. On another one, this would end somebody else's pop.
         let address = blocked.address();
         let beside = match &self.servers {
-            Servers::One(commands) => Some(commands.clone()).filter(|commands| commands.address() == address),
+            Servers::One(commands, _) => Some(commands.clone()).filter(|commands| commands.address() == address),
             Servers::Cluster(cluster) => cluster.at(&address),
         };
         let Some((commands, session)) = beside.zip(blocked.session()) else { return };
@@ -401,7 +453,7 @@ impl Conn {
     /// Whether there is a connection for commands; in a cluster, to the queue's server, or to all.
     pub(crate) fn is_connected(&self) -> bool {
         match &self.servers {
-            Servers::One(commands) => commands.session().is_some(),
+            Servers::One(commands, _) => commands.session().is_some(),
             Servers::Cluster(cluster) if self.slot.is_none() => cluster.is_connected(),
             Servers::Cluster(cluster) => {
                 cluster.master(self.slot).is_some_and(|master| master.link.session().is_some())
@@ -412,7 +464,7 @@ impl Conn {
     /// Waits for a connection for commands, within the command timeout.
     pub(crate) async fn connected(&self) -> Result<(), OpError> {
         match &self.servers {
-            Servers::One(commands) => {
+            Servers::One(commands, _) => {
                 let connected = timeout(self.command_timeout, commands.connected());
                 connected.await.map_err(|_| commands.no_connection())?.map(drop)
             }
@@ -423,7 +475,7 @@ impl Conn {
     /// When the last reply to a command was received; in a cluster, from the queue's server.
     pub(crate) fn last_reply(&self) -> Option<Instant> {
         match &self.servers {
-            Servers::One(commands) => Some(commands.last_reply()),
+            Servers::One(commands, _) => Some(commands.last_reply()),
             Servers::Cluster(cluster) => Some(cluster.master(self.slot)?.link.last_reply()),
         }
     }
@@ -441,7 +493,7 @@ impl Conn {
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
         match &self.servers {
-            Servers::One(commands) => commands.desynchronised(),
+            Servers::One(commands, _) => commands.desynchronised(),
             Servers::Cluster(cluster) => match cluster.master(self.slot) {
                 Some(master) => master.link.desynchronised(),
                 None => OpError::Unknown(cluster.topology().unknown()),
@@ -460,6 +512,24 @@ impl Conn {
         self.options.server()
     }
 
+    /// Host and port of the queue's server, or the path of its socket.
+    pub(crate) fn address(&self) -> String {
+        match &self.servers {
+            Servers::One(commands, _) => commands.address().to_string(),
+            Servers::Cluster(cluster) => {
+                cluster.master(self.slot).map(|master| master.link.address().to_string()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The servers that commands are sent to.
+    pub(crate) fn masters(&self) -> Vec<String> {
+        match &self.servers {
+            Servers::One(commands, _) => vec![commands.address().to_string()],
+            Servers::Cluster(cluster) => cluster.addresses(),
+        }
+    }
+
     /// How long a command may take, the wait for a connection and retries included.
     pub(crate) fn command_timeout(&self) -> Duration {
         self.command_timeout
@@ -468,7 +538,12 @@ impl Conn {
     /// Closes the connections for commands. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
         match &self.servers {
-            Servers::One(commands) => commands.close().await,
+            Servers::One(commands, confirmations) => {
+                if let Some(confirmations) = confirmations {
+                    confirmations.link().close().await;
+                }
+                commands.close().await;
+            }
             Servers::Cluster(cluster) => cluster.close().await,
         }
     }

@@ -38,6 +38,7 @@
 //! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`], [`Ticket`] |
 //! | jobs by id: replace, debounce, throttle | [`Offer::id`], [`JobOffer`], [`Job`] |
 //! | recurring jobs: cron, intervals | [`Schedule`] |
+//! | one queue over several servers | [`PartitionedQueue`] |
 //! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`] |
 //! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
 //! | each kind of error, and what to do about it | [`ErrorKind`] |
@@ -50,7 +51,7 @@
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
 //! | `docs/patterns.md` | well-known delayed queues, and the same with redelay; when to use which |
-//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, sizing |
+//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster, sizing |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
 //! | `docs/codecs.md` | which Redisson codec is which here; Java classes as structs |
@@ -115,7 +116,7 @@
 //! | `zstd` | no | `codec::ZStd` |
 //! | `cron` | no | [`Schedule::cron`]: schedules by cron texts in time zones |
 //! | `tower` | no | [`from_service`]: services of the `tower` crate as handlers of a [`Worker`] |
-//! | `tls` | no | `rediss://` and `rediss-sentinel://` through rustls, by default with the system's root certificates |
+//! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
 //! | `full` | no | all of the above |
@@ -149,6 +150,7 @@ mod blocking_queue;
 mod client;
 mod delayed_queue;
 mod delivery;
+mod partitioned_queue;
 mod receiver;
 mod worker;
 // What they share.
@@ -191,6 +193,7 @@ pub use delayed_queue::{
 };
 pub use delivery::Delivery;
 pub use error::{Error, ErrorKind, Result};
+pub use partitioned_queue::PartitionedQueue;
 pub use queue::{AsValue, QueueKeys};
 pub use receiver::{DeliveryStream, OnUndecodable, Receiver};
 pub use recurrence::Missed;

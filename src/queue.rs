@@ -98,7 +98,7 @@ impl Queue {
             // Its announcement was lost, or never made.
             transfer.head(keys, head);
         }
-        Ok(self.counters.stats(&server))
+        Ok(QueueStats { server: self.conn.address(), ..self.counters.stats(&server) })
     }
 }
 

@@ -88,7 +88,7 @@ impl Receiving {
     pub(crate) fn start(engine: &Engine, keys: &Keys, settings: Settings) -> Arc<Self> {
         let waiting = Arc::new(Waiting::default());
         let end = CancellationToken::new();
-        let conn = engine.conn.clone();
+        let conn = engine.conn.of(keys);
         let announced = Arc::<AnnouncedRetry>::default();
         let channel = keys.of_messages().channel;
         let retries = engine.transfer.as_ref().map(|transfer| transfer.follow_retries(channel, &announced));

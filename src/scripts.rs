@@ -295,6 +295,7 @@ mod tests {
             client_name: "scripts".into(),
             connect_timeout: Duration::from_secs(60),
             command_timeout: Duration::from_secs(60),
+            replicas: None,
         };
         let conn = &Conn::connect(Options::new(settings).expect("options")).await.expect("a connection");
         macro_rules! reply {

@@ -62,6 +62,9 @@ step 'other packages' cargo test $all $(name tests/fixture/tests/*.rs crates/*/t
 step 'patterns' cargo test $all --test patterns
 step 'model' cargo test $all --test checked -- --nocapture
 
+# The same queues on a cluster of one server. What more servers change is in tests of their own.
+REDELAY_CLUSTER=1 step 'cluster queues' cargo test $all --test queues
+
 # Each server has a part of what is repeated: seeded plans, and counts of the same thing.
 part=1
 for server in '' $others; do

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::Client;
 #[cfg(feature = "tls")]
 use super::Tls;
-use crate::conn::{Conn, Credentials, LONGEST, Options, Provider, Settings as ConnSettings};
+use crate::conn::{Conn, Credentials, LONGEST, Options, Provider, Replicas, Settings as ConnSettings};
 use crate::engine::{Engine, NameMapper, Settings};
 use crate::error::{Error, Result};
 use crate::transfer;
@@ -62,6 +62,7 @@ pub struct Builder {
     sweep_interval: Duration,
     release_after: Option<Duration>,
     max_payload: usize,
+    replicas: Option<Replicas>,
 }
 
 impl Default for Builder {
@@ -82,12 +83,13 @@ impl Default for Builder {
             sweep_interval: Duration::from_secs(60),
             release_after: Some(Duration::from_secs(3600)),
             max_payload: 512 * 1024 * 1024 - entry::HEADER,
+            replicas: None,
         }
     }
 }
 
 impl Builder {
-    /// Sets the address of the server, or those of the sentinels that name it; see [`Client::connect`] for the forms. Default:
+    /// Sets the address of the server, or those of the sentinels that name it or of servers of a cluster; see [`Client::connect`] for the forms. Default:
     /// `redis://localhost:6379`.
     ///
     /// # Examples
@@ -197,7 +199,7 @@ impl Builder {
         self
     }
 
-    /// Sets the TLS options of a URL that begins with `rediss://` or `rediss-sentinel://`: a private authority, a
+    /// Sets the TLS options of a URL that begins with `rediss`: a private authority, a
     /// client certificate, another server name. Requires the feature `tls`. Default: no options, which suits a server
     /// whose certificate is signed by one of the system's authorities.
     ///
@@ -411,6 +413,35 @@ impl Builder {
         self
     }
 
+    /// Makes offers, puts and settlements wait until this number of replicas has them (default: they do not wait).
+    ///
+    /// Redis copies writes to its replicas after it has answered. So what was acknowledged just before a failover may be lost. With
+    /// this option, a call returns `Ok` when the master and `count` replicas have its effect, by `WAIT`. If too few replicas confirm
+    /// it within `timeout`, an offer is tried again until the command timeout is over. Then the error is
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have: the write is on the master, and may survive.
+    ///
+    /// Use the number of replicas of a master that may become the next one: with Sentinel, all of them. `timeout` is above zero,
+    /// and not longer than the [command timeout](Self::command_timeout). Each client has one more connection to each master for this. A call takes
+    /// about one more round trip, and many calls at a time share a `WAIT`.
+    ///
+    /// Receives and takes do not wait. After a failover, a message may be delivered again although it was settled, if the
+    /// settlement returned an error.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::Client;
+    /// # async fn example() -> redelay::Result<()> {
+    /// let builder = Client::builder().url("redis-cluster://redis-1,redis-2").replicas(1, Duration::from_millis(500));
+    /// let client = builder.connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replicas(mut self, count: u32, timeout: Duration) -> Self {
+        self.replicas = Some(Replicas { count, timeout });
+        self
+    }
+
     /// Connects and starts the background tasks.
     ///
     /// The client belongs to the Tokio runtime from which this is called, and ends with it.
@@ -445,6 +476,7 @@ impl Builder {
             client_name: self.client_name.clone(),
             connect_timeout: self.connect_timeout,
             command_timeout: self.command_timeout,
+            replicas: self.replicas,
         };
         let options = Options::new(settings).map_err(|error| Error::connect("", error))?;
         let server = options.server();
@@ -481,6 +513,16 @@ impl Builder {
             (
                 self.release_after.is_some_and(|silence| silence < SHORTEST_SILENCE),
                 "release_abandoned_after is shorter than 30 s, and idle receivers give a sign of life every 6 s; an hour is usual",
+            ),
+            (
+                self.replicas.is_some_and(|replicas| replicas.count == 0),
+                "replicas(0, …) waits for nothing; it must be at least 1, or be left out",
+            ),
+            (
+                self.replicas.is_some_and(|replicas| {
+                    replicas.timeout < Duration::from_millis(1) || replicas.timeout > self.command_timeout
+                }),
+                "the timeout of replicas(…) must be at least 1 ms and not longer than command_timeout; 500 ms is usual",
             ),
             (
                 !is_visible,
@@ -525,6 +567,7 @@ impl fmt::Debug for Builder {
             .field("sweep_interval", &self.sweep_interval)
             .field("release_after", &self.release_after)
             .field("max_payload", &self.max_payload)
+            .field("replicas", &self.replicas)
             .finish_non_exhaustive()
     }
 }

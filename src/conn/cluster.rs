@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::future::{join, join_all};
+use futures::future::{OptionFuture, join, join_all};
 use futures::stream::FuturesUnordered;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -21,6 +22,7 @@ use super::address::Address;
 use super::connect::SERVERS;
 use super::link::Role;
 use super::options::Seeds;
+use super::replicas::Confirmations;
 use super::slots::{Slot, Table};
 use super::topology::{Topology, jittered};
 use super::{Command, ConnectError, Link, OpError, Options, Shared};
@@ -53,15 +55,31 @@ pub(crate) struct ServerId(u32);
 pub(super) struct Master {
     pub(super) id: ServerId,
     pub(super) link: Arc<Link>,
+    /// If replicas are to confirm writes.
+    pub(super) confirmations: Option<Arc<Confirmations>>,
     address: Address,
     _asking: AbortOnDropHandle<()>,
+}
+
+impl Master {
+    /// Another server has replaced it.
+    fn abandon(&self) {
+        self.link.abandon();
+        self.confirmations.iter().for_each(|confirmations| confirmations.link().abandon());
+    }
+
+    async fn close(&self) {
+        let confirmations = OptionFuture::from(self.confirmations.as_ref().map(|other| other.link().close()));
+        join(self.link.close(), confirmations).await;
+    }
 }
 
 /// The masters by their slots. Ends with the handle.
 pub(super) struct Cluster {
     seeds: Arc<Seeds>,
     masters: watch::Receiver<Masters>,
-    _following: AbortOnDropHandle<()>,
+    /// Until the client is closed.
+    following: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -129,7 +147,8 @@ impl Cluster {
                 }
             }
         });
-        Ok(Self { seeds: seeds.clone(), masters, _following: AbortOnDropHandle::new(following) })
+        let following = Mutex::new(Some(AbortOnDropHandle::new(following)));
+        Ok(Self { seeds: seeds.clone(), masters, following })
     }
 
     pub(super) fn topology(&self) -> &Topology {
@@ -182,6 +201,10 @@ impl Cluster {
         }
     }
 
+    pub(super) fn addresses(&self) -> Vec<String> {
+        addresses(&self.masters.borrow().all)
+    }
+
     /// Whether all masters are connected.
     pub(super) fn is_connected(&self) -> bool {
         let masters = self.masters.borrow();
@@ -190,8 +213,10 @@ impl Cluster {
 
     /// Closes the connections for commands.
     pub(super) async fn close(&self) {
-        let links: Vec<_> = self.masters.borrow().all.iter().map(|master| master.link.clone()).collect();
-        join_all(links.iter().map(|link| link.close())).await;
+        // It would look for servers that answer.
+        drop(self.following.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let masters = self.masters.borrow().all.clone();
+        join_all(masters.iter().map(|master| master.close())).await;
     }
 }
 
@@ -224,21 +249,28 @@ impl Following {
         let gone = old.into_iter().filter(|master| !all.iter().any(|other| other.id == master.id));
         let gone: Vec<_> = gone.collect();
         if !gone.is_empty() {
-            events::masters_changed(&list(&gone), &list(&all));
+            self.shared.counters.failed_over(gone.len());
+            events::masters_changed(&addresses(&gone).join(", "), &addresses(&all).join(", "));
         }
         // Before the old connections end: what ends with them is sent again to the new ones.
         self.masters.send_replace(Masters { table: Some(table), all, ranges });
-        gone.iter().for_each(|master| master.link.abandon());
+        gone.iter().for_each(|master| master.abandon());
     }
 
     fn master(&mut self, address: &Address) -> Option<Arc<Master>> {
         let shared = self.shared.for_another_server();
         // Fails only if the library refuses the options, with which the first connection was made.
-        let link = Arc::new(Link::begin(&self.options.at(address), Role::Commands, &shared).ok()?);
+        let options = self.options.at(address);
+        let link = Arc::new(Link::begin(&options, Role::Commands, &shared).ok()?);
+        let confirmations = options.replicas.map(|replicas| {
+            let link = Link::begin(&options, Role::Commands, &shared).ok()?;
+            Some(Confirmations::new(link, replicas, options.command_timeout, Handle::current()))
+        });
         self.ids += 1;
         let asking = ask_again_and_again(Arc::downgrade(&link), address.clone(), self.answers.clone());
         let asking = AbortOnDropHandle::new(tokio::spawn(asking));
-        Some(Arc::new(Master { id: ServerId(self.ids), link, address: address.clone(), _asking: asking }))
+        let (id, confirmations) = (ServerId(self.ids), confirmations.flatten());
+        Some(Arc::new(Master { id, link, confirmations, address: address.clone(), _asking: asking }))
     }
 
     /// Asks other servers than the masters while no master answers. Cancel safe.
@@ -412,6 +444,6 @@ async fn connected(master: Option<&Arc<Master>>) -> Result<(), OpError> {
     }
 }
 
-fn list(masters: &[Arc<Master>]) -> String {
-    masters.iter().map(|master| master.address.to_string()).collect::<Vec<_>>().join(", ")
+fn addresses(masters: &[Arc<Master>]) -> Vec<String> {
+    masters.iter().map(|master| master.address.to_string()).collect()
 }

@@ -59,6 +59,7 @@ impl Expect {
             "RPUSH" => Self::Int(count(args.len() - 1)..=i64::MAX),
             "SENTINEL" => Self::OfSentinel,
             "TIME" => Self::Strings(2),
+            "WAIT" => Self::Int(0..=i64::MAX),
             _ => Self::Anything,
         }
     }

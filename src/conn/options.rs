@@ -12,6 +12,7 @@ use super::Shared;
 use super::address::Address;
 use super::credentials::Credentials;
 use super::op_error::Cause;
+use super::replicas::Replicas;
 use super::sentinel::{self, Master};
 use super::slots::Slot;
 use super::topology::{Lead, Topology};
@@ -34,6 +35,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) client_name: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) command_timeout: Duration,
+    /// If replicas are to confirm writes.
+    pub(crate) replicas: Option<Replicas>,
 }
 
 /// Everything that is needed to open a connection. Holds the password, so it has no derived `Debug`.
@@ -48,6 +51,7 @@ pub(crate) struct Options {
     pub(crate) client_name: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) command_timeout: Duration,
+    pub(super) replicas: Option<Replicas>,
 }
 
 /// Who says where to connect.
@@ -174,6 +178,7 @@ impl Options {
             client_name: settings.client_name,
             connect_timeout: settings.connect_timeout,
             command_timeout: settings.command_timeout,
+            replicas: settings.replicas,
         };
         options.source = match group {
             None => Source::Url,
@@ -316,7 +321,7 @@ fn group_of(url: &str) -> Result<Option<(String, Group)>, ConnectError> {
     let first = addresses.first().ok_or_else(wrong)?.to_string();
     if !has_master {
         return match path {
-            "" | "0" => Ok(Some((format!("{scheme}://{user}{first}"), Group::Cluster(addresses)))),
+            "" | "0" if !hosts.contains('?') => Ok(Some((format!("{scheme}://{user}{first}"), Group::Cluster(addresses)))),
             _ => Err(wrong()),
         };
     }
@@ -419,6 +424,7 @@ mod tests {
             client_name: "me".into(),
             connect_timeout: Duration::ZERO,
             command_timeout: Duration::ZERO,
+            replicas: None,
         }
     }
 

@@ -80,24 +80,27 @@ impl Master {
         &self.topology
     }
 
-    fn answered(&self, sentinel: &Address, answer: Answer) {
+    /// Returns whether it names another master than before.
+    fn answered(&self, sentinel: &Address, answer: Answer) -> bool {
         let now = Instant::now();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let Answers { of, latest: present } = &mut *answers;
         of.insert(sentinel.clone(), (answer, now));
         of.retain(|_, (_, at)| now - *at < FRESH);
         let answers: Vec<&Answer> = of.values().map(|(answer, _)| answer).collect();
-        let Some(latest) = latest(&answers, present.as_ref()) else { return };
+        let Some(latest) = latest(&answers, present.as_ref()) else { return false };
         let old = present.replace(latest.clone());
-        if old.as_ref().is_none_or(|old| old.master != latest.master) {
-            if let Some(old) = old {
-                events::master_changed(&self.name, &old.master, &latest.master);
-            }
-            self.topology.update(|table| {
-                *table = Some(Table::of_one(latest.master.clone()));
-                true
-            });
+        if old.as_ref().is_some_and(|old| old.master == latest.master) {
+            return false;
         }
+        self.topology.update(|table| {
+            *table = Some(Table::of_one(latest.master.clone()));
+            true
+        });
+        if let Some(old) = &old {
+            events::master_changed(&self.name, &old.master, &latest.master);
+        }
+        old.is_some()
     }
 }
 
@@ -182,7 +185,9 @@ impl Sentinel {
             match self.ask(link).await {
                 Ok(answer) => {
                     *answered = Instant::now();
-                    self.master.answered(&self.address, answer);
+                    if self.master.answered(&self.address, answer) {
+                        self.shared.counters.failed_over(1);
+                    }
                 }
                 Err(error) => self.master.topology.failed(format!("{}: {error}", self.address)),
             }
@@ -298,7 +303,9 @@ mod tests {
             let master = master.clone();
             move || {
                 let sentinel = Address::new("s", 1);
-                (1..100_000).for_each(|epoch| master.answered(&sentinel, answer(epoch, epoch as u16 | 1)));
+                (1..100_000).for_each(|epoch| {
+                    master.answered(&sentinel, answer(epoch, epoch as u16 | 1));
+                });
             }
         });
         let leading = async {

@@ -137,6 +137,9 @@ impl Table {
 
     /// Notes that a server says who serves a slot now. The next answer knows more.
     pub(super) fn moved(&mut self, slot: Slot, server: Address) {
+        // With its other name.
+        let is_it = |other: &&Address| (&other.host, other.port) == (&server.host, server.port);
+        let server = self.servers.iter().find(is_it).cloned().unwrap_or(server);
         let known = self.ranges.iter().find(|range| range.server == server);
         let mut epoch = known.map(|range| range.epoch).unwrap_or_default();
         if let Some(at) = self.range_of(slot) {

@@ -22,7 +22,7 @@ impl Conn {
         let (notices, listener) = mpsc::channel(NOTICES);
         let (options, shared) = ((*self.options).clone(), self.shared.clone());
         match &self.servers {
-            Servers::One(_) => {
+            Servers::One(..) => {
                 let lead = options.lead(Slot::ANY);
                 tokio::spawn(subscriber(options, lead, shared, wishes, notices));
             }

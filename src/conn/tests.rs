@@ -29,6 +29,7 @@ async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
         client_name: "conn".into(),
         connect_timeout: Duration::from_secs(10),
         command_timeout,
+        replicas: None,
     };
     soon(Conn::connect(Options::new(settings).expect("options"))).await.expect("a connection")
 }
@@ -50,6 +51,14 @@ fn version_is_read_from_info() {
     assert_eq!(parse_version(b"nothing"), None);
 }
 
+/// The connection for commands.
+fn link_of(conn: &Conn) -> &Arc<Link> {
+    match &conn.servers {
+        Servers::One(commands, _) => commands,
+        Servers::Cluster(_) => panic!("one server"),
+    }
+}
+
 #[tokio::test]
 async fn bytes_pass_unchanged_both_ways() {
     let server = Server::start();
@@ -66,13 +75,13 @@ async fn bytes_pass_unchanged_both_ways() {
 async fn an_error_reply_is_passed_on_and_the_connection_stays() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
-    let session = conn.commands.session();
+    let session = link_of(&conn).session();
     conn.call(push("a")).await.unwrap();
     let error = conn.call(Command::new("GET").arg("q")).await.unwrap_err();
     assert!(matches!(&error, OpError::Server(why) if why.starts_with("WRONGTYPE")), "{error:?}");
     let error = conn.call(Command::new("NO-SUCH-COMMAND")).await.unwrap_err();
     assert!(matches!(&error, OpError::Server(why) if why.starts_with("ERR unknown command")), "{error:?}");
-    assert_eq!(conn.commands.session(), session);
+    assert_eq!(link_of(&conn).session(), session);
 }
 
 /// Handshakes and the give-back of payloads rely on it.
@@ -102,7 +111,7 @@ async fn a_command_whose_reply_is_lost_is_not_sent_again() {
         };
         let (result, ()) = soon(futures::future::join(conn.call(push("a")), cut)).await;
         assert!(matches!(result, Err(OpError::Unknown(_))), "{result:?}");
-        soon(conn.commands.connected()).await.unwrap();
+        soon(link_of(&conn).connected()).await.unwrap();
     }
     // What the library may have kept for the new connection would be in front of this one.
     conn.call(Command::new("PING")).await.unwrap();
@@ -122,7 +131,7 @@ async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
     let OpError::NotExecuted(cause) = &error else { panic!("{error:?}") };
     assert_eq!(cause.io_kind(), Some(io::ErrorKind::ConnectionRefused), "{cause}");
     proxy.refuse(false);
-    soon(conn.commands.connected()).await.unwrap();
+    soon(link_of(&conn).connected()).await.unwrap();
     soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
     assert_eq!(server.command_calls("rpush"), 0);
 }
@@ -170,9 +179,9 @@ async fn a_connection_that_is_killed_comes_back_by_itself() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
     for _ in 0..10 {
-        let before = conn.commands.session().unwrap();
+        let before = link_of(&conn).session().unwrap();
         server.kill_client_named("conn");
-        let mut sessions = conn.commands.sessions();
+        let mut sessions = link_of(&conn).sessions();
         soon(sessions.wait_for(|session| session.is_some_and(|session| session != before))).await.unwrap();
         soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
     }
@@ -197,7 +206,7 @@ mod timeouts {
         let proxy = Proxy::start(server.port());
         let conn = connect(&proxy.url()).await;
         let hasty = conn.with_timeout(ms(50));
-        let (session, accepted) = (conn.commands.session(), proxy.accepted());
+        let (session, accepted) = (link_of(&conn).session(), proxy.accepted());
         assert_eq!((hasty.command_timeout(), conn.command_timeout()), (ms(50), ms(5_000)));
         hasty.call(Command::new("PING")).await.unwrap();
 
@@ -216,7 +225,7 @@ mod timeouts {
         proxy.delay(ms(0));
         assert_eq!(server.list("q"), [b"a", b"a", b"a", b"b"]);
         hasty.call(Command::new("PING")).await.unwrap();
-        assert_eq!((conn.commands.session(), proxy.accepted()), (session, accepted));
+        assert_eq!((link_of(&conn).session(), proxy.accepted()), (session, accepted));
     }
 
     /// Callers that never wait long enough must not keep a dead connection in use.
@@ -275,7 +284,7 @@ mod timeouts {
         let proxy = Proxy::start(server.port());
         let conn = connect_within(&proxy.url(), ms(500)).await;
         let hasty = conn.with_timeout(ms(100));
-        let (session, accepted) = (conn.commands.session(), proxy.accepted());
+        let (session, accepted) = (link_of(&conn).session(), proxy.accepted());
         proxy.throttle(4_000);
         let text = vec![b'a'; 6_000];
         let long = conn.for_long(text.len());
@@ -292,7 +301,7 @@ mod timeouts {
         };
         let (reply, ()) = tokio::join!(long, others);
         assert_eq!(reply.unwrap().into_int().unwrap(), 1);
-        assert_eq!((conn.commands.session(), proxy.accepted()), (session, accepted));
+        assert_eq!((link_of(&conn).session(), proxy.accepted()), (session, accepted));
         // From now on silence is silence.
         proxy.strand();
         let begun = Instant::now();
@@ -348,7 +357,7 @@ mod desynchronised {
         ];
         for (extra, command) in commands {
             let what = format!("{extra:?} for {command:?}");
-            let before = soon(conn.commands.connected()).await.unwrap();
+            let before = soon(link_of(&conn).connected()).await.unwrap();
             proxy.hold_replies(true);
             let (result, ()) = soon(futures::future::join(conn.call(command), async {
                 until_async("it has run", || async { proxy.held() > 0 }).await;
@@ -358,7 +367,7 @@ mod desynchronised {
             let Err(OpError::Unknown(cause)) = result else { panic!("{what}: {result:?}") };
             assert_eq!(cause.io_kind(), Some(io::ErrorKind::InvalidData), "{what}: {cause}");
             proxy.hold_replies(false);
-            let after = soon(conn.commands.connected()).await.unwrap();
+            let after = soon(link_of(&conn).connected()).await.unwrap();
             assert!(after.number > before.number, "{what}");
             // The next caller gets its own reply.
             let own = conn.call(Command::new("LINDEX").arg("q").number(0)).await;

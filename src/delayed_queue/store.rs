@@ -127,7 +127,7 @@ impl Store {
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
-            let error = match send(receipt.clone(), base).await {
+            let error = match self.conn.replicated(send(receipt.clone(), base)).await {
                 Ok(outcome) => {
                     if lost.is_none() {
                         self.on_spent(receipt);

@@ -133,6 +133,13 @@ impl Op<'_> {
         self.queue.conn.call(command).await.map_err(|error| self.failed(error))
     }
 
+    /// Runs a command at most once, and waits until replicas have its effect, if they are to confirm writes.
+    pub(crate) async fn write(self, command: Command) -> Result<Reply> {
+        self.ensure_open()?;
+        let conn = &self.queue.conn;
+        conn.replicated(conn.call(command)).await.map_err(|error| self.failed(error))
+    }
+
     /// Runs a command that only reads, and may run twice.
     pub(crate) async fn query(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;

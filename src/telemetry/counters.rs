@@ -41,6 +41,8 @@ pub(crate) struct ClientCounters(Arc<OfClient>);
 struct OfClient {
     counts: Counts,
     reconnects: AtomicU64,
+    failovers: AtomicU64,
+    redirects: AtomicU64,
     transferring: AtomicU64,
     queues: Mutex<Queues>,
 }
@@ -137,6 +139,8 @@ impl ClientCounters {
         Self(Arc::new(OfClient {
             counts: Counts::new(),
             reconnects: AtomicU64::new(0),
+            failovers: AtomicU64::new(0),
+            redirects: AtomicU64::new(0),
             transferring: AtomicU64::new(0),
             queues: Mutex::default(),
         }))
@@ -167,15 +171,28 @@ impl ClientCounters {
         self.0.reconnects.fetch_add(1, Relaxed);
     }
 
+    /// This number of masters has been replaced.
+    pub(crate) fn failed_over(&self, masters: usize) {
+        self.0.failovers.fetch_add(masters as u64, Relaxed);
+    }
+
+    /// A server has refused a command that another one serves, or it does in a moment.
+    pub(crate) fn redirected(&self) {
+        self.0.redirects.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
         self.0.counts.failed(format!("{what}: {error}"));
     }
 
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {
-        let OfClient { counts, reconnects, transferring, queues: _ } = &*self.0;
+        let OfClient { counts, reconnects, failovers, redirects, transferring, queues: _ } = &*self.0;
         ClientStats {
             connected,
+            masters: Vec::new(),
             reconnects: reconnects.load(Relaxed),
+            failovers: failovers.load(Relaxed),
+            redirects: redirects.load(Relaxed),
             transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
@@ -250,6 +267,7 @@ impl QueueCounters {
         let counts = &self.counts;
         let ahead = server.head.map(|head| head / 1e3 - server.clock as f64 / 1e6);
         QueueStats {
+            server: String::new(),
             pending: server.pending,
             list_len: server.list_len,
             ready: server.ready,

@@ -24,6 +24,13 @@ use serde::{Serialize, Serializer};
 pub struct ClientStats {
     /// Whether the connection for commands is up now.
     pub connected: bool,
+    /// The servers that the client writes to now, as `host:port` or the path of a socket: one, or the masters of a cluster.
+    pub masters: Vec<String>,
+    /// Masters of sentinels or of a cluster that were replaced since the client connected.
+    pub failovers: u64,
+    /// Commands that a server of a cluster has refused because another one serves their slot, or because the slot was on the move.
+    /// Each is sent again.
+    pub redirects: u64,
     /// Lost connections that were replaced, including those for announcements and for blocking pops.
     pub reconnects: u64,
     /// Queues for which this client transfers now.
@@ -63,6 +70,8 @@ pub struct ClientStats {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QueueStats {
+    /// The server that has the queue, as `host:port` or the path of a socket.
+    pub server: String,
     /// Entries with a due time, including overdue ones.
     pub pending: u64,
     /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals `pending`
@@ -112,6 +121,43 @@ pub struct QueueStats {
     pub last_error: Option<LastError>,
 }
 
+impl QueueStats {
+    /// Those of two queues together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            server: if self.server == other.server { self.server } else { String::new() },
+            pending: self.pending + other.pending,
+            list_len: self.list_len + other.list_len,
+            ready: self.ready + other.ready,
+            overdue: self.overdue + other.overdue,
+            overdue_for: self.overdue_for.max(other.overdue_for),
+            next_due_in: earlier(self.next_due_in, other.next_due_in),
+            quarantined: self.quarantined + other.quarantined,
+            unconfirmed_pops: self.unconfirmed_pops + other.unconfirmed_pops,
+            is_paused: self.is_paused && other.is_paused,
+            max_in_flight: both(self.max_in_flight, other.max_in_flight),
+            receiving: self.receiving.and(other.receiving),
+            transferring: self.transferring && other.transferring,
+            takers: self.takers + other.takers,
+            transfers: self.transfers + other.transfers,
+            last_transfer: earlier(self.last_transfer, other.last_transfer),
+            failed_transfers: self.failed_transfers + other.failed_transfers,
+            transferred: self.transferred + other.transferred,
+            empty_transfers: self.empty_transfers + other.empty_transfers,
+            quarantined_by_this_client: self.quarantined_by_this_client + other.quarantined_by_this_client,
+            last_error: match (self.last_error, other.last_error) {
+                (Some(one), Some(other)) => Some(if one.ago <= other.ago { one } else { other }),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+}
+
+fn earlier(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
 /// Gauges of the messages that receivers of all clients have claimed, and counters of what this client's receivers have done.
 /// A part of [`QueueStats`].
 ///
@@ -151,6 +197,25 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
+}
+
+impl ReceivingStats {
+    fn and(self, other: Self) -> Self {
+        Self {
+            in_flight: self.in_flight + other.in_flight,
+            waiting: self.waiting + other.waiting,
+            dead_letters: self.dead_letters + other.dead_letters,
+            overdue_for: self.overdue_for.max(other.overdue_for),
+            received: self.received + other.received,
+            acknowledged: self.acknowledged + other.acknowledged,
+            failed: self.failed + other.failed,
+            released: self.released + other.released,
+            rejected: self.rejected + other.rejected,
+            lost: self.lost + other.lost,
+            recovered: self.recovered + other.recovered,
+            died: self.died + other.died,
+        }
+    }
 }
 
 /// An error that the client handled in the background.

@@ -14,6 +14,7 @@
 //! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
 //! | jobs, throttles; schedules and their records | `redelay:jobs:` … + tag, like those |
+//! | the number of partitions of a partitioned queue | `redelay:partitions:` + tag |
 //! | scratch: absent before and after each script | `redelay:scratch:` + tag |
 //!
 //! All names have the same hash tag, so the keys share a cluster slot if the name allows it.
@@ -172,9 +173,19 @@ impl Keys {
         [&self.marked("redelay:throttle:")[..], b":", what.as_bytes(), b":", id].concat().into()
     }
 
+    /// The number of partitions of a queue that has any.
+    pub(crate) fn partitions(&self) -> Bytes {
+        self.marked("redelay:partitions:")
+    }
+
+    /// Whether the name has a brace of its own.
+    pub(crate) fn has_tag(&self) -> bool {
+        self.0.tag.len() == self.0.target.len()
+    }
+
     /// `q` and `{q}` have the same tag, but different targets. A second colon marks names with a brace of their own.
     fn marked(&self, what: &str) -> Bytes {
-        let mark = if self.0.tag.len() == self.0.target.len() { ":" } else { "" };
+        let mark = if self.has_tag() { ":" } else { "" };
         [what.as_bytes(), mark.as_bytes(), &self.0.tag].concat().into()
     }
 

@@ -1,4 +1,4 @@
-//! redelay beside a real Redisson on one server. Either of them offers, transfers and takes, in every combination.
+//! redelay beside a real Redisson on the same servers. Either of them offers, transfers and takes, in every combination.
 
 mod jobs;
 mod objects;
@@ -7,6 +7,7 @@ mod peer;
 mod places;
 mod random;
 mod receiving;
+mod servers;
 
 use objects::Objects;
 use peer::{Lang, Peer, Setup};

@@ -190,3 +190,47 @@ async fn idle_queues_share_two_connections_to_each_master() {
     }
     client.shutdown().await;
 }
+
+/// Takers of very many queues share connections, and a payload that somebody else pushes is there at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn takers_of_a_thousand_queues() {
+    const QUEUES: usize = 1000;
+    let builder = Client::builder().url(cluster().url()).client_name("many-takers").transfer(false);
+    let client = builder.connect().await.unwrap();
+    let (taken, mut values) = tokio::sync::mpsc::unbounded_channel();
+    let takers: Vec<_> = (0..QUEUES)
+        .map(|number| {
+            let (queue, taken) = (client.blocking_queue(&format!("many{number}"), codec::Long), taken.clone());
+            tokio::spawn(async move {
+                while let Ok(value) = queue.take().await {
+                    let _ = taken.send((number, value, Instant::now()));
+                }
+            })
+        })
+        .collect();
+    until_async("all wait", || async { client.stats().takers == QUEUES as u64 }).await;
+    tokio::time::sleep(ms(1000)).await;
+    for server in &cluster().servers()[..3] {
+        let connections = server.clients_named("many-takers");
+        // For commands, 64 that block, and one for all others.
+        assert!(connections <= 66, "{connections} connections to one master");
+    }
+    let mut late = Vec::new();
+    for round in 0..2_i64 {
+        for number in (0..QUEUES).step_by(7) {
+            let name = format!("many{number}");
+            let master = cluster().master_of(cluster().slot_of(&name));
+            let pushed = Instant::now();
+            master.cmd(["RPUSH", &name, &round.to_string()]);
+            let (taken_from, value, at) = soon(values.recv()).await.unwrap();
+            assert_eq!((taken_from, value), (number, round));
+            late.push(at.saturating_duration_since(pushed));
+        }
+    }
+    late.sort_unstable();
+    println!("taken after {:?} (median), {:?} (99 %)", late[late.len() / 2], late[late.len() * 99 / 100]);
+    client.shutdown().await;
+    for taker in takers {
+        soon(taker).await.unwrap();
+    }
+}

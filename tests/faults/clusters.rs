@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use redelay::{BlockingQueue, Client, ErrorKind, codec};
-use redelay_fixture::{Cluster, Failover, Server, until_async, until_async_within};
-use redelay_support::{ms, soon};
+use redelay::{Client, ErrorKind, codec};
+use redelay_fixture::{Cluster, Failover, Product, Server, until_async, until_async_within};
+use redelay_support::{ms, rounds, soon};
 use tokio::task::block_in_place;
 
 /// How the master fails.
@@ -43,12 +43,14 @@ fn elsewhere(cluster: &Cluster) -> String {
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() != here).unwrap()
 }
 
-/// The longest time that an offer and its take have taken, while `is_over` is false.
-async fn slowest(queue: BlockingQueue<i64>, is_over: Arc<AtomicBool>) -> Duration {
+/// The longest time that an offer and its take have taken, until `is_over`.
+async fn slowest(client: Client, name: String, is_over: Arc<AtomicBool>) -> Duration {
+    let queue = client.blocking_queue(&name, codec::Long);
+    let delayed = client.delayed_queue(&queue);
     let mut slowest = Duration::ZERO;
     for value in 0.. {
         let begun = Instant::now();
-        queue.put(&value).await.expect("a put on a healthy server");
+        delayed.offer(&value, Duration::ZERO).await.expect("an offer on a healthy server");
         assert_eq!(soon(queue.take()).await.unwrap(), value);
         slowest = slowest.max(begun.elapsed());
         if is_over.load(Ordering::Relaxed) {
@@ -62,6 +64,12 @@ async fn slowest(queue: BlockingQueue<i64>, is_over: Arc<AtomicBool>) -> Duratio
 /// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
 /// push after it.
 async fn goes_on(failure: Failure) {
+    for _ in 0..rounds() {
+        goes_on_once(failure).await;
+    }
+}
+
+async fn goes_on_once(failure: Failure) {
     let cluster = Cluster::start();
     let slot = cluster.slot_of("q");
     let client = Client::connect(&cluster.url()).await.unwrap();
@@ -76,7 +84,7 @@ async fn goes_on(failure: Failure) {
     let receiver = client.blocking_queue("{q}r", codec::Long).receiver();
     let receiving = tokio::spawn(async move { receiver.receive().await?.ack().await });
     let is_over = Arc::new(AtomicBool::new(false));
-    let healthy = tokio::spawn(slowest(client.blocking_queue(&elsewhere(&cluster), codec::Long), is_over.clone()));
+    let healthy = tokio::spawn(slowest(client.clone(), elsewhere(&cluster), is_over.clone()));
     delayed.offer(&2, ms(3000)).await.unwrap();
     until_async("it is replicated", || async {
         let keys = |server: &Server| server.get::<i64, _>(["DBSIZE"]);
@@ -138,8 +146,35 @@ async fn a_master_of_a_cluster_that_is_frozen_and_comes_back() {
 /// The slot of a queue moves while everybody works on it, and stays half moved for a while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves() {
-    const PENDING: i64 = 20_000;
     let cluster = Cluster::start();
+    for _ in 0..rounds() {
+        keeps_all_while_it_moves(&cluster, |slot, to| {
+            cluster.begin_move(slot, to);
+            std::thread::sleep(ms(1000));
+            cluster.migrate_keys(slot);
+            std::thread::sleep(ms(1500));
+            cluster.migrate_keys(slot);
+            cluster.end_move(slot);
+        })
+        .await;
+    }
+}
+
+/// The same, as Valkey does it since version 9.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_moves_at_once() {
+    let cluster = Cluster::start();
+    let version = cluster.servers()[0].version();
+    if version.product != Product::Valkey || version.major < 9 {
+        return;
+    }
+    for _ in 0..rounds() {
+        keeps_all_while_it_moves(&cluster, |slot, to| cluster.migrate_slot(slot, to)).await;
+    }
+}
+
+async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server)) {
+    const PENDING: i64 = 20_000;
     let slot = cluster.slot_of("q");
     let client = Client::connect(&cluster.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
@@ -172,15 +207,11 @@ async fn a_slot_that_moves() {
             taken.push(value);
         }
     });
-    let to = cluster.servers().iter().take(3).find(|server| server.port() != cluster.master_of(slot).port()).unwrap();
+    let is_other = |server: &&Server| server.port() != cluster.master_of(slot).port();
+    let to = cluster.servers().iter().take(3).find(is_other).unwrap();
     block_in_place(|| {
         std::thread::sleep(ms(500));
-        cluster.begin_move(slot, to);
-        std::thread::sleep(ms(1000));
-        cluster.migrate_keys(slot);
-        std::thread::sleep(ms(1000));
-        cluster.migrate_keys(slot);
-        cluster.end_move(slot);
+        moves(slot, to);
     });
     assert_eq!(cluster.master_of(slot).port(), to.port());
     tokio::time::sleep(ms(500)).await;
@@ -295,5 +326,74 @@ async fn a_shard_without_a_server() {
     });
     until_async_within(Duration::from_secs(20), "a put", || async { ready.put(&4).await.is_ok() }).await;
     assert_eq!(soon(pending).await.unwrap().unwrap(), 4);
+    client.shutdown().await;
+}
+
+/// With one replica for each master, what is acknowledged with `replicas(1)` survives the death of the master.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_a_replica_has_confirmed_is_lost() {
+    for failure in [Failure::Planned, Failure::Killed] {
+        let cluster = Cluster::start();
+        let slot = cluster.slot_of("q");
+        let builder = Client::builder().url(cluster.url()).replicas(1, ms(500));
+        let client = builder.connect().await.unwrap();
+        let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let offering: Vec<_> = (0..8)
+            .map(|offerer| {
+                let (delayed, is_over) = (delayed.clone(), is_over.clone());
+                tokio::spawn(async move {
+                    let mut stored = Vec::new();
+                    for number in 0.. {
+                        let value = offerer * 1_000_000 + number;
+                        if delayed.offer(&value, Duration::from_secs(3600)).await.is_ok() {
+                            stored.push(value);
+                        }
+                        if is_over.load(Ordering::Relaxed) {
+                            return stored;
+                        }
+                    }
+                    stored
+                })
+            })
+            .collect();
+        tokio::time::sleep(ms(1000)).await;
+        block_in_place(|| failure.happen(&cluster, slot));
+        tokio::time::sleep(ms(1000)).await;
+        is_over.store(true, Ordering::Relaxed);
+        let mut stored = Vec::new();
+        for offerer in offering {
+            stored.extend(soon(offerer).await.unwrap());
+        }
+        let pending: std::collections::HashSet<i64> = delayed.read_all().await.unwrap().into_iter().collect();
+        let lost = stored.iter().filter(|value| !pending.contains(value)).count();
+        println!("{failure:?}: {} offers acknowledged, {lost} lost", stored.len());
+        assert_eq!(lost, 0);
+        assert!(stored.len() > 100);
+        client.shutdown().await;
+    }
+}
+
+/// More replicas than there are: the error says so, and the offer is stored all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_replicas_than_there_are() {
+    let server = Server::start();
+    let builder = Client::builder().url(server.url()).replicas(1, ms(50)).command_timeout(ms(400));
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    for error in [
+        soon(async { delayed.offer(&1, Duration::from_secs(3600)).await }).await.unwrap_err(),
+        soon(ready.put(&2)).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&server.port().to_string()) && text.contains("0 of 1 replicas"), "{text}");
+    }
+    assert_eq!(delayed.len().await.unwrap(), 1);
+    let receiver = ready.receiver();
+    let error = soon(receiver.receive()).await.unwrap().ack().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert_eq!(ready.stats().await.unwrap().receiving.in_flight, 0);
     client.shutdown().await;
 }

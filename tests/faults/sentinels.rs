@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Sentinels, until_async, until_async_within};
-use redelay_support::{ms, soon};
+use redelay_support::{ms, rounds, soon};
 use tokio::task::block_in_place;
 
 /// How the master fails.
@@ -30,6 +30,12 @@ fn kill_master(group: &Sentinels) {
 /// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
 /// push after it.
 async fn goes_on(failure: Failure) {
+    for _ in 0..rounds() {
+        goes_on_once(failure).await;
+    }
+}
+
+async fn goes_on_once(failure: Failure) {
     let group = Sentinels::start();
     let client = Client::connect(&group.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);

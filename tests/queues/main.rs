@@ -8,6 +8,7 @@ mod limits;
 mod long_lists;
 mod offer_batches;
 mod operations;
+mod partitions;
 mod quarantine;
 mod receiver_costs;
 mod receiving;

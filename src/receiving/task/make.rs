@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use futures::future::OptionFuture;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{Content, JITTER, Task};
-use crate::conn::OpError;
+use crate::conn::{OpError, Unconfirmed};
 use crate::pacing::backoff;
 use crate::receiving::Claim;
 use crate::receiving::call::{Outcome, Settled, Settlement, Turn};
@@ -15,6 +16,9 @@ use crate::receiving::waiting::Demand;
 use crate::telemetry::{Delivered, events};
 use crate::wire::keys::new_binary_id_after;
 use crate::wire::message::{Member, Record};
+
+/// Where settlements are answered, and how.
+type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, OpError>)>;
 
 /// Why a call was not answered.
 pub(super) enum NoAnswer {
@@ -38,7 +42,9 @@ impl Task {
         let (conn, closing) = (self.conn.clone(), self.pops.stopping().clone());
         let mut attempts = 0;
         let mut lost = false;
+        let mut unconfirmed;
         let outcome = loop {
+            unconfirmed = conn.before_write();
             let reply = {
                 let mut reply = std::pin::pin!(call.clone().run_noting(&conn, &mut lost));
                 loop {
@@ -84,18 +90,27 @@ impl Task {
             attempts += 1;
         };
         self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
-        self.on_answered(turn, demand, outcome, sent, attempts > 0 || lost);
+        self.on_answered(turn, demand, outcome, sent, attempts > 0 || lost, unconfirmed);
         Ok(())
     }
 
     /// Hands out what a call that was sent at `sent` has brought.
-    fn on_answered(&mut self, turn: Turn, demand: Demand, outcome: Outcome, sent: Instant, repeated: bool) {
+    fn on_answered(
+        &mut self,
+        turn: Turn,
+        demand: Demand,
+        outcome: Outcome,
+        sent: Instant,
+        repeated: bool,
+        unconfirmed: Option<Unconfirmed>,
+    ) {
         let now = Instant::now();
+        let mut answers = Answers::default();
         let Outcome { settled, claims, refused, .. } = outcome;
         let mut settled = settled.into_iter();
         for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
             self.count(&to_settle.settlement, &result);
-            let _ = to_settle.answer.send(result);
+            answers.push((to_settle.answer, result));
         }
         for (member, result) in turn.extend.into_iter().zip(&mut settled) {
             match result {
@@ -115,8 +130,9 @@ impl Task {
                 _ => {}
             }
             self.count(&to_settle.settlement, &result);
-            let _ = to_settle.answer.send(result);
+            answers.push((to_settle.answer, result));
         }
+        self.answer(answers, unconfirmed);
         self.counters.delivered(Delivered::Received, claims.len() as u64);
         self.counters.delivered(Delivered::Recovered, outcome.recovered);
         self.counters.delivered(Delivered::Died, outcome.died);
@@ -181,6 +197,20 @@ impl Task {
         } else if turn.empty_inbox {
             self.content = Content::Unknown;
         }
+    }
+
+    /// Answers those that have settled, when replicas have it, if they are to confirm it. Receives do not wait for that.
+    fn answer(&self, answers: Answers, unconfirmed: Option<Unconfirmed>) {
+        if unconfirmed.is_none() || answers.is_empty() {
+            return answers.into_iter().for_each(|(answer, result)| drop(answer.send(result)));
+        }
+        let conn = self.conn.clone();
+        self.conn.runtime().spawn(async move {
+            let confirmed = conn.confirm(unconfirmed).await;
+            for (answer, result) in answers {
+                let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
+            }
+        });
     }
 
     fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {

@@ -39,6 +39,16 @@ impl Part {
     }
 }
 
+/// How often a test repeats what is not the same each time: once, or as `REDELAY_ROUNDS` says.
+///
+/// # Panics
+/// Panics if the variable is not a number.
+#[must_use]
+pub fn rounds() -> usize {
+    let number = |text: String| text.parse().unwrap_or_else(|_| panic!("REDELAY_ROUNDS={text} is no number"));
+    env::var("REDELAY_ROUNDS").map_or(1, number)
+}
+
 /// The part that `REDELAY_PART` asks for.
 ///
 /// # Panics

@@ -1,0 +1,351 @@
+//! `PartitionedQueue`: one logical queue over several ordinary ones.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
+
+use futures::future::try_join_all;
+
+use crate::client::Client;
+use crate::codec::Codec;
+use crate::conn::Command;
+use crate::error::{Error, Result};
+use crate::queue::Queue;
+use crate::telemetry::QueueStats;
+use crate::{AsValue, BlockingQueue, DelayedQueue, Job, JobOffer, Schedule, Ticket, Worker};
+
+/// The most partitions of a queue. Each has connections and calls of its own.
+const MOST: usize = 1024;
+/// How long one wait of a `take` lasts.
+const TAKE: Duration = Duration::from_secs(3600);
+
+/// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread over the
+/// masters of a cluster. `docs/scaling.md` says when that is worth it.
+///
+/// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
+/// services open them by these names. Payloads are spread over them: by turns, or by a key, so that what has the same key is in the
+/// same partition, in its order. There is no order between partitions.
+///
+/// Jobs by id and schedules are in the partition of their id or name. What concerns one queue is a matter of each partition:
+/// [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. There are no limits for all
+/// partitions together, since no server sees all of them: divide a limit by the number of partitions.
+///
+/// # Number of partitions
+/// It is a part of the queue, since a key leads to another partition if it changes. The first client records it, and the others are
+/// refused if they ask for another one. With less than 16 partitions, some masters may have none, or much more than others. To change it:
+/// let everything be consumed, stop all clients, and delete the key `redelay:partitions:{orders}`.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// # use redelay::{Client, codec};
+/// # async fn example() -> redelay::Result<()> {
+/// let client = Client::connect("redis-cluster://redis-1,redis-2,redis-3").await?;
+/// let orders = client.partitioned_queue("orders", 16, codec::Long).await?;
+/// orders.offer(&17, Duration::from_secs(30)).await?;
+/// orders.offer_job("order-18", &18, Duration::from_secs(30)).replace().await?;
+/// orders.worker().concurrency(64).run(|order: i64| async move { println!("{order}") }).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct PartitionedQueue<T> {
+    name: Arc<str>,
+    partitions: Arc<[Partition<T>]>,
+    /// Counts what is spread by turns.
+    turns: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Partition<T> {
+    ready: BlockingQueue<T>,
+    delayed: DelayedQueue<T>,
+}
+
+impl<T> Clone for PartitionedQueue<T> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), partitions: self.partitions.clone(), turns: self.turns.clone() }
+    }
+}
+
+impl<T> fmt::Debug for PartitionedQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("PartitionedQueue");
+        debug.field("name", &self.name).field("partitions", &self.partitions.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> PartitionedQueue<T> {
+    /// Opens it, and records or checks the number of its partitions.
+    pub(crate) async fn open(
+        client: &Client,
+        name: &str,
+        count: usize,
+        codec: Arc<dyn Codec<T>>,
+    ) -> Result<Self> {
+        let invalid = |why: String| Error::invalid(format!("`partitioned_queue` of `{name}`"), why);
+        if !(2..=MOST).contains(&count) {
+            return Err(invalid(format!(
+                "{count} partitions are out of range: use 2 to {MOST}, and blocking_queue for an ordinary queue"
+            )));
+        }
+        let queue = client.queue(name);
+        if queue.keys.has_tag() {
+            let why = "because of the braces in its name, a cluster would put all partitions on one server; choose a name without";
+            return Err(invalid(why.into()));
+        }
+        let recorded = record(&queue, count).await?;
+        if recorded != count.to_string().as_bytes() {
+            return Err(invalid(format!(
+                "the queue has {} partitions, and not {count}: a key would lead to another one",
+                String::from_utf8_lossy(&recorded)
+            )));
+        }
+        let partition = |number| {
+            let ready = BlockingQueue::new(client.queue(&format!("{name}#{number}")), codec.clone());
+            Partition { delayed: client.delayed_queue(&ready), ready }
+        };
+        let partitions = (0..count).map(partition).collect();
+        Ok(Self { name: name.into(), partitions, turns: Arc::default() })
+    }
+
+    /// The name, as it was given. The partitions have a number behind it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The lists that takers read, one for each partition, in the order of their numbers.
+    pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
+        self.partitions.iter().map(|partition| &partition.ready)
+    }
+
+    /// The delayed queues, one for each partition, in the order of their numbers.
+    pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
+        self.partitions.iter().map(|partition| &partition.delayed)
+    }
+
+    /// The list of the partition of a key: what is put there stays in its order.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.queue_of("customer-7").put(&17).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn queue_of(&self, key: impl AsRef<[u8]>) -> &BlockingQueue<T> {
+        &self.of(key.as_ref()).ready
+    }
+
+    /// The delayed queue of the partition of a key. Jobs by id belong to the partition of their id.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.delayed_queue_of("customer-7").offer(&17, Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delayed_queue_of(&self, key: impl AsRef<[u8]>) -> &DelayedQueue<T> {
+        &self.of(key.as_ref()).delayed
+    }
+
+    /// Puts a payload into the list of one of the partitions, by turns.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::put`].
+    ///
+    /// # Cancel safety
+    /// As [`BlockingQueue::put`].
+    pub async fn put(&self, value: impl AsValue<T>) -> Result<()> {
+        self.turn().ready.put(value).await
+    }
+
+    /// Stores a payload that is due after `delay` in one of the partitions, by turns. The ticket is one of that partition's
+    /// [delayed queue](Self::delayed_queues).
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::offer`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::offer`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer(&17, Duration::from_secs(30)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn offer(&self, value: impl AsValue<T>, delay: Duration) -> Result<Ticket> {
+        self.turn().delayed.offer(value, delay).await
+    }
+
+    /// The same, at a time of the server's clock: see [`DelayedQueue::offer_at`].
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::offer_at`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::offer_at`].
+    pub async fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Result<Ticket> {
+        self.turn().delayed.offer_at(value, at).await
+    }
+
+    /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::Offer::id).
+    ///
+    /// # Errors
+    /// As [`JobOffer`].
+    ///
+    /// # Cancel safety
+    /// As [`JobOffer`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.offer_job("order-17", &17, Duration::from_secs(30)).replace().await?;
+    /// assert!(orders.job("order-17").cancel().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn offer_job(&self, id: impl AsRef<[u8]>, value: impl AsValue<T>, delay: Duration) -> JobOffer {
+        self.of(id.as_ref()).delayed.offer(value, delay).id(id)
+    }
+
+    /// The pending job of this id, which [`offer_job`](Self::offer_job) has stored.
+    pub fn job(&self, id: impl AsRef<[u8]>) -> Job<T> {
+        self.of(id.as_ref()).delayed.job(id)
+    }
+
+    /// The schedule of this name, in the partition of its name: see [`DelayedQueue::schedule`].
+    pub fn schedule(&self, name: impl Into<String>) -> Schedule<T> {
+        let name = name.into();
+        self.of(name.as_bytes()).delayed.schedule(name)
+    }
+
+    /// Takes a payload of any partition: see [`BlockingQueue::take`], with its guarantees.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    pub async fn take(&self) -> Result<T> {
+        loop {
+            if let Some(value) = self.poll_timeout(TAKE).await? {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// Takes a payload of any partition, or returns `None` if there is none within `timeout`.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
+        // The lists are searched in the order of their names. Each is the first one now and then.
+        let first = self.turns.fetch_add(1, Relaxed) % self.partitions.len();
+        let (before, from) = self.partitions.split_at(first);
+        let names: Vec<&str> = from[1..].iter().chain(before).map(|partition| partition.ready.name()).collect();
+        let taken = from[0].ready.poll_from_any(timeout, &names).await?;
+        Ok(taken.map(|(_, value)| value))
+    }
+
+    /// Holds back the receivers of all partitions: see [`BlockingQueue::pause`].
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::pause`]. Some of the partitions may be paused then: call it again.
+    ///
+    /// # Cancel safety
+    /// If it is dropped, some of the partitions may be paused.
+    pub async fn pause(&self) -> Result<()> {
+        try_join_all(self.queues().map(BlockingQueue::pause)).await.map(drop)
+    }
+
+    /// Ends what [`pause`](Self::pause) began.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::resume`]. Some of the partitions may still be paused then: call it again.
+    ///
+    /// # Cancel safety
+    /// If it is dropped, some of the partitions may still be paused.
+    pub async fn resume(&self) -> Result<()> {
+        try_join_all(self.queues().map(BlockingQueue::resume)).await.map(drop)
+    }
+
+    /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused, `next_due_in` is that of the
+    /// next entry of all, and `overdue_for` that of the oldest.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::stats`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    pub async fn stats(&self) -> Result<QueueStats> {
+        let stats = try_join_all(self.queues().map(BlockingQueue::stats)).await?;
+        Ok(stats.into_iter().reduce(QueueStats::and).unwrap_or_default())
+    }
+
+    fn of(&self, key: &[u8]) -> &Partition<T> {
+        &self.partitions[partition_of(key, self.partitions.len())]
+    }
+
+    fn turn(&self) -> &Partition<T> {
+        &self.partitions[self.turns.fetch_add(1, Relaxed) % self.partitions.len()]
+    }
+}
+
+impl<T: Send + 'static> PartitionedQueue<T> {
+    /// A worker for all partitions. While all have messages, each has the same share.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.worker().concurrency(64).run(|order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn worker(&self) -> Worker<T> {
+        Worker::weighted(self.queues().map(|queue| (queue, 1)))
+    }
+}
+
+/// The number of partitions that the first client has recorded.
+async fn record(queue: &Queue, count: usize) -> Result<Vec<u8>> {
+    let (op, key) = (queue.op("partitioned_queue"), queue.keys.partitions());
+    op.call_idempotent(Command::new("SETNX").arg(key.clone()).number(count)).await?;
+    let recorded = op.query(Command::new("GET").arg(key)).await?;
+    Ok(op.optional_bytes(recorded)?.unwrap_or_default().to_vec())
+}
+
+/// FNV-1a of the key, modulo the number of partitions. It is a part of the wire format: other clients must find the same one.
+fn partition_of(key: &[u8], count: usize) -> usize {
+    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    (hash % count as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_same_partition_for_ever() {
+        // The hash of nothing and of "a" and "foobar" are those of the reference.
+        assert_eq!(partition_of(b"", 1024), 0xcbf2_9ce4_8422_2325_u64 as usize % 1024);
+        assert_eq!(partition_of(b"a", 1 << 20), 0xaf63_dc4c_8601_ec8c_u64 as usize % (1 << 20));
+        assert_eq!(partition_of(b"foobar", 1 << 20), 0x8594_4171_f739_67e8_u64 as usize % (1 << 20));
+        let mut sizes = [0; 16];
+        (0..16_000).for_each(|number| sizes[partition_of(format!("order-{number}").as_bytes(), 16)] += 1);
+        assert!(sizes.iter().all(|size| (800..1200).contains(size)), "{sizes:?}");
+    }
+}

@@ -1,0 +1,115 @@
+//! One logical queue over several ordinary ones.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use redelay::{Client, ErrorKind, Worker, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{ms, soon};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn payloads_are_spread_and_taken_from_all_partitions() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
+    for value in 0..8 {
+        orders.put(&value).await.unwrap();
+    }
+    // Java finds them under these names.
+    for number in 0..4 {
+        assert_eq!(server.list(format!("orders#{number}")).len(), 2);
+    }
+    let mut taken = HashSet::new();
+    for _ in 0..8 {
+        taken.insert(soon(orders.take()).await.unwrap());
+    }
+    assert_eq!(taken, (0..8).collect());
+    assert_eq!(orders.poll_timeout(ms(1)).await.unwrap(), None);
+    let waiting = tokio::spawn({
+        let orders = orders.clone();
+        async move { orders.take().await }
+    });
+    orders.offer(&9, ms(50)).await.unwrap();
+    assert_eq!(soon(waiting).await.unwrap().unwrap(), 9);
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_has_a_key_is_in_its_partition() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
+    for value in 0..5 {
+        orders.queue_of("customer-7").put(&value).await.unwrap();
+    }
+    let queue = orders.queue_of("customer-7");
+    assert_eq!(queue.read_all().await.unwrap(), [0, 1, 2, 3, 4]);
+    queue.clear().await.unwrap();
+    for number in 0..40 {
+        orders.offer_job(format!("order-{number}"), &number, HOUR).replace().await.unwrap();
+        orders.offer_job(format!("order-{number}"), &(100 + number), HOUR).replace().await.unwrap();
+    }
+    let stats = orders.stats().await.unwrap();
+    assert_eq!((stats.pending, stats.ready), (40, 0));
+    assert!(stats.next_due_in.is_some_and(|time| time > HOUR / 2));
+    let mut sizes = Vec::new();
+    for queue in orders.delayed_queues() {
+        sizes.push(queue.len().await.unwrap());
+    }
+    assert!(sizes.iter().all(|size| *size > 0), "{sizes:?}");
+    let job = orders.job("order-7");
+    assert_eq!(job.get().await.unwrap().unwrap().value, 107);
+    assert!(job.cancel().await.unwrap() && !job.exists().await.unwrap());
+    let schedule = orders.schedule("nightly").every(HOUR * 24).start(SystemTime::now() + HOUR);
+    assert!(schedule.upsert(&1).await.unwrap().is_some());
+    assert!(orders.schedule("nightly").remove().await.unwrap());
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn workers_and_pauses_are_for_all_partitions() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue("orders", 3, codec::Long).await.unwrap();
+    orders.pause().await.unwrap();
+    assert!(orders.stats().await.unwrap().is_paused);
+    for value in 0..9 {
+        orders.put(&value).await.unwrap();
+    }
+    let worker: Worker<i64> = orders.worker();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run_until(futures::stream::once(stopped), |_: i64| async {}));
+    tokio::time::sleep(ms(200)).await;
+    assert_eq!(orders.stats().await.unwrap().ready, 9);
+    orders.resume().await.unwrap();
+    until_async("all are handled", || async {
+        let stats = orders.stats().await.unwrap();
+        !stats.is_paused && stats.receiving.acknowledged == 9
+    })
+    .await;
+    stop.send(()).unwrap();
+    soon(running).await.unwrap().unwrap();
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn numbers_of_partitions_that_cannot_be() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let error = async |name: &str, count| {
+        let error = client.partitioned_queue(name, count, codec::Long).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        error.to_string()
+    };
+    for count in [0, 1, 1025] {
+        assert!(error("orders", count).await.contains("use 2 to 1024"));
+    }
+    assert!(error("{shop}orders", 16).await.contains("braces"));
+    client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
+    client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
+    let why = error("orders", 8).await;
+    assert!(why.contains("`orders`") && why.contains("has 16 partitions, and not 8"), "{why}");
+    client.shutdown().await;
+}
