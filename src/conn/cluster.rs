@@ -318,6 +318,11 @@ impl Answers {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
+    /// A server says what is known.
+    fn confirm(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
     /// A server that was cut off has older epochs. It is overruled as long as another one has just answered.
     fn add(&self, answer: Table) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +350,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
         let Some(link) = link.upgrade() else { return };
         let doubted = topology.doubted();
         {
-            let mut asking = std::pin::pin!(ask(&link, &address));
+            let mut asking = std::pin::pin!(ask(&link, &address, &topology));
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {
@@ -354,7 +359,8 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
                 }
             };
             match answer {
-                Ok(table) => answers.add(table),
+                Ok(Some(table)) => answers.add(table),
+                Ok(None) => answers.confirm(),
                 Err(error) => topology.failed(format!("{address}: {error}")),
             }
         }
@@ -367,14 +373,18 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
     }
 }
 
-/// Asks a server for the slots.
-async fn ask(link: &Link, address: &Address) -> Result<Table, OpError> {
+/// Asks a server for the slots. `None` if it says what is known.
+async fn ask(link: &Link, address: &Address, topology: &Topology) -> Result<Option<Table>, OpError> {
     let about = |what: &'static str| link.call(Command::new("CLUSTER").arg(what), PATIENCE);
-    let (slots, nodes) = join(about("SLOTS"), about("NODES")).await;
-    // A user may lack the permission for the second one. Then all answers count alike.
-    let nodes = nodes.ok().and_then(|nodes| nodes.into_bytes().ok());
+    let slots = about("SLOTS").await?;
+    let table = Table::of_replies(slots.clone(), None, address)?;
+    if topology.tables().borrow().as_ref().is_some_and(|present| present.agrees_with(&table)) {
+        return Ok(None);
+    }
+    // For the epochs. A user may lack the permission: then all answers count alike.
+    let nodes = about("NODES").await.ok().and_then(|nodes| nodes.into_bytes().ok());
     let nodes = nodes.as_ref().map(|nodes| String::from_utf8_lossy(nodes));
-    Table::of_replies(slots?, nodes.as_deref(), address)
+    Table::of_replies(slots, nodes.as_deref(), address).map(Some)
 }
 
 /// The same, on a connection of its own.
@@ -382,7 +392,9 @@ async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Resul
     let options = options.at(server);
     let shared = shared.for_another_server();
     let link = Link::open_once(&options, Role::Commands, &shared, None).await?;
-    let answer = ask(&link, server).await;
+    // Nothing is known that it could confirm.
+    let nothing = Topology::new(String::new(), "");
+    let answer = ask(&link, server, &nothing).await.map(Option::unwrap_or_default);
     link.close().await;
     match answer {
         Ok(table) if table.is_empty() => {

@@ -36,7 +36,7 @@ impl Slot {
 }
 
 /// Which server serves each slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
     /// In the order of their slots, without overlaps.
     ranges: Vec<Range>,
@@ -124,6 +124,11 @@ impl Table {
 
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// Whether each slot has the same server in both.
+    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+        self.ranges().eq(other.ranges())
     }
 
     /// Whether it names a server for a slot that another one had before the one that `other` names.

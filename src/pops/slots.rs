@@ -50,6 +50,8 @@ struct Failing {
 #[derive(Default)]
 pub(super) struct BlockingSlot {
     pub(super) link: Option<Arc<Link>>,
+    /// Whether it has a connection, or a pop opens one.
+    pub(super) is_parked: bool,
     pub(super) interrupt: CancellationToken,
     /// When the blocked pop was sent.
     pub(super) sent: Arc<OnceLock<Instant>>,
@@ -91,8 +93,9 @@ impl PopsOfKind {
         }
     }
 
-    pub(super) fn links(&self) -> impl Iterator<Item = &Arc<Link>> {
-        [&self.hot.link, &self.cold.link].into_iter().flatten()
+    /// The number of its connections, those that are being opened included.
+    pub(super) fn parked(&self) -> usize {
+        usize::from(self.hot.is_parked) + usize::from(self.cold.is_parked)
     }
 
     pub(super) fn into_links(self) -> impl Iterator<Item = Arc<Link>> {
@@ -132,6 +135,7 @@ impl PopsOfKind {
     ) {
         let slot = self.slot(tier);
         slot.link = link.or(slot.link.take());
+        slot.is_parked = slot.link.is_some();
         match &outcome {
             PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
                 self.on_failure(kind, error);

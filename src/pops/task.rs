@@ -285,6 +285,7 @@ impl Task {
                         }));
                         continue;
                     }
+                    slot.is_parked = true;
                     let pop = BlockingPop {
                         conn,
                         kind: kind.clone(),
@@ -335,8 +336,7 @@ impl Task {
     /// Whether pops of this kind may block on a connection of their own.
     fn may_park(&mut self, kind: &Kind) -> bool {
         let Kind::Take(_, Some(_)) = kind else { return true };
-        let has_link = |pops: &PopsOfKind| pops.links().next().is_some();
-        if self.parked.is_unlimited || self.kinds.get(kind).is_some_and(has_link) {
+        if self.parked.is_unlimited || self.kinds.get(kind).is_some_and(|pops| pops.parked() > 0) {
             return true;
         }
         if self.parked.counted.is_none_or(|counted| counted.elapsed() > RECOUNT) {
@@ -344,7 +344,7 @@ impl Task {
             self.parked.at_servers.clear();
             for (kind, pops) in &self.kinds {
                 if let Some(slot) = kind.slot(&self.conn) {
-                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() += pops.links().count();
+                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() += pops.parked();
                 }
             }
         }

@@ -135,7 +135,7 @@ async fn taking_out_announces_nothing() {
     channel.heard_nothing("removed the head");
     assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("in 4 h"));
     channel.heard_nothing("polled the head");
-    assert_eq!(delayed.poll_last_and_offer_first_to("other").await.unwrap().as_deref(), Some("in 8 h"));
+    assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("in 8 h"));
     channel.heard_nothing("moved the last one");
     assert!(delayed.retain_all(&["in 6 h".to_owned(), "in 7 h".to_owned()]).await.unwrap());
     channel.heard_nothing("removed the head, by what stays");

@@ -161,7 +161,7 @@ async fn all_are_told_when_the_queue_is_none() {
 async fn all_are_told_when_a_right_is_missing() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "u", "on", ">p", "~*", "&*", "+@all", "-rpush"]);
-    let client = Client::connect(&server.url().replace("redis://", "redis://u:p@")).await.unwrap();
+    let client = Client::connect(&server.url().replace("://", "://u:p@")).await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
     let values = texts(3);
     for result in join_all(values.iter().map(|value| delayed.offer(value, MINUTE))).await {

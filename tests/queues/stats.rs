@@ -50,7 +50,7 @@ async fn what_is_moved_is_counted_for_queue_and_client() {
     for _ in 0..10 {
         soon(ready.take()).await.unwrap();
     }
-    let other = client.blocking_queue("other", codec::Long);
+    let other = client.blocking_queue("{q}other", codec::Long);
     client.delayed_queue(&other).offer(&1, ms(1)).await.unwrap();
     soon(other.take()).await.unwrap();
     until_async("counted", || async { client.stats().transferred == 11 }).await;
@@ -84,12 +84,12 @@ async fn looking_at_a_quiet_queue_is_an_empty_wake_up() {
 async fn takers_are_counted_while_they_wait() {
     let server = Server::start();
     let (client, ready, delayed) = number_queues(&server).await;
-    let other = client.blocking_queue("other", codec::Long);
+    let other = client.blocking_queue("{q}other", codec::Long);
     assert_eq!(client.stats().takers, 0);
 
     let mut take = task::spawn(ready.take());
-    let mut any = task::spawn(ready.poll_from_any(HOUR, &["other", "q"]));
-    let mut moving = task::spawn(other.take_last_and_offer_first_to("third"));
+    let mut any = task::spawn(ready.poll_from_any(HOUR, &["{q}other", "q"]));
+    let mut moving = task::spawn(other.take_last_and_offer_first_to("{q}third"));
     assert_eq!(client.stats().takers, 0, "nobody has asked yet");
     assert_pending!(take.poll());
     assert_pending!(any.poll());
@@ -193,7 +193,7 @@ async fn what_is_set_aside_is_counted_however_it_was_met() {
     assert_eq!(delayed.poll().await.unwrap(), None);
     assert_eq!(client.stats().quarantined, 2);
     store("junk 3");
-    assert_eq!(delayed.poll_last_and_offer_first_to("other").await.unwrap(), None);
+    assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap(), None);
     assert_eq!(client.stats().quarantined, 3);
     store("junk 4");
     let (mover, _ready, _delayed) = number_queues(&server).await;

@@ -187,11 +187,10 @@ async fn receivers_of_many_queues_share_a_connection() {
 async fn without_a_place_others_that_block_are_served_first() {
     let many = Many::start(client).await;
     many.until_tracked().await;
-    let others = redis::Client::open(many.server.url()).unwrap();
     let mut taken = 0;
     // The last ones came when all places were taken.
     for number in (QUEUES - 10..QUEUES).rev() {
-        let (mut connection, name) = (others.get_connection().unwrap(), format!("q{number}"));
+        let (mut connection, name) = (many.server.redis(), format!("q{number}"));
         let blocked = many.server.blocked_clients();
         let taker = tokio::task::spawn_blocking({
             let name = name.clone();
