@@ -170,21 +170,26 @@ enum Servers {
 /// The connections for commands, and the options of the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
-    options: Arc<Options>,
-    servers: Servers,
+    base: Arc<Base>,
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
-    shared: Shared,
-    runtime: Handle,
     command_timeout: Duration,
     /// How long the commands may take that are so long that a slow link needs time for them.
     long: Option<Duration>,
 }
 
+/// What is the same for all callers.
+#[derive(Debug)]
+struct Base {
+    options: Options,
+    servers: Servers,
+    shared: Shared,
+    runtime: Handle,
+}
+
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
-        let options = Arc::new(options);
         let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         options.follow_sentinels(&shared);
@@ -206,8 +211,8 @@ impl Conn {
             }
         };
         let command_timeout = options.command_timeout;
-        let runtime = Handle::current();
-        let conn = Self { options, servers, slot: None, shared, runtime, command_timeout, long: None };
+        let base = Base { options, servers, shared, runtime: Handle::current() };
+        let conn = Self { base: Arc::new(base), slot: None, command_timeout, long: None };
         conn.check_version(deadline).await?;
         Ok(conn)
     }
@@ -224,7 +229,7 @@ impl Conn {
     /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to transmit it, and
     /// is not given up for that. A handle with a shorter timeout than that of [`Options`] keeps it.
     pub(crate) fn for_long(&self, bytes: usize) -> Self {
-        let timeout = self.options.command_timeout;
+        let timeout = self.base.options.command_timeout;
         let times = u32::try_from(1 + bytes / LONG).unwrap_or(u32::MAX);
         let long = timeout.saturating_mul(times).min(LONGEST);
         let is_hasty = self.command_timeout < timeout;
@@ -244,7 +249,7 @@ impl Conn {
 
     /// The slot of a queue; `None` if one server has all queues.
     pub(crate) fn slot_of(&self, keys: &Keys) -> Option<Slot> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(..) => None,
             Servers::Cluster(_) => Some(Slot::of(keys.target())),
         }
@@ -253,46 +258,47 @@ impl Conn {
     /// Whether one server has all keys of a queue.
     pub(crate) fn can_hold(&self, keys: &Keys) -> bool {
         let names = [keys.timeout_set(), keys.ordered_list(), keys.channel()];
-        matches!(self.servers, Servers::One(..)) || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
+        matches!(self.base.servers, Servers::One(..))
+            || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
     }
 
     /// The server of a key or channel.
     pub(crate) fn server_of(&self, key: &[u8]) -> ServerId {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(..) => ServerId::default(),
             Servers::Cluster(_) => self.server_of_slot(Slot::of(key)),
         }
     }
 
     pub(crate) fn server_of_slot(&self, slot: Slot) -> ServerId {
-        let Servers::Cluster(cluster) = &self.servers else { return ServerId::default() };
+        let Servers::Cluster(cluster) = &self.base.servers else { return ServerId::default() };
         cluster.master(Some(slot)).map(|master| master.id).unwrap_or_default()
     }
 
     /// Opens another connection, for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        let lead = self.options.lead(self.slot.unwrap_or(Slot::ANY));
-        Link::open_once(&self.options, Role::Blocking, &self.shared_here(), lead).await
+        let lead = self.base.options.lead(self.slot.unwrap_or(Slot::ANY));
+        Link::open_once(&self.base.options, Role::Blocking, &self.shared_here(), lead).await
     }
 
     /// For a connection to the server of the slot.
     fn shared_here(&self) -> Shared {
-        match &self.servers {
-            Servers::One(..) => self.shared.clone(),
-            Servers::Cluster(_) => self.shared.for_another_server(),
+        match &self.base.servers {
+            Servers::One(..) => self.base.shared.clone(),
+            Servers::Cluster(_) => self.base.shared.for_another_server(),
         }
     }
 
     /// For a connection to the server that has the slot now, which stays there in a cluster.
     async fn options_here(&self) -> Result<(Options, Option<Lead>), ConnectError> {
-        let lead = self.options.lead(self.slot.unwrap_or(Slot::ANY));
-        match (&self.servers, lead) {
+        let lead = self.base.options.lead(self.slot.unwrap_or(Slot::ANY));
+        match (&self.base.servers, lead) {
             (Servers::Cluster(_), Some(mut lead)) => {
                 let server = lead.next().await;
                 let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
-                Ok((self.options.at(&server), None))
+                Ok((self.base.options.at(&server), None))
             }
-            (_, lead) => Ok(((*self.options).clone(), lead)),
+            (_, lead) => Ok((self.base.options.clone(), lead)),
         }
     }
 
@@ -337,7 +343,7 @@ impl Conn {
     }
 
     async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => self.call_on(commands, command, within).await,
             // In a box, or the futures of callers become so deep that the compiler refuses some.
             Servers::Cluster(cluster) => Box::pin(self.call_in_cluster(cluster, command, within)).await,
@@ -358,7 +364,11 @@ impl Conn {
         loop {
             let master = cluster.serving(slot, within).await?;
             let refused = match self.call_on(&master.link, command.clone(), within).await {
-                Err(error) if error.is_not_here() || master.link.is_abandoned() && error.is_not_executed() => error,
+                Err(error)
+                    if error.is_not_here() || master.link.is_abandoned() && error.is_not_executed() =>
+                {
+                    error
+                }
                 result => return result,
             };
             // The connection has told the topology. Nothing was executed, so that the command can be sent again.
@@ -366,7 +376,7 @@ impl Conn {
             if Instant::now() + pause >= deadline {
                 return Err(refused);
             }
-            self.shared.counters.redirected();
+            self.base.shared.counters.redirected();
             refusals += 1;
             sleep(pause).await;
             within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
@@ -400,12 +410,14 @@ impl Conn {
         // Another server may have executed it.
         match self.confirmations() {
             Some(now) if unconfirmed.is_by(&now) => unconfirmed.confirm().await,
-            _ => Err(OpError::Unknown("another server is the master now, and no replica has confirmed it".into())),
+            _ => Err(OpError::Unknown(
+                "another server is the master now, and no replica has confirmed it".into(),
+            )),
         }
     }
 
     fn confirmations(&self) -> Option<Arc<Confirmations>> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(_, confirmations) => confirmations.clone(),
             Servers::Cluster(cluster) => cluster.master(self.slot)?.confirmations.clone(),
         }
@@ -417,9 +429,9 @@ impl Conn {
             Some(long) => link.call_long(command, within, long).await,
         };
         let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
-        if is_timeout && within < self.options.command_timeout {
+        if is_timeout && within < self.base.options.command_timeout {
             // A caller that waits for less than that cannot tell whether the server still answers.
-            link.check_soon(&self.runtime);
+            link.check_soon(&self.base.runtime);
         }
         result
     }
@@ -431,8 +443,10 @@ impl Conn {
     pub(crate) async fn unblock(&self, blocked: &Link) {
         // Ids are those of one server. On another one, this would end somebody else's pop.
         let address = blocked.address();
-        let beside = match &self.servers {
-            Servers::One(commands, _) => Some(commands.clone()).filter(|commands| commands.address() == address),
+        let beside = match &self.base.servers {
+            Servers::One(commands, _) => {
+                Some(commands.clone()).filter(|commands| commands.address() == address)
+            }
             Servers::Cluster(cluster) => cluster.at(&address),
         };
         let Some((commands, session)) = beside.zip(blocked.session()) else { return };
@@ -441,18 +455,18 @@ impl Conn {
         }
         let hold = Command::new("EVAL").arg("return 0").number(0);
         let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
-        let call = |command| commands.call(command, self.options.command_timeout);
+        let call = |command| commands.call(command, self.base.options.command_timeout);
         let _ = futures::future::join(call(hold), call(unblock)).await;
     }
 
     /// The counters of this module and of those above it.
     pub(crate) fn counters(&self) -> &ClientCounters {
-        &self.shared.counters
+        &self.base.shared.counters
     }
 
     /// Whether there is a connection for commands; in a cluster, to the queue's server, or to all.
     pub(crate) fn is_connected(&self) -> bool {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => commands.session().is_some(),
             Servers::Cluster(cluster) if self.slot.is_none() => cluster.is_connected(),
             Servers::Cluster(cluster) => {
@@ -463,7 +477,7 @@ impl Conn {
 
     /// Waits for a connection for commands, within the command timeout.
     pub(crate) async fn connected(&self) -> Result<(), OpError> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => {
                 let connected = timeout(self.command_timeout, commands.connected());
                 connected.await.map_err(|_| commands.no_connection())?.map(drop)
@@ -474,7 +488,7 @@ impl Conn {
 
     /// When the last reply to a command was received; in a cluster, from the queue's server.
     pub(crate) fn last_reply(&self) -> Option<Instant> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => Some(commands.last_reply()),
             Servers::Cluster(cluster) => Some(cluster.master(self.slot)?.link.last_reply()),
         }
@@ -492,7 +506,7 @@ impl Conn {
     ///
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => commands.desynchronised(),
             Servers::Cluster(cluster) => match cluster.master(self.slot) {
                 Some(master) => master.link.desynchronised(),
@@ -504,17 +518,17 @@ impl Conn {
     /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
     /// makes no progress when nobody drives it.
     pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
+        &self.base.runtime
     }
 
     /// Host and port, for messages.
     pub(crate) fn server(&self) -> String {
-        self.options.server()
+        self.base.options.server()
     }
 
     /// Host and port of the queue's server, or the path of its socket.
     pub(crate) fn address(&self) -> String {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => commands.address().to_string(),
             Servers::Cluster(cluster) => {
                 cluster.master(self.slot).map(|master| master.link.address().to_string()).unwrap_or_default()
@@ -524,7 +538,7 @@ impl Conn {
 
     /// The servers that commands are sent to.
     pub(crate) fn masters(&self) -> Vec<String> {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, _) => vec![commands.address().to_string()],
             Servers::Cluster(cluster) => cluster.addresses(),
         }
@@ -537,7 +551,7 @@ impl Conn {
 
     /// Closes the connections for commands. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
-        match &self.servers {
+        match &self.base.servers {
             Servers::One(commands, confirmations) => {
                 if let Some(confirmations) = confirmations {
                     confirmations.link().close().await;

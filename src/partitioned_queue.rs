@@ -253,7 +253,8 @@ impl<T: 'static> PartitionedQueue<T> {
         // The lists are searched in the order of their names. Each is the first one now and then.
         let first = self.turns.fetch_add(1, Relaxed) % self.partitions.len();
         let (before, from) = self.partitions.split_at(first);
-        let names: Vec<&str> = from[1..].iter().chain(before).map(|partition| partition.ready.name()).collect();
+        let names: Vec<&str> =
+            from[1..].iter().chain(before).map(|partition| partition.ready.name()).collect();
         let taken = from[0].ready.poll_from_any(timeout, &names).await?;
         Ok(taken.map(|(_, value)| value))
     }
@@ -312,7 +313,6 @@ impl<T: Send + 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn worker(&self) -> Worker<T> {
         Worker::weighted(self.queues().map(|queue| (queue, 1)))
     }

@@ -41,8 +41,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::conn::{Conn, OpError};
-use crate::telemetry::{QueueCounters, Taker};
 use crate::telemetry::events::Span;
+use crate::telemetry::{QueueCounters, Taker};
 use crate::wire::keys::Keys;
 use inbox::Inbox;
 use kind::Kind;

@@ -329,7 +329,9 @@ impl Answers {
         let is_fresh = last.elapsed() < FRESH;
         self.topology.update(|present| {
             match present {
-                Some(present) if is_fresh && (answer.is_empty() || answer.is_older_than(present)) => return false,
+                Some(present) if is_fresh && (answer.is_empty() || answer.is_older_than(present)) => {
+                    return false;
+                }
                 Some(present) if *present == answer => {
                     *last = Instant::now();
                     return false;
@@ -402,10 +404,12 @@ async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Resul
             Err(ConnectError::Failed(why.into(), "is it a part of the cluster?"))
         }
         Ok(table) => Ok(table),
-        Err(OpError::Server(why)) if why.contains("cluster support disabled") => {
-            Err(ConnectError::Url(format!("{server} is no server of a cluster ({why}); write redis://{server}")))
+        Err(OpError::Server(why)) if why.contains("cluster support disabled") => Err(ConnectError::Url(
+            format!("{server} is no server of a cluster ({why}); write redis://{server}"),
+        )),
+        Err(OpError::Server(why)) => {
+            Err(ConnectError::Refused(format!("{server} refuses CLUSTER SLOTS: {why}")))
         }
-        Err(OpError::Server(why)) => Err(ConnectError::Refused(format!("{server} refuses CLUSTER SLOTS: {why}"))),
         Err(error) => Err(ConnectError::Failed(error.into_cause(), SERVERS)),
     }
 }

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::link::Role;
-use super::probe::probe;
 use super::options::Source;
+use super::probe::probe;
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::slots::Slot;
 use super::topology::Lead;

@@ -17,8 +17,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::expect::{Expect, FOREIGN};
 use super::address::Address;
+use super::expect::{Expect, FOREIGN};
 use super::options::Source;
 use super::reply::NoReply;
 use super::session::{Connected, Supervisor, Trouble, replaced};

@@ -13,7 +13,8 @@ use super::slots::Slot;
 const REJECTED: &str = "REDELAY ";
 
 /// How a server refuses a command that it does not serve now: another server may, or this one in a moment.
-const NOT_HERE: [&str; 7] = ["MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
+const NOT_HERE: [&str; 7] =
+    ["MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
 
 /// The longest message of a server that is kept, in bytes.
 const LONGEST: usize = 1_000;
@@ -59,7 +60,8 @@ impl OpError {
     /// Whether the server does not serve the command now, and another one may.
     pub(super) fn is_not_here(&self) -> bool {
         let Self::NotExecuted(why) = self else { return false };
-        NOT_HERE.iter().any(|code| why.text.starts_with(code)) || why.text.contains("READONLY You can't write")
+        NOT_HERE.iter().any(|code| why.text.starts_with(code))
+            || why.text.contains("READONLY You can't write")
     }
 
     /// The slot, and the server that serves it, if the server at `asked` has said so.

@@ -15,9 +15,9 @@ use super::op_error::Cause;
 use super::replicas::Replicas;
 use super::sentinel::{self, Master};
 use super::slots::Slot;
-use super::topology::{Lead, Topology};
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
+use super::topology::{Lead, Topology};
 
 /// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
@@ -183,7 +183,8 @@ impl Options {
         options.source = match group {
             None => Source::Url,
             Some(Group::Cluster(addresses)) => {
-                let topology = Topology::new("the servers of the cluster are not known".into(), "none has answered");
+                let topology =
+                    Topology::new("the servers of the cluster are not known".into(), "none has answered");
                 Source::Cluster(Arc::new(Seeds { addresses, topology }))
             }
             Some(Group::Sentinels(name, addresses)) => {
@@ -256,9 +257,8 @@ impl Options {
 
     /// What the client is connected to, for messages.
     pub(crate) fn server(&self) -> String {
-        let list = |addresses: &[Address]| {
-            addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        };
+        let list =
+            |addresses: &[Address]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match &self.source {
             Source::Url => self.address().to_string(),
             Source::Sentinels(group) => {
@@ -321,7 +321,9 @@ fn group_of(url: &str) -> Result<Option<(String, Group)>, ConnectError> {
     let first = addresses.first().ok_or_else(wrong)?.to_string();
     if !has_master {
         return match path {
-            "" | "0" if !hosts.contains('?') => Ok(Some((format!("{scheme}://{user}{first}"), Group::Cluster(addresses)))),
+            "" | "0" if !hosts.contains('?') => {
+                Ok(Some((format!("{scheme}://{user}{first}"), Group::Cluster(addresses))))
+            }
             _ => Err(wrong()),
         };
     }

@@ -54,7 +54,12 @@ pub(crate) struct Unconfirmed {
 }
 
 impl Confirmations {
-    pub(super) fn new(link: Link, replicas: Replicas, command_timeout: Duration, runtime: Handle) -> Arc<Self> {
+    pub(super) fn new(
+        link: Link,
+        replicas: Replicas,
+        command_timeout: Duration,
+        runtime: Handle,
+    ) -> Arc<Self> {
         let within = command_timeout.saturating_add(replicas.timeout);
         Arc::new(Self { link, replicas, within, runtime, waiting: Mutex::default() })
     }
@@ -103,7 +108,9 @@ impl Confirmations {
             return Ok(());
         }
         let server = self.link.address();
-        let why = format!("it is on {server}, and {reached} of {count} replicas have confirmed it within {timeout:?}");
+        let why = format!(
+            "it is on {server}, and {reached} of {count} replicas have confirmed it within {timeout:?}"
+        );
         Err(OpError::Unknown(why.into()))
     }
 }
@@ -130,10 +137,12 @@ impl Unconfirmed {
             confirmations.runtime.spawn(confirmations.clone().run());
         }
         match confirmation.await {
-            Ok((confirmed_in, confirmed)) if confirmed_in == Some(session) => confirmed.map_err(|error| match error {
-                OpError::NotExecuted(why) => OpError::Unknown(why),
-                error => error,
-            }),
+            Ok((confirmed_in, confirmed)) if confirmed_in == Some(session) => {
+                confirmed.map_err(|error| match error {
+                    OpError::NotExecuted(why) => OpError::Unknown(why),
+                    error => error,
+                })
+            }
             _ => Err(lost()),
         }
     }

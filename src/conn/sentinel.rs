@@ -68,7 +68,8 @@ struct Answers {
 
 impl Master {
     pub(super) fn new(name: String) -> Self {
-        let topology = Topology::new(format!("no sentinel names the master `{name}`"), "no sentinel has answered");
+        let topology =
+            Topology::new(format!("no sentinel names the master `{name}`"), "no sentinel has answered");
         Self { name: name.into(), topology, answers: Arc::default() }
     }
 

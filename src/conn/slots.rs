@@ -135,7 +135,11 @@ impl Table {
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let contradicts = |range: &Range| {
             let overlaps = |other: &&Range| range.first <= other.last && other.first <= range.last;
-            other.ranges.iter().filter(overlaps).any(|other| range.server != other.server && range.epoch < other.epoch)
+            other
+                .ranges
+                .iter()
+                .filter(overlaps)
+                .any(|other| range.server != other.server && range.epoch < other.epoch)
         };
         self.ranges.iter().any(contradicts)
     }
@@ -212,7 +216,12 @@ mod tests {
     fn table(ranges: &[(u16, u16, u16, u64)]) -> Table {
         let ranges: Vec<Range> = ranges
             .iter()
-            .map(|(first, last, port, epoch)| Range { first: *first, last: *last, server: at(*port), epoch: *epoch })
+            .map(|(first, last, port, epoch)| Range {
+                first: *first,
+                last: *last,
+                server: at(*port),
+                epoch: *epoch,
+            })
             .collect();
         let servers = ranges.iter().map(|range| range.server.clone()).collect();
         Table { ranges, servers }
@@ -239,9 +248,10 @@ mod tests {
         ]);
         let nodes = "a 10.0.0.1:1@10001,host myself,master - 0 0 12 connected 0-4\nb :2@1 master - 0 0 3 connected\n\nx\n";
         let table = Table::of_replies(slots, Some(nodes), &Address::new("asked", 1)).unwrap();
-        assert_eq!(ports(&table, &[0, 4, 5, 6, 99, 100, 16_383]), [
-            Some(1), Some(1), Some(3), None, None, Some(2), Some(2)
-        ]);
+        assert_eq!(
+            ports(&table, &[0, 4, 5, 6, 99, 100, 16_383]),
+            [Some(1), Some(1), Some(3), None, None, Some(2), Some(2)]
+        );
         assert_eq!(table.server_of(Slot(0)).unwrap().host, "asked");
         assert_eq!(table.ranges.iter().map(|range| range.epoch).collect::<Vec<_>>(), [12, 0, 3]);
         assert_eq!(table.masters().iter().map(|server| server.port).collect::<Vec<_>>(), [1, 3, 2]);
@@ -301,7 +311,8 @@ mod tests {
             moved.moved(Slot(slot), at(3));
             assert_eq!(moved.ranges.len(), parts);
             assert_eq!(ports(&moved, &[slot]), [Some(3)]);
-            let others: Vec<u16> = [1, 49, 51, 98, 100, 16_382].into_iter().filter(|other| *other != slot).collect();
+            let others: Vec<u16> =
+                [1, 49, 51, 98, 100, 16_382].into_iter().filter(|other| *other != slot).collect();
             let expected: Vec<_> = others.iter().map(|slot| Some(if *slot < 100 { 1 } else { 2 })).collect();
             assert_eq!(ports(&moved, &others), expected);
         }

@@ -20,15 +20,16 @@ impl Conn {
     pub(crate) fn listen(&self) -> (Channels, mpsc::Receiver<Notice>) {
         let (channels, wishes) = Channels::new();
         let (notices, listener) = mpsc::channel(NOTICES);
-        let (options, shared) = ((*self.options).clone(), self.shared.clone());
-        match &self.servers {
+        let (options, shared) = (self.base.options.clone(), self.base.shared.clone());
+        match &self.base.servers {
             Servers::One(..) => {
                 let lead = options.lead(Slot::ANY);
                 tokio::spawn(subscriber(options, lead, shared, wishes, notices));
             }
             Servers::Cluster(cluster) => {
                 let (at, servers) = (HashMap::new(), HashMap::new());
-                let subscribers = Subscribers { cluster: cluster.clone(), options, shared, notices, at, servers };
+                let subscribers =
+                    Subscribers { cluster: cluster.clone(), options, shared, notices, at, servers };
                 tokio::spawn(subscribers.run(wishes));
             }
         }

@@ -53,7 +53,7 @@ fn version_is_read_from_info() {
 
 /// The connection for commands.
 fn link_of(conn: &Conn) -> &Arc<Link> {
-    match &conn.servers {
+    match &conn.base.servers {
         Servers::One(commands, _) => commands,
         Servers::Cluster(_) => panic!("one server"),
     }

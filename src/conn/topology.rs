@@ -89,7 +89,8 @@ impl Topology {
         if let Some((slot, server)) = error.moved_to(asked) {
             self.update(|table| {
                 let is_there = |at: &Address| (&at.host, at.port) == (&server.host, server.port);
-                let is_news = table.as_ref().is_some_and(|table| !table.server_of(slot).is_some_and(is_there));
+                let is_news =
+                    table.as_ref().is_some_and(|table| !table.server_of(slot).is_some_and(is_there));
                 if let (Some(table), true) = (table, is_news) {
                     table.moved(slot, server);
                 }

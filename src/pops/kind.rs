@@ -21,15 +21,9 @@ pub(super) enum Kind {
     /// From lists in one slot, in a cluster.
     Take(End, Option<Slot>),
     /// From the tail of one list to the head of another.
-    Move {
-        source: Keys,
-        destination: Bytes,
-    },
+    Move { source: Keys, destination: Bytes },
     /// From the head of a list to the tail of its inbox, where receivers claim it. What was moved only wakes up its taker.
-    Receive {
-        source: Keys,
-        inbox: Bytes,
-    },
+    Receive { source: Keys, inbox: Bytes },
 }
 
 impl Kind {

@@ -104,9 +104,11 @@ mod tests {
         let now = Instant::now();
         refusals.on_refused(&sources(&["a", "b"]), now);
         assert!(refusals.pause_until(&sources(&["a", "b"]), now).is_some());
-        for others in
-            [sources(&["a"]), sources(&["b"]), (Kind::Take(End::Tail, None), vec![Keys::new("a"), Keys::new("b")])]
-        {
+        for others in [
+            sources(&["a"]),
+            sources(&["b"]),
+            (Kind::Take(End::Tail, None), vec![Keys::new("a"), Keys::new("b")]),
+        ] {
             assert_eq!(refusals.pause_until(&others, now), None);
             refusals.on_success(&others);
         }

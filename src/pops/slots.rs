@@ -150,7 +150,9 @@ impl PopsOfKind {
         }
         let outcome = match (kind, outcome) {
             // The next one blocks on a connection of its own.
-            (_, PopOutcome::Failed(OpError::Server(why))) if why.starts_with(UNTRACKED) => PopOutcome::NotSent,
+            (_, PopOutcome::Failed(OpError::Server(why))) if why.starts_with(UNTRACKED) => {
+                PopOutcome::NotSent
+            }
             // A payload may be in the inbox. The receiver looks: all that such a pop brings is a wake-up.
             (Kind::Receive { source, .. }, PopOutcome::Failed(OpError::Unknown(_))) => {
                 PopOutcome::Payload(source.clone(), Bytes::new())

@@ -344,7 +344,8 @@ impl Task {
             self.parked.at_servers.clear();
             for (kind, pops) in &self.kinds {
                 if let Some(slot) = kind.slot(&self.conn) {
-                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() += pops.parked();
+                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() +=
+                        pops.parked();
                 }
             }
         }

@@ -30,7 +30,10 @@ fn a_cluster_with_failovers_and_a_slot_that_moves() {
     play_all(&mut cast, "after the master was killed");
     let from = cluster.master_of(slot).port();
     let masters = cluster.servers()[..3].iter().filter(|server| server.is_running());
-    let to = masters.clone().find(|server| server.port() != from && cluster.is_master(server)).expect("another master");
+    let to = masters
+        .clone()
+        .find(|server| server.port() != from && cluster.is_master(server))
+        .expect("another master");
     cluster.begin_move(slot, to);
     cluster.migrate_keys(slot);
     cluster.end_move(slot);

@@ -67,16 +67,31 @@ async fn a_seed_that_does_not_answer_delays_nothing() {
 async fn names_that_a_cluster_can_hold() {
     let client = client().await;
     let names = [
-        "q", "{tag}q", "a{b}c", "a{b", "a}b", "{", "}", "{}q", "x{}y{z}", "a:b:c", "очередь", "a b", "q*?[x]", "app:q",
-        "app:{tag}q", "{x}",
+        "q",
+        "{tag}q",
+        "a{b}c",
+        "a{b",
+        "a}b",
+        "{",
+        "}",
+        "{}q",
+        "x{}y{z}",
+        "a:b:c",
+        "очередь",
+        "a b",
+        "q*?[x]",
+        "app:q",
+        "app:{tag}q",
+        "{x}",
     ];
     for name in names {
         let queue = client.blocking_queue(name, codec::Long);
         let keys = queue.keys();
-        let slots: HashSet<u16> = [&keys.target, &keys.timeout_set, &keys.ordered_list, &keys.channel, &keys.popped]
-            .into_iter()
-            .map(|key| cluster().slot_of(key))
-            .collect();
+        let slots: HashSet<u16> =
+            [&keys.target, &keys.timeout_set, &keys.ordered_list, &keys.channel, &keys.popped]
+                .into_iter()
+                .map(|key| cluster().slot_of(key))
+                .collect();
         let offered = client.delayed_queue(&queue).offer(&1, Duration::from_secs(3600)).await;
         match slots.len() {
             1 => assert!(offered.is_ok(), "{name}: {offered:?}"),
@@ -85,7 +100,8 @@ async fn names_that_a_cluster_can_hold() {
                 says(&error, ErrorKind::Invalid, &[name, "braces", "works"]);
                 // The name that it tells works.
                 let text = error.to_string();
-                let told = text.rsplit("a name such as `").next().and_then(|rest| rest.split('`').next()).unwrap();
+                let told =
+                    text.rsplit("a name such as `").next().and_then(|rest| rest.split('`').next()).unwrap();
                 client.blocking_queue(told, codec::Long).put(&1).await.unwrap();
                 for error in [
                     queue.put(&1).await.unwrap_err(),
@@ -133,7 +149,8 @@ async fn a_server_with_another_password() {
     let error = soon(client.blocking_queue(&bad, codec::Long).put(&1)).await.unwrap_err();
     says(&error, ErrorKind::Unavailable, &[&server.port().to_string(), "WRONGPASS"]);
     server.cmd(["ACL", "SETUSER", "joe", ">hunter2"]);
-    until_async("it is let in", || async { client.blocking_queue(&bad, codec::Long).put(&1).await.is_ok() }).await;
+    until_async("it is let in", || async { client.blocking_queue(&bad, codec::Long).put(&1).await.is_ok() })
+        .await;
     client.shutdown().await;
 }
 
@@ -178,7 +195,8 @@ async fn idle_queues_share_two_connections_to_each_master() {
     until_async("all are subscribed", || async {
         let masters = &cluster().servers()[..3];
         let subscribed = masters.iter().map(|master| {
-            let channels: Vec<Vec<u8>> = master.get(["PUBSUB", "CHANNELS", "redisson_delay_queue_channel:{idle*"]);
+            let channels: Vec<Vec<u8>> =
+                master.get(["PUBSUB", "CHANNELS", "redisson_delay_queue_channel:{idle*"]);
             channels.len()
         });
         subscribed.sum::<usize>() == queues.len()
@@ -200,7 +218,8 @@ async fn takers_of_a_thousand_queues() {
     let (taken, mut values) = tokio::sync::mpsc::unbounded_channel();
     let takers: Vec<_> = (0..QUEUES)
         .map(|number| {
-            let (queue, taken) = (client.blocking_queue(&format!("many{number}"), codec::Long), taken.clone());
+            let (queue, taken) =
+                (client.blocking_queue(&format!("many{number}"), codec::Long), taken.clone());
             tokio::spawn(async move {
                 while let Ok(value) = queue.take().await {
                     let _ = taken.send((number, value, Instant::now()));

@@ -303,7 +303,8 @@ async fn a_shard_without_a_server() {
     let slot = cluster.slot_of("q");
     let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
     let client = builder.connect().await.unwrap();
-    let (ready, other) = (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
+    let (ready, other) =
+        (client.blocking_queue("q", codec::Long), client.blocking_queue(&elsewhere(&cluster), codec::Long));
     ready.put(&1).await.unwrap();
     let (master, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
     replica.kill_9();

@@ -273,7 +273,10 @@ async fn taking_from_several_queues() {
     assert_eq!(several.into_iter().map(Result::unwrap).collect::<Vec<_>>(), ["1", "2", "3"]);
     let (_, several) = ready.poll_last_many_from_any(second * 30, 3, &["{q}third"]).await.unwrap().unwrap();
     assert_eq!(several.len(), 1);
-    assert_eq!(ready.poll_from_any(Duration::from_millis(20), &["{q}other", "{q}third"]).await.unwrap(), None);
+    assert_eq!(
+        ready.poll_from_any(Duration::from_millis(20), &["{q}other", "{q}third"]).await.unwrap(),
+        None
+    );
     assert_eq!(ready.poll_from_any(Duration::ZERO, &["{q}other"]).await.unwrap(), None);
 }
 
