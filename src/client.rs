@@ -174,7 +174,7 @@ impl Client {
         BlockingQueue::new(self.queue(name), Arc::new(codec))
     }
 
-    pub(crate) fn queue(&self, name: &str) -> Arc<Queue> {
+    fn queue(&self, name: &str) -> Arc<Queue> {
         Queue::blocking(self.engine.clone(), self.conn.clone(), name)
     }
 
@@ -204,7 +204,7 @@ impl Client {
         partitions: usize,
         codec: impl Codec<T>,
     ) -> Result<PartitionedQueue<T>> {
-        PartitionedQueue::open(self, name, partitions, Arc::new(codec)).await
+        PartitionedQueue::open(|name| self.queue(name), name, partitions, Arc::new(codec)).await
     }
 
     /// Returns a handle for the delayed queue in front of a blocking queue: Redisson's

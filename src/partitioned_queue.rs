@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::try_join_all;
 
-use crate::client::Client;
 use crate::codec::Codec;
 use crate::conn::Command;
 use crate::error::{Error, Result};
@@ -78,7 +77,7 @@ impl<T> fmt::Debug for PartitionedQueue<T> {
 impl<T: 'static> PartitionedQueue<T> {
     /// Opens it, and records or checks the number of its partitions.
     pub(crate) async fn open(
-        client: &Client,
+        queue_of: impl Fn(&str) -> Arc<Queue>,
         name: &str,
         count: usize,
         codec: Arc<dyn Codec<T>>,
@@ -89,7 +88,7 @@ impl<T: 'static> PartitionedQueue<T> {
                 "{count} partitions are out of range: use 2 to {MOST}, and blocking_queue for an ordinary queue"
             )));
         }
-        let queue = client.queue(name);
+        let queue = queue_of(name);
         if queue.keys.has_tag() {
             let why = "because of the braces in its name, a cluster would put all partitions on one server; choose a name without";
             return Err(invalid(why.into()));
@@ -102,8 +101,8 @@ impl<T: 'static> PartitionedQueue<T> {
             )));
         }
         let partition = |number| {
-            let ready = BlockingQueue::new(client.queue(&format!("{name}#{number}")), codec.clone());
-            Partition { delayed: client.delayed_queue(&ready), ready }
+            let ready = BlockingQueue::new(queue_of(&format!("{name}#{number}")), codec.clone());
+            Partition { delayed: DelayedQueue::new(ready.queue(), codec.clone()), ready }
         };
         let partitions = (0..count).map(partition).collect();
         Ok(Self { name: name.into(), partitions, turns: Arc::default() })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{ClientKind, Sentinels, Server, until_async};
+use redelay_fixture::{ClientKind, Cluster, Failover, Sentinels, Server, until_async};
 use redelay_support::{
     CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, ms,
     soon,
@@ -291,6 +291,26 @@ async fn sentinels(listener: &Listener) {
     client.shutdown().await;
 }
 
+/// What the failover of a master of a cluster reports.
+async fn cluster(listener: &Listener) {
+    let cluster = Cluster::start();
+    let client = Client::connect(&cluster.url()).await.unwrap();
+    let slot = cluster.slot_of("q");
+    let address = |server: &Server| format!("127.0.0.1:{}", server.port());
+    let old = address(cluster.master_of(slot));
+    let new = address(cluster.failover(slot, Failover::Planned));
+    until_async("the client is led there", || async { client.stats().masters.contains(&new) }).await;
+    let changed = listener.named("redelay.cluster.changed");
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    assert_eq!(changed[0].fields["gone"], old);
+    let masters: BTreeSet<_> = changed[0].fields["masters"].split(", ").map(str::to_owned).collect();
+    let stats = client.stats();
+    assert_eq!((masters, stats.failovers), (stats.masters.into_iter().collect(), 1));
+    let queue = client.blocking_queue("q", codec::Long);
+    assert_eq!(queue.stats().await.unwrap().server, new);
+    client.shutdown().await;
+}
+
 /// Everything documented is reported once per change of state, and nothing else is reported.
 #[tokio::test]
 async fn everything_documented_is_reported() {
@@ -418,6 +438,7 @@ async fn everything_documented_is_reported() {
     assert_eq!(times("redelay.connection.failing"), 1);
     assert_eq!(listener.named("redelay.connection.failing")[0].fields["server"], "127.0.0.1:1");
     sentinels(&listener).await;
+    cluster(&listener).await;
     let recorded = listener.all();
     is_documented(&recorded);
     let names: BTreeSet<_> = recorded.iter().map(|recorded| recorded.name).collect();
