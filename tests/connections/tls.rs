@@ -107,6 +107,34 @@ async fn sentinels_over_tls() {
     drop(sentinel);
 }
 
+/// The servers of a cluster are known by their addresses, too.
+#[tokio::test]
+async fn a_cluster_over_tls() {
+    if server().is_none() {
+        return;
+    }
+    let (certificates, port) = (Certificates::new(), Port::reserve());
+    let file = |name| certificates.path(name);
+    let builder = Server::builder()
+        .cluster()
+        .config("tls-cluster yes")
+        .config(format!("tls-port {}", port.number()))
+        .config(format!("tls-cert-file {}", file("server.pem")))
+        .config(format!("tls-key-file {}", file("server.key")))
+        .config(format!("tls-ca-cert-file {}", file("ca.pem")))
+        .config("tls-auth-clients no");
+    let _server = tokio::task::spawn_blocking(|| builder.start()).await.expect("a cluster");
+    let port = port.number();
+    let url = format!("rediss-cluster://localhost:{port}");
+    let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
+    works(Client::builder().url(&url).tls(root())).await;
+    let url = url.replace("localhost", "127.0.0.1");
+    works(Client::builder().url(&url).tls(root().server_name("redis.internal"))).await;
+    let builder = Client::builder().url(&url).tls(root()).connect_timeout(Duration::from_millis(1500));
+    let error = builder.connect().await.expect_err("127.0.0.1 is not in the certificate");
+    assert!(error.to_string().contains("certificate"), "{error}");
+}
+
 /// Only the distribution's server is known to be built with TLS.
 fn server() -> Option<Server> {
     let is_other = std::env::var_os("REDELAY_SERVER").is_some();

@@ -11,6 +11,8 @@ use redelay_fixture::{Cluster, Failover, Product, Server, redis, until_async, un
 use redelay_support::{ms, rounds, soon};
 use tokio::task::block_in_place;
 
+use super::around_failover;
+
 /// How the master fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failure {
@@ -352,44 +354,14 @@ async fn a_shard_without_a_server() {
     client.shutdown().await;
 }
 
-/// How many offers eight callers got acknowledged around a failover, and how many of them are gone.
-async fn acknowledged_and_lost(failure: Failure, builder: Builder, cluster: &Cluster) -> (usize, usize) {
-    let slot = cluster.slot_of("q");
-    let client = builder.url(cluster.url()).connect().await.unwrap();
-    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
-    let is_over = Arc::new(AtomicBool::new(false));
-    let offering: Vec<_> = (0..8)
-        .map(|offerer| {
-            let (delayed, is_over) = (delayed.clone(), is_over.clone());
-            tokio::spawn(async move {
-                let mut stored = Vec::new();
-                for number in 0.. {
-                    let value = offerer * 1_000_000 + number;
-                    if delayed.offer(&value, Duration::from_secs(3600)).await.is_ok() {
-                        stored.push(value);
-                    }
-                    if is_over.load(Ordering::Relaxed) {
-                        break;
-                    }
-                }
-                stored
-            })
-        })
-        .collect();
-    tokio::time::sleep(ms(1000)).await;
-    block_in_place(|| failure.happen(cluster, slot));
-    tokio::time::sleep(ms(500)).await;
-    cluster.servers().iter().for_each(|server| server.thaw());
-    tokio::time::sleep(ms(500)).await;
-    is_over.store(true, Ordering::Relaxed);
-    let mut stored = Vec::new();
-    for offerer in offering {
-        stored.extend(soon(offerer).await.unwrap());
-    }
-    let pending: HashSet<i64> = delayed.read_all().await.unwrap().into_iter().collect();
-    let lost = stored.iter().filter(|value| !pending.contains(value)).count();
-    client.shutdown().await;
-    (stored.len(), lost)
+async fn acknowledged_and_lost(failure: Failure, builder: Builder) -> (usize, usize) {
+    let cluster = Cluster::start();
+    around_failover::acknowledged_and_lost(builder.url(cluster.url()), || {
+        failure.happen(&cluster, cluster.slot_of("q"));
+        std::thread::sleep(ms(500));
+        cluster.servers().iter().for_each(|server| server.thaw());
+    })
+    .await
 }
 
 /// With one replica for each master, what is acknowledged with `replicas(1)` survives the death of the master.
@@ -397,7 +369,7 @@ async fn acknowledged_and_lost(failure: Failure, builder: Builder, cluster: &Clu
 async fn nothing_that_a_replica_has_confirmed_is_lost() {
     for failure in [Failure::Planned, Failure::Killed].repeat(rounds()) {
         let builder = Client::builder().replicas(1, ms(500));
-        let (acknowledged, lost) = acknowledged_and_lost(failure, builder, &Cluster::start()).await;
+        let (acknowledged, lost) = acknowledged_and_lost(failure, builder).await;
         println!("{failure:?}: {acknowledged} offers acknowledged, {lost} lost");
         assert_eq!(lost, 0);
         assert!(acknowledged > 100);
@@ -409,7 +381,7 @@ async fn nothing_that_a_replica_has_confirmed_is_lost() {
 #[ignore = "it shows numbers, and checks none"]
 async fn what_failovers_lose() {
     for failure in [Failure::Planned, Failure::Forced, Failure::Killed, Failure::Frozen].repeat(rounds()) {
-        let (acknowledged, lost) = acknowledged_and_lost(failure, Client::builder(), &Cluster::start()).await;
+        let (acknowledged, lost) = acknowledged_and_lost(failure, Client::builder()).await;
         println!("{failure:?}: {acknowledged} offers acknowledged, {lost} lost");
     }
 }

@@ -4,6 +4,7 @@
 //! A `ledger` compares what was promised with what arrived, and `deliveries` what receivers did with what the server
 //! counted. A `workload` runs clients that offer, take, receive (`consumers`) and record.
 
+mod around_failover;
 mod cancellation;
 mod clusters;
 mod consumers;

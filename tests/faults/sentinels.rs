@@ -9,6 +9,8 @@ use redelay_fixture::{Sentinels, until_async, until_async_within};
 use redelay_support::{ms, rounds, soon};
 use tokio::task::block_in_place;
 
+use super::around_failover::acknowledged_and_lost;
+
 /// How the master fails.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
@@ -20,11 +22,9 @@ enum Failure {
 }
 
 fn kill_master(group: &Sentinels) {
-    block_in_place(|| {
-        let old = group.master().port();
-        group.master().kill_9();
-        group.wait_for_other_master(old);
-    });
+    let old = group.master().port();
+    group.master().kill_9();
+    group.wait_for_other_master(old);
 }
 
 /// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
@@ -150,7 +150,7 @@ async fn a_frozen_sentinel() {
     println!("connected after {:?}", begun.elapsed());
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
-    kill_master(&group);
+    block_in_place(|| kill_master(&group));
     until_async_within(Duration::from_secs(10), "a payload", || async {
         ready.put(&2).await.is_ok() && matches!(ready.poll().await, Ok(Some(_)))
     })
@@ -196,10 +196,23 @@ async fn the_other_sentinels_are_learned() {
     })
     .await;
     group.sentinel(0).kill_9();
-    kill_master(&group);
+    block_in_place(|| kill_master(&group));
     until_async_within(Duration::from_secs(10), "a payload", || async {
         ready.put(&2).await.is_ok() && matches!(ready.poll().await, Ok(Some(_)))
     })
     .await;
     client.shutdown().await;
+}
+
+/// With all replicas of the master, what is acknowledged with `replicas(2)` survives its death, whichever of them is promoted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_all_replicas_have_confirmed_is_lost() {
+    for _ in 0..rounds() {
+        let group = Sentinels::start();
+        let builder = Client::builder().url(group.url()).replicas(2, ms(500));
+        let (acknowledged, lost) = acknowledged_and_lost(builder, || kill_master(&group)).await;
+        println!("{acknowledged} offers acknowledged, {lost} lost");
+        assert_eq!(lost, 0);
+        assert!(acknowledged > 100);
+    }
 }

@@ -1,0 +1,45 @@
+//! Offers around a failover: how many are acknowledged, and how many of these are gone.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redelay::{Builder, codec};
+use redelay_support::{HOUR, ms, soon};
+use tokio::task::block_in_place;
+
+/// Eight callers offer to `q` without a pause, from a second before the failover until half a second after it. Returns how many
+/// offers were acknowledged, and how many of them are not pending in the end.
+pub(crate) async fn acknowledged_and_lost(builder: Builder, fail_over: impl FnOnce()) -> (usize, usize) {
+    let client = builder.connect().await.unwrap();
+    let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let offering: Vec<_> = (0..8)
+        .map(|offerer| {
+            let (delayed, is_over) = (delayed.clone(), is_over.clone());
+            tokio::spawn(async move {
+                let mut stored = Vec::new();
+                let mut values = offerer * 1_000_000..;
+                while !is_over.load(Ordering::Relaxed) {
+                    let value: i64 = values.next().unwrap();
+                    if delayed.offer(&value, HOUR).await.is_ok() {
+                        stored.push(value);
+                    }
+                }
+                stored
+            })
+        })
+        .collect();
+    tokio::time::sleep(ms(1000)).await;
+    block_in_place(fail_over);
+    tokio::time::sleep(ms(500)).await;
+    is_over.store(true, Ordering::Relaxed);
+    let mut stored = Vec::new();
+    for offerer in offering {
+        stored.extend(soon(offerer).await.unwrap());
+    }
+    let pending: HashSet<i64> = delayed.read_all().await.unwrap().into_iter().collect();
+    let lost = stored.iter().filter(|value| !pending.contains(value)).count();
+    client.shutdown().await;
+    (stored.len(), lost)
+}
