@@ -35,6 +35,7 @@ pub use tls::Tls;
 /// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
 /// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
 /// | one connection to each sentinel | always, if the URL names sentinels |
+/// | one for confirmations by replicas | always, with [`Builder::replicas`] |
 ///
 /// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
 /// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.

@@ -4,6 +4,9 @@
 //! use: at the head of the lists in use (two if there are many), at the tail, and one for each pair of lists between
 //! which somebody waits to move. Each is a [`Link`], which reconnects by itself.
 //!
+//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for each master, and pops are
+//! grouped by slot: `slots` has the table of slots, `topology` the present one, and `sentinel` and `cluster` write it.
+//!
 //! A call fails in one of the ways in which a caller acts differently: see [`OpError`].
 //!
 //! # What it relies on in the library
@@ -270,6 +273,19 @@ impl Conn {
         }
     }
 
+    /// The server of the queue that this is for.
+    pub(crate) fn own_server(&self) -> ServerId {
+        self.slot.map(|slot| self.server_of_slot(slot)).unwrap_or_default()
+    }
+
+    /// How many servers have queues.
+    pub(crate) fn server_count(&self) -> usize {
+        match &self.base.servers {
+            Servers::One(..) => 1,
+            Servers::Cluster(cluster) => cluster.count().max(1),
+        }
+    }
+
     pub(crate) fn server_of_slot(&self, slot: Slot) -> ServerId {
         let Servers::Cluster(cluster) = &self.base.servers else { return ServerId::default() };
         cluster.master(Some(slot)).map(|master| master.id).unwrap_or_default()
@@ -389,37 +405,68 @@ impl Conn {
         &self,
         write: impl Future<Output = Result<R, OpError>>,
     ) -> Result<R, OpError> {
-        let Some(confirmations) = self.confirmations() else { return write.await };
+        if self.base.options.replicas.is_none() {
+            return write.await;
+        }
         // Without a connection, nothing could be confirmed.
-        let connected = timeout(self.command_timeout, confirmations.link().connected()).await;
-        connected.map_err(|_| confirmations.link().no_connection())??;
-        let unconfirmed = confirmations.before_write();
+        self.confirming().await?;
+        let unconfirmed = self.before_write();
         let reply = write.await?;
-        self.confirm(Some(unconfirmed)).await?;
+        self.confirm(unconfirmed).await?;
         Ok(reply)
     }
 
     /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
     pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
-        Some(self.confirmations()?.before_write())
+        self.base.options.replicas?;
+        // First the number: what changes behind it is noticed.
+        let changes = self.changes();
+        Some(Unconfirmed::new(self.confirmations(), changes))
     }
 
     /// Waits until replicas have a write that was answered.
     pub(crate) async fn confirm(&self, unconfirmed: Option<Unconfirmed>) -> Result<(), OpError> {
         let Some(unconfirmed) = unconfirmed else { return Ok(()) };
-        // Another server may have executed it.
-        match self.confirmations() {
-            Some(now) if unconfirmed.is_by(&now) => unconfirmed.confirm().await,
-            _ => Err(OpError::Unknown(
-                "another server is the master now, and no replica has confirmed it".into(),
-            )),
+        if unconfirmed.changes != self.changes() {
+            // Another server may have executed it.
+            return Err(replicas::lost());
         }
+        unconfirmed.confirm().await
+    }
+
+    /// How often the servers of slots have changed.
+    fn changes(&self) -> u64 {
+        self.base.options.topology().map_or(0, topology::Topology::changes)
     }
 
     fn confirmations(&self) -> Option<Arc<Confirmations>> {
         match &self.base.servers {
             Servers::One(_, confirmations) => confirmations.clone(),
             Servers::Cluster(cluster) => cluster.master(self.slot)?.confirmations.clone(),
+        }
+    }
+
+    /// Waits for a connection that confirms writes, within the command timeout.
+    async fn confirming(&self) -> Result<(), OpError> {
+        let deadline = Instant::now() + self.command_timeout;
+        let mut retries = Retries::until(deadline);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let Servers::Cluster(cluster) = &self.base.servers {
+                cluster.serving(self.slot, left).await?;
+            }
+            let error = match self.confirmations() {
+                Some(confirmations) => match timeout(left, confirmations.link().connected()).await {
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(error)) => error,
+                    Err(_) => return Err(confirmations.link().no_connection()),
+                },
+                None => OpError::NotExecuted("nobody knows the server of the slot".into()),
+            };
+            // It was replaced just now.
+            if error == OpError::Closed || !retries.pause().await {
+                return Err(error);
+            }
         }
     }
 

@@ -20,7 +20,8 @@ const MOST: usize = 1024;
 const TAKE: Duration = Duration::from_secs(3600);
 
 /// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread over the
-/// masters of a cluster. `docs/scaling.md` says when that is worth it.
+/// masters of a cluster; or for very many pending entries with mixed delays, of which each transfer has to search a part only.
+/// `docs/deployment.md` (Sizing) has the numbers from which that is worth it.
 ///
 /// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
 /// services open them by these names. Payloads are spread over them: by turns, or by a key, so that what has the same key is in the
@@ -51,8 +52,14 @@ const TAKE: Duration = Duration::from_secs(3600);
 pub struct PartitionedQueue<T> {
     name: Arc<str>,
     partitions: Arc<[Partition<T>]>,
-    /// Counts what is spread by turns.
-    turns: Arc<AtomicUsize>,
+    turns: Arc<Turns>,
+}
+
+/// Counts what is spread by turns. Each begins anywhere, or handles that are soon dropped would use the first partitions only.
+struct Turns {
+    puts: AtomicUsize,
+    offers: AtomicUsize,
+    polls: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -105,21 +112,51 @@ impl<T: 'static> PartitionedQueue<T> {
             Partition { delayed: DelayedQueue::new(ready.queue(), codec.clone()), ready }
         };
         let partitions = (0..count).map(partition).collect();
-        Ok(Self { name: name.into(), partitions, turns: Arc::default() })
+        let turn = || AtomicUsize::new(fastrand::usize(..count));
+        let turns = Turns { puts: turn(), offers: turn(), polls: turn() };
+        Ok(Self { name: name.into(), partitions, turns: Arc::new(turns) })
     }
 
     /// The name, as it was given. The partitions have a number behind it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// assert_eq!(orders.name(), "orders");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The lists that takers read, one for each partition, in the order of their numbers.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// for queue in orders.queues() {
+    ///     println!("{}: {} dead letters", queue.name(), queue.dead_letters().len().await?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn queues(&self) -> impl Iterator<Item = &BlockingQueue<T>> {
         self.partitions.iter().map(|partition| &partition.ready)
     }
 
     /// The delayed queues, one for each partition, in the order of their numbers.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// for queue in orders.delayed_queues() {
+    ///     println!("{} pending", queue.len().await?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delayed_queues(&self) -> impl Iterator<Item = &DelayedQueue<T>> {
         self.partitions.iter().map(|partition| &partition.delayed)
     }
@@ -158,8 +195,16 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`BlockingQueue::put`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.put(&17).await?; // It is ready at once.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn put(&self, value: impl AsValue<T>) -> Result<()> {
-        self.turn().ready.put(value).await
+        self.turn(&self.turns.puts).ready.put(value).await
     }
 
     /// Stores a payload that is due after `delay` in one of the partitions, by turns. The ticket is one of that partition's
@@ -180,7 +225,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # }
     /// ```
     pub async fn offer(&self, value: impl AsValue<T>, delay: Duration) -> Result<Ticket> {
-        self.turn().delayed.offer(value, delay).await
+        self.turn(&self.turns.offers).delayed.offer(value, delay).await
     }
 
     /// The same, at a time of the server's clock: see [`DelayedQueue::offer_at`].
@@ -190,8 +235,17 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// As [`DelayedQueue::offer_at`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let tomorrow = std::time::SystemTime::now() + std::time::Duration::from_secs(24 * 3600);
+    /// orders.offer_at(&17, tomorrow).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Result<Ticket> {
-        self.turn().delayed.offer_at(value, at).await
+        self.turn(&self.turns.offers).delayed.offer_at(value, at).await
     }
 
     /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::Offer::id).
@@ -216,11 +270,30 @@ impl<T: 'static> PartitionedQueue<T> {
     }
 
     /// The pending job of this id, which [`offer_job`](Self::offer_job) has stored.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// if orders.job("order-17").exists().await? {
+    ///     println!("still pending");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn job(&self, id: impl AsRef<[u8]>) -> Job<T> {
         self.of(id.as_ref()).delayed.job(id)
     }
 
     /// The schedule of this name, in the partition of its name: see [`DelayedQueue::schedule`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let day = std::time::Duration::from_secs(24 * 3600);
+    /// orders.schedule("nightly").every(day).upsert(&17).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn schedule(&self, name: impl Into<String>) -> Schedule<T> {
         let name = name.into();
         self.of(name.as_bytes()).delayed.schedule(name)
@@ -233,6 +306,14 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let order = orders.take().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn take(&self) -> Result<T> {
         loop {
             if let Some(value) = self.poll_timeout(TAKE).await? {
@@ -248,9 +329,19 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// Cancel safe, as [`BlockingQueue::poll_from_any`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// while let Some(order) = orders.poll_timeout(std::time::Duration::from_secs(1)).await? {
+    ///     println!("{order}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn poll_timeout(&self, timeout: Duration) -> Result<Option<T>> {
-        // The lists are searched in the order of their names. Each is the first one now and then.
-        let first = self.turns.fetch_add(1, Relaxed) % self.partitions.len();
+        // Lists of one server are searched in the order in which they are named. Each is the first one now and then.
+        let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
         let (before, from) = self.partitions.split_at(first);
         let names: Vec<&str> =
             from[1..].iter().chain(before).map(|partition| partition.ready.name()).collect();
@@ -265,6 +356,15 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// If it is dropped, some of the partitions may be paused.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.pause().await?;
+    /// assert!(orders.stats().await?.is_paused);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn pause(&self) -> Result<()> {
         try_join_all(self.queues().map(BlockingQueue::pause)).await.map(drop)
     }
@@ -276,18 +376,35 @@ impl<T: 'static> PartitionedQueue<T> {
     ///
     /// # Cancel safety
     /// If it is dropped, some of the partitions may still be paused.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// orders.resume().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn resume(&self) -> Result<()> {
         try_join_all(self.queues().map(BlockingQueue::resume)).await.map(drop)
     }
 
     /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused, `next_due_in` is that of the
-    /// next entry of all, and `overdue_for` that of the oldest.
+    /// next entry of all, and `overdue_for` that of the oldest. `server` is empty if the partitions are on several servers.
     ///
     /// # Errors
     /// As [`BlockingQueue::stats`].
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let stats = orders.stats().await?;
+    /// println!("{} pending, {} ready", stats.pending, stats.ready);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn stats(&self) -> Result<QueueStats> {
         let stats = try_join_all(self.queues().map(BlockingQueue::stats)).await?;
         Ok(stats.into_iter().reduce(QueueStats::and).unwrap_or_default())
@@ -297,8 +414,8 @@ impl<T: 'static> PartitionedQueue<T> {
         &self.partitions[partition_of(key, self.partitions.len())]
     }
 
-    fn turn(&self) -> &Partition<T> {
-        &self.partitions[self.turns.fetch_add(1, Relaxed) % self.partitions.len()]
+    fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {
+        &self.partitions[turns.fetch_add(1, Relaxed) % self.partitions.len()]
     }
 }
 
@@ -320,9 +437,10 @@ impl<T: Send + 'static> PartitionedQueue<T> {
 /// The number of partitions that the first client has recorded.
 async fn record(queue: &Queue, count: usize) -> Result<Vec<u8>> {
     let (op, key) = (queue.op("partitioned_queue"), queue.keys.partitions());
-    op.call_idempotent(Command::new("SETNX").arg(key.clone()).number(count)).await?;
+    op.call_idempotent(Command::new("SET").arg(key.clone()).number(count).arg("NX")).await?;
     let recorded = op.query(Command::new("GET").arg(key)).await?;
-    Ok(op.optional_bytes(recorded)?.unwrap_or_default().to_vec())
+    // Somebody has deleted it just now.
+    Ok(op.optional_bytes(recorded)?.map_or_else(|| count.to_string().into(), |recorded| recorded.to_vec()))
 }
 
 /// FNV-1a of the key, modulo the number of partitions. It is a part of the wire format: other clients must find the same one.

@@ -149,6 +149,18 @@ impl Pops {
     /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
     /// `conn`.
     pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
+        // In a cluster, pops of several slots would each bring a payload, and all but one would have to go back.
+        let kinds = self.by_slots(wanted.kind.clone(), wanted.lists.keys.clone());
+        if kinds.len() > 1 {
+            for (kind, keys) in kinds {
+                let lists = Lists { keys, counters: Vec::new() };
+                let look = self.poll(conn, Wanted { kind, lists, count: wanted.count });
+                match look.await {
+                    Ok(None) | Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => {}
+                    answer => return answer,
+                }
+            }
+        }
         let mut take = self.wait(wanted);
         match timeout(time, &mut take).await {
             Ok(answer) => answer,

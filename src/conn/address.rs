@@ -1,14 +1,43 @@
 //! Where a server listens.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A host and a port; or the path of a socket, and the port 0.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
     /// The name that a certificate is verified against, if the server announces one besides its IP address.
     pub(super) name: Option<String>,
+}
+
+/// Two are equal if they are the same place. The servers of a cluster may not agree about a name yet.
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Address {}
+
+impl PartialOrd for Address {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Address {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (&self.host, self.port).cmp(&(&other.host, other.port))
+    }
+}
+
+impl Hash for Address {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.host, self.port).hash(state);
+    }
 }
 
 impl fmt::Display for Address {

@@ -6,6 +6,7 @@
 //! Each master is asked for the slots once a second on its own connection, and more often while there are signs of a change; so a
 //! master that does not answer delays nothing. If none answers, all servers are tried that were ever named.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -33,6 +34,8 @@ use crate::telemetry::events;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A server that is silent for this long may have been replaced.
 const SILENT: Duration = Duration::from_millis(300);
+/// For how long a silent server is a sign of a change.
+const IN_DOUBT_OF_SILENCE: Duration = Duration::from_secs(60);
 /// How often a master is asked.
 const EVERY: Duration = Duration::from_secs(1);
 /// How often it is asked while there may be another one.
@@ -43,6 +46,8 @@ const FRESH: Duration = Duration::from_secs(5);
 const UNANSWERED: Duration = Duration::from_secs(1);
 /// How long after one seed the next one is tried.
 const NEXT_SEED: Duration = Duration::from_millis(250);
+/// The most servers that are remembered when they are no longer named, about.
+const KNOWN: usize = 1_000;
 /// The most seeds or known servers that are tried at a time.
 const TRIES: usize = 16;
 
@@ -84,7 +89,6 @@ pub(super) struct Cluster {
 
 #[derive(Clone, Debug, Default)]
 struct Masters {
-    table: Option<Table>,
     all: Vec<Arc<Master>>,
     /// The last slot of each range, the first one, and the master.
     ranges: Vec<(u16, u16, Arc<Master>)>,
@@ -129,6 +133,7 @@ impl Cluster {
             seeds: seeds.clone(),
             answers: Arc::new(answers),
             masters: sender,
+            known: BTreeSet::new(),
             ids: 0,
         };
         let mut tables = seeds.topology.tables();
@@ -201,6 +206,10 @@ impl Cluster {
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.masters.borrow().all.len()
+    }
+
     pub(super) fn addresses(&self) -> Vec<String> {
         addresses(&self.masters.borrow().all)
     }
@@ -213,8 +222,12 @@ impl Cluster {
 
     /// Closes the connections for commands.
     pub(super) async fn close(&self) {
-        // It would look for servers that answer.
-        drop(self.following.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // It would look for servers that answer, and connect to new masters.
+        let following = self.following.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(following) = following {
+            following.abort();
+            let _ = following.await;
+        }
         let masters = self.masters.borrow().all.clone();
         join_all(masters.iter().map(|master| master.close())).await;
     }
@@ -227,6 +240,8 @@ struct Following {
     seeds: Arc<Seeds>,
     answers: Arc<Answers>,
     masters: watch::Sender<Masters>,
+    /// All servers that were ever named, up to a number.
+    known: BTreeSet<Address>,
     /// The last id.
     ids: u32,
 }
@@ -235,6 +250,9 @@ impl Following {
     /// Connects to new masters, and leaves those that are none any more.
     fn apply(&mut self, table: Option<Table>) {
         let Some(table) = table else { return };
+        if self.known.len() < KNOWN {
+            self.known.extend(table.servers().iter().cloned());
+        }
         let old = self.masters.borrow().all.clone();
         let mut all = Vec::new();
         for address in table.masters() {
@@ -253,7 +271,7 @@ impl Following {
             events::masters_changed(&addresses(&gone).join(", "), &addresses(&all).join(", "));
         }
         // Before the old connections end: what ends with them is sent again to the new ones.
-        self.masters.send_replace(Masters { table: Some(table), all, ranges });
+        self.masters.send_replace(Masters { all, ranges });
         gone.iter().for_each(|master| master.abandon());
     }
 
@@ -280,10 +298,7 @@ impl Following {
             while self.answers.age() < UNANSWERED {
                 sleep(UNANSWERED / 4).await;
             }
-            let mut servers = self.seeds.addresses.clone();
-            if let Some(table) = &self.masters.borrow().table {
-                servers.extend(table.servers().iter().cloned());
-            }
+            let mut servers: Vec<_> = self.known.iter().chain(&self.seeds.addresses).cloned().collect();
             servers.sort_unstable();
             servers.dedup();
             fastrand::shuffle(&mut servers);
@@ -325,13 +340,15 @@ impl Answers {
 
     /// A server that was cut off has older epochs. It is overruled as long as another one has just answered.
     fn add(&self, answer: Table) {
+        if answer.is_empty() {
+            // It does not belong to the cluster any more.
+            return;
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.elapsed() < FRESH;
         self.topology.update(|present| {
             match present {
-                Some(present) if is_fresh && (answer.is_empty() || answer.is_older_than(present)) => {
-                    return false;
-                }
+                Some(present) if is_fresh && answer.is_older_than(present) => return false,
                 Some(present) if *present == answer => {
                     *last = Instant::now();
                     return false;
@@ -348,21 +365,29 @@ impl Answers {
 /// Until the connection is closed.
 async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<Answers>) {
     let topology = answers.topology.clone();
+    let mut silent_since = None;
     loop {
-        let Some(link) = link.upgrade() else { return };
+        let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
         let doubted = topology.doubted();
         {
             let mut asking = std::pin::pin!(ask(&link, &address, &topology));
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {
-                    topology.doubt();
+                    // For a server that nobody replaces, the others are not asked so often for ever.
+                    if silent_since.get_or_insert_with(Instant::now).elapsed() < IN_DOUBT_OF_SILENCE {
+                        topology.doubt();
+                    }
                     asking.await
                 }
             };
+            if answer.is_ok() {
+                silent_since = None;
+            }
             match answer {
                 Ok(Some(table)) => answers.add(table),
                 Ok(None) => answers.confirm(),
+                Err(OpError::Closed) => return,
                 Err(error) => topology.failed(format!("{address}: {error}")),
             }
         }

@@ -40,7 +40,7 @@ impl Expect {
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
         match name {
             "BLPOP" | "BRPOP" => Self::StringsOrNil(2),
-            "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "LINDEX" | "ZSCORE" => Self::BytesOrNil,
+            "BLMOVE" | "LMOVE" | "BRPOPLPUSH" | "RPOPLPUSH" | "GET" | "LINDEX" | "ZSCORE" => Self::BytesOrNil,
             "CLIENT" => match args.first().map(|word| &word[..]) {
                 Some(b"SETNAME" | b"TRACKING") => Self::Text("OK"),
                 Some(b"UNBLOCK") => Self::Int(0..=1),
@@ -48,6 +48,7 @@ impl Expect {
                 Some(b"INFO") => Self::Bytes,
                 _ => Self::Anything,
             },
+            "CLUSTER" if args.first().is_some_and(|word| word == "NODES") => Self::Bytes,
             "DEL" => Self::Int(0..=count(args.len())),
             "HDEL" | "ZREM" => Self::Int(0..=count(args.len() - 1)),
             "INFO" | "TYPE" => Self::Bytes,

@@ -201,7 +201,10 @@ impl Link {
         let error = match client.custom_raw(custom, command.args).await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
-                let reply = self.check(expect.read(frame), session);
+                let mut reply = self.check(expect.read(frame), session);
+                if let (None, Err(error)) = (&self.topology, &mut reply) {
+                    error.end_without_cluster();
+                }
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
@@ -245,7 +248,8 @@ impl Link {
     /// Records an error for `Client::stats`, unless it belongs to normal work.
     pub(super) fn note(&self, command: &str, error: &OpError) {
         let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
-        if !matches!(error, OpError::Server(why) if is_normal(why)) {
+        let is_redirect = self.topology.is_some() && error.is_redirect();
+        if !is_redirect && !matches!(error, OpError::Server(why) if is_normal(why)) {
             self.shared.counters.failed(command, error);
         }
     }

@@ -16,6 +16,9 @@ const REJECTED: &str = "REDELAY ";
 const NOT_HERE: [&str; 7] =
     ["MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
 
+/// Those that only servers of a cluster have.
+const REDIRECTS: [&str; 3] = ["MOVED ", "ASK ", "TRYAGAIN"];
+
 /// The longest message of a server that is kept, in bytes.
 const LONGEST: usize = 1_000;
 
@@ -62,6 +65,19 @@ impl OpError {
         let Self::NotExecuted(why) = self else { return false };
         NOT_HERE.iter().any(|code| why.text.starts_with(code))
             || why.text.contains("READONLY You can't write")
+    }
+
+    /// Whether the server belongs to a cluster, and does not serve the slot now.
+    pub(super) fn is_redirect(&self) -> bool {
+        let Self::NotExecuted(why) = self else { return false };
+        REDIRECTS.iter().any(|code| why.text.starts_with(code))
+    }
+
+    /// A server of a cluster was taken for a single one: no retry helps.
+    pub(super) fn end_without_cluster(&mut self) {
+        if self.is_redirect() {
+            *self = Self::Server(format!("{self}; the server belongs to a cluster: write redis-cluster://…"));
+        }
     }
 
     /// The slot, and the server that serves it, if the server at `asked` has said so.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::session::Session;
 use super::{Command, Link, OpError};
@@ -46,11 +47,13 @@ struct Waiting {
 /// The session in which a `WAIT` was answered, and what it says.
 type Confirmation = (Option<Session>, Result<(), OpError>);
 
-/// The connection that confirms a write that is not sent yet.
+/// A write that is not sent yet, and what is to confirm it.
 #[derive(Clone, Debug)]
 pub(crate) struct Unconfirmed {
-    confirmations: Arc<Confirmations>,
+    confirmations: Option<Arc<Confirmations>>,
     session: Option<Session>,
+    /// How often the servers of slots had changed.
+    pub(super) changes: u64,
 }
 
 impl Confirmations {
@@ -66,11 +69,6 @@ impl Confirmations {
 
     pub(super) fn link(&self) -> &Link {
         &self.link
-    }
-
-    /// Call it before the write is sent.
-    pub(super) fn before_write(self: &Arc<Self>) -> Unconfirmed {
-        Unconfirmed { confirmations: self.clone(), session: self.link.session() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -102,7 +100,8 @@ impl Confirmations {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
         let ping = self.link.call(Command::new("PING"), self.within);
-        let (_, reached) = join(ping, self.link.call(wait, self.within)).await;
+        let (pong, reached) = join(ping, self.link.call(wait, self.within)).await;
+        pong?;
         let reached = reached?.into_int()?;
         if reached >= i64::from(count) {
             return Ok(());
@@ -116,17 +115,18 @@ impl Confirmations {
 }
 
 impl Unconfirmed {
-    /// Whether this is the connection that confirms what `now` confirms.
-    pub(super) fn is_by(&self, now: &Arc<Confirmations>) -> bool {
-        Arc::ptr_eq(&self.confirmations, now)
+    /// Call it before the write is sent. Without `confirmations`, nobody knows the server of the slot now.
+    pub(super) fn new(confirmations: Option<Arc<Confirmations>>, changes: u64) -> Self {
+        let session = confirmations.as_ref().and_then(|confirmations| confirmations.link.session());
+        Self { confirmations, session, changes }
     }
 
     /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
     /// before they have it.
     pub(super) async fn confirm(self) -> Result<(), OpError> {
-        let lost = || OpError::Unknown("the connection was lost before replicas have confirmed it".into());
-        let Self { confirmations, session } = self;
-        let session = session.ok_or_else(lost)?;
+        let (Some(confirmations), Some(session)) = (self.confirmations, self.session) else {
+            return Err(lost());
+        };
         let (write, confirmation) = oneshot::channel();
         let starts = {
             let mut waiting = confirmations.waiting();
@@ -136,14 +136,18 @@ impl Unconfirmed {
         if starts {
             confirmations.runtime.spawn(confirmations.clone().run());
         }
-        match confirmation.await {
-            Ok((confirmed_in, confirmed)) if confirmed_in == Some(session) => {
-                confirmed.map_err(|error| match error {
-                    OpError::NotExecuted(why) => OpError::Unknown(why),
-                    error => error,
-                })
+        // Behind a `WAIT` that is on its way.
+        match timeout(2 * confirmations.within, confirmation).await {
+            Ok(Ok((confirmed_in, confirmed))) if confirmed_in == Some(session) => {
+                // Whatever it says, the write was executed.
+                confirmed.map_err(|error| OpError::Unknown(error.into_cause()))
             }
             _ => Err(lost()),
         }
     }
+}
+
+/// The error of a write that nobody has confirmed.
+pub(super) fn lost() -> OpError {
+    OpError::Unknown("the connection was lost before replicas have confirmed it".into())
 }

@@ -2,7 +2,7 @@
 //!
 //! A cluster divides its keys into 16,384 slots. One server is described by the same table: it serves all of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 
@@ -11,8 +11,8 @@ use super::reply::Shape;
 use super::{OpError, Reply};
 
 const LAST: u16 = 16_383;
-/// No cluster has more servers.
-const MOST: usize = 16_384;
+/// The most servers of a cluster. Redis suggests no more than this.
+const MOST: usize = 1_000;
 
 /// The slot of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +65,7 @@ impl Table {
     /// equal.
     pub(super) fn of_replies(slots: Reply, nodes: Option<&str>, asked: &Address) -> Result<Self, OpError> {
         let epochs = nodes.map(epochs).unwrap_or_default();
-        let mut table = Self { ranges: Vec::new(), servers: Vec::new() };
+        let (mut table, mut servers) = (Self::default(), BTreeSet::new());
         for range in slots.into_array()? {
             let mut range = range.into_array()?.into_iter();
             let mut slot = || match range.next() {
@@ -75,20 +75,21 @@ impl Table {
             let (Some(first), Some(last)) = (slot(), slot()) else { return Err(Shape("a slot").into()) };
             for (i, server) in range.enumerate() {
                 let Some((server, id)) = server_of(server, asked) else { continue };
+                if servers.len() >= MOST && !servers.contains(&server) {
+                    continue;
+                }
                 // The first one is the master.
                 if i == 0 && first <= last {
                     let epoch = epochs.get(&id[..]).copied().unwrap_or_default();
                     table.ranges.push(Range { first, last, server: server.clone(), epoch });
                 }
-                if !table.servers.contains(&server) && table.servers.len() < MOST {
-                    table.servers.push(server);
-                }
+                servers.insert(server);
             }
         }
         table.ranges.sort_unstable_by_key(|range| range.first);
         table.ranges.dedup_by(|next, range| next.first <= range.last);
-        // Two servers name them in different orders.
-        table.servers.sort_unstable();
+        // In order: two servers name them in different ones.
+        table.servers = servers.into_iter().collect();
         Ok(table)
     }
 
@@ -102,15 +103,9 @@ impl Table {
         self.ranges.get(at).filter(|range| range.first <= slot).map(|_| at)
     }
 
-    /// The servers that serve slots, in the order of their slots, each once.
-    pub(super) fn masters(&self) -> Vec<&Address> {
-        let mut masters = Vec::new();
-        for Range { server, .. } in &self.ranges {
-            if !masters.contains(&server) {
-                masters.push(server);
-            }
-        }
-        masters
+    /// The servers that serve slots.
+    pub(super) fn masters(&self) -> BTreeSet<&Address> {
+        self.ranges.iter().map(|range| &range.server).collect()
     }
 
     pub(super) fn servers(&self) -> &[Address] {
@@ -135,20 +130,23 @@ impl Table {
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let contradicts = |range: &Range| {
             let overlaps = |other: &&Range| range.first <= other.last && other.first <= range.last;
-            other
-                .ranges
-                .iter()
-                .filter(overlaps)
-                .any(|other| range.server != other.server && range.epoch < other.epoch)
+            // Two servers have the same epoch only if one of them was named by another one (`MOVED`), or if no epochs are known.
+            let is_older =
+                |other: &Range| range.epoch < other.epoch || range.epoch == other.epoch && range.epoch > 0;
+            let mut others = other.ranges.iter().filter(overlaps);
+            others.any(|other| range.server != other.server && is_older(other))
         };
         self.ranges.iter().any(contradicts)
     }
 
     /// Notes that a server says who serves a slot now. The next answer knows more.
     pub(super) fn moved(&mut self, slot: Slot, server: Address) {
-        // With its other name.
-        let is_it = |other: &&Address| (&other.host, other.port) == (&server.host, server.port);
-        let server = self.servers.iter().find(is_it).cloned().unwrap_or(server);
+        // With its name, if it has one.
+        let server = match self.servers.iter().find(|other| **other == server).cloned() {
+            Some(known) => known,
+            None if self.servers.len() >= MOST => return,
+            None => server,
+        };
         let known = self.ranges.iter().find(|range| range.server == server);
         let mut epoch = known.map(|range| range.epoch).unwrap_or_default();
         if let Some(at) = self.range_of(slot) {
@@ -254,7 +252,7 @@ mod tests {
         );
         assert_eq!(table.server_of(Slot(0)).unwrap().host, "asked");
         assert_eq!(table.ranges.iter().map(|range| range.epoch).collect::<Vec<_>>(), [12, 0, 3]);
-        assert_eq!(table.masters().iter().map(|server| server.port).collect::<Vec<_>>(), [1, 3, 2]);
+        assert_eq!(table.masters().len(), 3);
         assert_eq!(table.servers().len(), 5);
         let name = table.servers().iter().find(|server| server.port == 9).unwrap().name.as_deref();
         assert_eq!(name, Some("redis-9.example.org"));
@@ -293,6 +291,7 @@ mod tests {
             (table(&[(0, 99, 1, 4), (100, 16_383, 2, 7)]), false),
             (table(&[(0, 99, 3, 6), (100, 16_383, 2, 7)]), false),
             (table(&[(0, 99, 3, 4), (100, 16_383, 2, 7)]), true),
+            (table(&[(0, 99, 3, 5), (100, 16_383, 2, 7)]), true),
             // Newer in one place, older in another.
             (table(&[(0, 99, 3, 9), (100, 16_383, 1, 6)]), true),
             // A slot in the middle.

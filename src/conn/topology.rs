@@ -27,6 +27,7 @@ struct Shared {
     unknown: String,
     /// Why there is no table, while there is none.
     trouble: Mutex<String>,
+    changes: AtomicU64,
     begun: Instant,
     /// When the last sign of a change was, in ms since `begun`.
     doubted: AtomicU64,
@@ -46,6 +47,7 @@ impl Topology {
             table: watch::Sender::new(None),
             unknown,
             trouble: Mutex::new(trouble.into()),
+            changes: AtomicU64::new(0),
             begun: Instant::now(),
             doubted: AtomicU64::new(0),
             raised: Notify::new(),
@@ -59,7 +61,16 @@ impl Topology {
 
     /// Changes the table, unless `change` returns false.
     pub(super) fn update(&self, change: impl FnOnce(&mut Option<Table>) -> bool) {
-        self.0.table.send_if_modified(change);
+        self.0.table.send_if_modified(|table| {
+            let is_changed = change(table);
+            self.0.changes.fetch_add(is_changed.into(), Relaxed);
+            is_changed
+        });
+    }
+
+    /// How often the table has changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.0.changes.load(Relaxed)
     }
 
     /// The server of a slot.
@@ -88,9 +99,7 @@ impl Topology {
     pub(super) fn refused(&self, error: &OpError, asked: &Address) {
         if let Some((slot, server)) = error.moved_to(asked) {
             self.update(|table| {
-                let is_there = |at: &Address| (&at.host, at.port) == (&server.host, server.port);
-                let is_news =
-                    table.as_ref().is_some_and(|table| !table.server_of(slot).is_some_and(is_there));
+                let is_news = table.as_ref().is_some_and(|table| table.server_of(slot) != Some(&server));
                 if let (Some(table), true) = (table, is_news) {
                     table.moved(slot, server);
                 }

@@ -37,13 +37,16 @@ const PARKED: usize = 64;
 /// How often they are counted, at most.
 const RECOUNT: Duration = Duration::from_millis(100);
 
+/// How long each pop has a connection of its own after the server has refused to track lists.
+const UNLIMITED: Duration = Duration::from_secs(60);
+
 /// How many connections block on pops, in a cluster.
 #[derive(Default)]
 struct Parked {
     at_servers: HashMap<ServerId, usize>,
     counted: Option<Instant>,
     /// The user may not track lists, so each pop needs a connection.
-    is_unlimited: bool,
+    unlimited_until: Option<Instant>,
 }
 
 /// The end of something that the task had started.
@@ -200,7 +203,7 @@ impl Task {
                 if let PopOutcome::Failed(OpError::Server(why)) = &outcome
                     && why.starts_with(UNTRACKED)
                 {
-                    self.parked.is_unlimited = true;
+                    self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
                 }
                 let pops = self.kinds.get_mut(&kind)?;
                 if let Some((keys, claim)) = claim {
@@ -276,7 +279,6 @@ impl Task {
                             tracked: self.tracked.clone(),
                             interrupt_at_once,
                             interrupt: slot.interrupt.clone(),
-                            sent: slot.sent.clone(),
                             failures,
                         };
                         self.running.push(Box::pin(async move {
@@ -336,7 +338,8 @@ impl Task {
     /// Whether pops of this kind may block on a connection of their own.
     fn may_park(&mut self, kind: &Kind) -> bool {
         let Kind::Take(_, Some(_)) = kind else { return true };
-        if self.parked.is_unlimited || self.kinds.get(kind).is_some_and(|pops| pops.parked() > 0) {
+        let is_unlimited = self.parked.unlimited_until.is_some_and(|until| Instant::now() < until);
+        if is_unlimited || self.kinds.get(kind).is_some_and(|pops| pops.parked() > 0) {
             return true;
         }
         if self.parked.counted.is_none_or(|counted| counted.elapsed() > RECOUNT) {

@@ -1,7 +1,9 @@
-//! Waits for payloads on a shared connection; a blocked `BLMOVE` needs one for each queue. From the 65th queue on, the receivers of a client share one connection, on which the server tells which lists have changed.
+//! Waits for payloads on a shared connection, on which the server tells which lists have changed. A blocked pop needs a connection of
+//! its own. So from the 65th queue on, the receivers of a client wait here; and in a cluster, takers from the 65th slot of a server
+//! on.
 //!
-//! A taker that blocks gets a payload before a tracking receiver asks for it, and every process that tracks the list is
-//! told. So this is for clients of many queues, few of which have payloads at a time.
+//! A taker that blocks gets a payload before one that waits here asks for it, and every process that tracks the list is told. So this
+//! is for clients of many queues, few of which have payloads at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,7 +65,7 @@ impl Drop for Place {
     }
 }
 
-/// One receiver that waits until its list has changed.
+/// A receiver or pop that waits until a list has changed.
 #[derive(Debug)]
 struct Wait {
     list: Bytes,
@@ -81,7 +83,7 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    /// The tasks start when the first receiver waits, and end with `stop`.
+    /// The tasks start when somebody waits, and end with `stop`.
     pub(super) fn new(conn: Conn, stop: CancellationToken) -> Self {
         Self { conn, stop, servers: Arc::default() }
     }
@@ -90,6 +92,7 @@ impl Tracked {
     pub(super) fn wait(&self, keys: &Keys) -> oneshot::Receiver<Result<(), OpError>> {
         let (changed, receiver) = oneshot::channel();
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.retain(|_, server| !server.is_closed());
         let server = servers.entry(self.conn.server_of(keys.target())).or_insert_with(|| self.start(keys));
         if let Err(SendError(wait)) = server.send(Wait { list: keys.target().clone(), changed }) {
             // The task had nothing to do for a while.
@@ -131,7 +134,11 @@ async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
             }
             Err(error) => {
                 let error = match error {
-                    ConnectError::Refused(why) => OpError::Server(format!("{UNTRACKED}: {why}")),
+                    ConnectError::Refused(why)
+                        if ["NOPERM", "ERR"].iter().any(|code| why.starts_with(code)) =>
+                    {
+                        OpError::Server(format!("{UNTRACKED}: {why}"))
+                    }
                     error => OpError::NotExecuted(error.into()),
                 };
                 let _ = first.changed.send(Err(error.clone()));
@@ -145,7 +152,7 @@ async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
     }
 }
 
-/// The lists that receivers wait for.
+/// The lists that somebody waits for.
 struct Lists {
     link: Arc<Link>,
     /// How long a command may take.

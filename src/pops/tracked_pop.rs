@@ -2,11 +2,12 @@
 //! takers of a thousand queues would need a thousand. Beyond some of them for each server, a pop waits on the connection on which the
 //! server tells which lists have changed, and then pops without blocking.
 
-use std::sync::{Arc, OnceLock};
+use std::pin::pin;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::calls::try_pop;
@@ -18,6 +19,10 @@ use crate::conn::{Conn, OpError};
 use crate::pacing::backoff;
 use crate::wire::keys::Keys;
 
+/// After this time it looks without a sign, in case that one was lost: a server that hands a slot over tells nobody, and `FLUSHALL`
+/// ends the tracking of all lists.
+const AGAIN: Duration = Duration::from_secs(20);
+
 /// A pop on several lists that waits until one of them has changed.
 pub(super) struct TrackedPop {
     pub(super) conn: Conn,
@@ -27,8 +32,6 @@ pub(super) struct TrackedPop {
     /// Interrupt it at once: the only purpose is that the server looks at the lists.
     pub(super) interrupt_at_once: bool,
     pub(super) interrupt: CancellationToken,
-    /// Set when it begins to wait.
-    pub(super) sent: Arc<OnceLock<Instant>>,
     /// The number of attempts in a row that have failed before.
     pub(super) failures: u32,
 }
@@ -41,25 +44,25 @@ impl TrackedPop {
         if self.failures > 0 {
             sleep(backoff(self.failures - 1)).await;
         }
-        let _ = self.sent.set(Instant::now());
         if self.interrupt_at_once {
             return self.look(&self.keys).await;
         }
-        let mut waiting: FuturesUnordered<_> = self.keys.iter().map(|keys| self.changed(keys)).collect();
         loop {
-            tokio::select! {
+            let mut waiting: FuturesUnordered<_> = self.keys.iter().map(|keys| self.changed(keys)).collect();
+            let mut again = pin!(sleep(AGAIN.mul_f64(0.75 + fastrand::f64() / 2.0)));
+            let lists = tokio::select! {
                 // A list may have changed just now.
                 () = self.interrupt.cancelled() => return self.look(&self.keys).await,
-                Some((keys, changed)) = waiting.next() => {
-                    if let Err(error) = changed {
-                        return (PopOutcome::Failed(error), None);
-                    }
-                    match self.look(std::slice::from_ref(keys)).await {
-                        // Somebody else was quicker.
-                        (PopOutcome::Empty, _) => waiting.push(self.changed(keys)),
-                        ended => return ended,
-                    }
-                }
+                () = &mut again => &self.keys[..],
+                Some((keys, changed)) = waiting.next() => match changed {
+                    Ok(()) => std::slice::from_ref(keys),
+                    Err(error) => return (PopOutcome::Failed(error), None),
+                },
+            };
+            match self.look(lists).await {
+                // Somebody else was quicker, or it is only time to read the lists again.
+                (PopOutcome::Empty, _) => {}
+                ended => return ended,
             }
         }
     }

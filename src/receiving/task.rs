@@ -10,6 +10,7 @@ use futures::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::call::{Settlement, Turn};
 use super::forward::Forwarding;
@@ -54,6 +55,8 @@ enum Content {
 
 pub(super) struct Task {
     conn: Conn,
+    /// Settlements that replicas are to confirm.
+    confirming: TaskTracker,
     pops: Pops,
     keys: Keys,
     of_messages: MessageKeys,
@@ -143,6 +146,7 @@ impl Task {
             token: [0; 16],
             counters: conn.counters().queue(&keys),
             conn,
+            confirming: TaskTracker::new(),
             pops,
             keys,
             settings,
@@ -397,6 +401,8 @@ impl Task {
                 }
             }
             self.forwarding.finish(&self.keys).await;
+            self.confirming.close();
+            self.confirming.wait().await;
             // With the receipt, a try that arrives late has no effect.
             if !self.lost {
                 let receipt =

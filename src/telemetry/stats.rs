@@ -22,11 +22,12 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClientStats {
-    /// Whether the connection for commands is up now.
+    /// Whether the connection for commands is up now; in a cluster, those to all masters.
     pub connected: bool,
     /// The servers that the client writes to now, as `host:port` or the path of a socket: one, or the masters of a cluster.
     pub masters: Vec<String>,
-    /// Masters of sentinels or of a cluster that were replaced since the client connected.
+    /// Masters that were replaced since the client connected: of sentinels; or of a cluster, including those that have no slots any
+    /// more.
     pub failovers: u64,
     /// Commands that a server of a cluster has refused because another one serves their slot, or because the slot was on the move.
     /// Each is sent again.
@@ -70,7 +71,7 @@ pub struct ClientStats {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// The server that has the queue, as `host:port` or the path of a socket.
+    /// The server that has the queue, as `host:port` or the path of a socket. Empty for partitions on several servers.
     pub server: String,
     /// Entries with a due time, including overdue ones.
     pub pending: u64,

@@ -63,7 +63,7 @@ impl Queue {
     /// Starts the task that runs schedules, unless it runs.
     fn run_schedules(&mut self, conn: &Conn, requests: &mpsc::WeakUnboundedSender<Request>) {
         if self.schedules.as_ref().is_none_or(Recurring::has_ended) {
-            self.schedules = Some(Recurring::start(conn.clone(), self.keys.clone(), requests.clone()));
+            self.schedules = Some(Recurring::start(conn.of(&self.keys), self.keys.clone(), requests.clone()));
         }
     }
 
@@ -222,13 +222,14 @@ impl Task {
 
     /// Starts the transfers that are due. Returns the time of the next one.
     fn start_due(&mut self) -> Option<Instant> {
-        loop {
+        while self.running.len() < IN_FLIGHT * self.conn.server_count() {
             match self.schedule.next(Instant::now()) {
                 Next::Run(id) => self.start(id),
                 Next::Sleep(at) => return Some(at),
                 Next::Idle => return None,
             }
         }
+        None
     }
 
     /// Starts a transfer, now or when it is its turn: a server that is silent does not delay the queues of others.
@@ -280,6 +281,8 @@ impl Task {
             // Its queue may be closed, or on another server by now.
             self.start(id);
         }
+        // The server may be none of the cluster any more.
+        self.at_servers.retain(|_, (running, waiting)| *running > 0 || !waiting.is_empty());
     }
 
     /// Reads the clocks of all servers.
@@ -450,13 +453,18 @@ impl Task {
     fn on_report(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
         self.start_next(report.server);
-        if let Some(reading) = report.clock() {
+        // A call that was sent on to another server has the clock of that one.
+        let is_there = |queue: &Queue| self.conn.server_of(queue.keys.target()) == report.server;
+        if let Some(reading) = report.clock().filter(|_| self.queues.get(&report.queue).is_some_and(is_there))
+        {
             self.observe(report.server, reading);
         }
         let queue = self.queues.get_mut(&report.queue)?;
         let head = report.result.as_ref().ok().and_then(|reply| reply.head);
         // A reply was just observed.
-        let head = head.and_then(|due| self.clocks.get(&report.server)?.instant_of(due));
+        let clock = self.clocks.get(&report.server);
+        // Without one, every time may be now.
+        let head = head.and_then(|due| clock.map_or(Some(report.received), |clock| clock.instant_of(due)));
         if let Some(has_schedules) = report.has_schedules {
             queue.schedules_at = Instant::now() + self.settings.sweep_interval;
             if has_schedules {
@@ -497,6 +505,8 @@ impl Task {
 async fn read_clock(conn: Conn, server: ServerId) -> Option<(ServerId, ClockReading)> {
     let sent = Instant::now();
     let micros = conn.time().await.ok()?;
+    // It may have been sent on to another server.
+    (conn.own_server() == server).then_some(())?;
     Some((server, ClockReading { sent, received: Instant::now(), micros }))
 }
 

@@ -253,3 +253,44 @@ async fn takers_of_a_thousand_queues() {
         soon(taker).await.unwrap();
     }
 }
+
+/// A server of a cluster that is taken for a single one says so at once, and nobody waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_behind_the_url_of_one_server() {
+    let (here, there) = ("q", elsewhere(cluster(), "q"));
+    let port = cluster().master_of(cluster().slot_of(here)).port();
+    let client = Client::connect(&format!("redis://127.0.0.1:{port}")).await.unwrap();
+    client.blocking_queue(here, codec::Long).put(&1).await.unwrap();
+    let queue = client.blocking_queue(&there, codec::Long);
+    for error in [
+        soon(queue.put(&1)).await.unwrap_err(),
+        soon(queue.take()).await.unwrap_err(),
+        soon(async { client.delayed_queue(&queue).offer(&1, ms(1)).await }).await.unwrap_err(),
+    ] {
+        says(&error, ErrorKind::Refused, &["MOVED", "write redis-cluster://"]);
+    }
+    client.shutdown().await;
+}
+
+/// A taker that leaves does not keep the next one waiting, whatever name the server has besides its address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_a_host_name() {
+    let server = Server::builder().cluster();
+    if tokio::task::block_in_place(Server::start).version().major < 7 {
+        return;
+    }
+    let server = server.config("cluster-announce-hostname redis.internal");
+    let server = tokio::task::block_in_place(|| server.start());
+    let client = Client::connect(&server.url()).await.unwrap();
+    // Lists of one slot share a connection. A taker of another list interrupts the pop that blocks.
+    let (first, second) =
+        (client.blocking_queue("{q}a", codec::Long), client.blocking_queue("{q}b", codec::Long));
+    let waiting = tokio::spawn(async move { first.take().await });
+    until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+    let begun = Instant::now();
+    assert_eq!(second.poll_timeout(ms(50)).await.unwrap(), None);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    client.blocking_queue("{q}a", codec::Long).put(&1).await.unwrap();
+    assert_eq!(soon(waiting).await.unwrap().unwrap(), 1);
+    client.shutdown().await;
+}

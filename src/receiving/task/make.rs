@@ -205,12 +205,13 @@ impl Task {
             return answers.into_iter().for_each(|(answer, result)| drop(answer.send(result)));
         }
         let conn = self.conn.clone();
-        self.conn.runtime().spawn(async move {
+        let confirm = async move {
             let confirmed = conn.confirm(unconfirmed).await;
             for (answer, result) in answers {
                 let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
             }
-        });
+        };
+        self.confirming.spawn_on(confirm, self.conn.runtime());
     }
 
     fn count(&self, settlement: &Settlement, result: &Result<Settled, OpError>) {
