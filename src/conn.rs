@@ -63,7 +63,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 pub(crate) use cluster::ServerId;
 pub(crate) use credentials::{Credentials, Provider};
@@ -390,6 +390,8 @@ impl Conn {
             // The connection has told the topology. Nothing was executed, so that the command can be sent again.
             let pause = pause_after_refusal(refusals);
             if Instant::now() + pause >= deadline {
+                // Not earlier, or the caller would begin again.
+                sleep_until(deadline).await;
                 return Err(refused);
             }
             self.base.shared.counters.redirected();

@@ -10,7 +10,7 @@ pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
     /// The name that a certificate is verified against, if the server announces one besides its IP address.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code))]
+    #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code))]
     pub(super) name: Option<String>,
 }
 

@@ -107,9 +107,10 @@ impl Tracked {
     fn start(&self, keys: &Keys) -> mpsc::UnboundedSender<Wait> {
         let (sender, waits) = mpsc::unbounded_channel();
         let (conn, stop) = (self.conn.of(keys), self.stop.clone());
+        let server = conn.own_server();
         self.conn.runtime().spawn(async move {
             tokio::select! {
-                () = run(conn, waits) => {}
+                () = run(conn, server, waits) => {}
                 // The drop answers those that wait.
                 () = stop.cancelled() => {}
             }
@@ -118,8 +119,8 @@ impl Tracked {
     }
 }
 
-/// Until nobody has waited for a while.
-async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
+/// Until nobody has waited for a while, or the server that `conn` is for is another one. The drop answers those that wait.
+async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wait>) {
     let mut failures = 0;
     while let Ok(Some(first)) = timeout(KEEP, waits.recv()).await {
         match conn.open_tracker().await {
@@ -128,7 +129,10 @@ async fn run(conn: Conn, mut waits: mpsc::UnboundedReceiver<Wait>) {
                 let mut lists =
                     Lists { link, within, waiting: HashMap::new(), reading: FuturesUnordered::new() };
                 lists.add(first);
-                lists.follow(changes, &mut waits).await;
+                let stays = || conn.own_server() == server;
+                if stays() {
+                    lists.follow(changes, &mut waits, stays).await;
+                }
                 lists.link.close().await;
                 return;
             }
@@ -163,8 +167,13 @@ struct Lists {
 }
 
 impl Lists {
-    /// Until nobody has waited for a while.
-    async fn follow(&mut self, mut changes: Changes, waits: &mut mpsc::UnboundedReceiver<Wait>) {
+    /// Until nobody has waited for a while, or the connection is to be left.
+    async fn follow(
+        &mut self,
+        mut changes: Changes,
+        waits: &mut mpsc::UnboundedReceiver<Wait>,
+        stays: impl Fn() -> bool,
+    ) {
         let mut ticks = interval(TICK);
         let mut used = Instant::now();
         while used.elapsed() < KEEP {
@@ -182,6 +191,7 @@ impl Lists {
                 },
                 change = changes.next() => match change {
                     Some(Change::Lists(lists)) => lists.iter().for_each(|list| self.wake(list)),
+                    Some(Change::Any) if !stays() => return,
                     Some(Change::Any) => self.wake_all(),
                     None => return,
                 },
