@@ -403,19 +403,23 @@ impl Conn {
 
     /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
     /// [`Replicas`].
-    pub(crate) async fn replicated<R>(
-        &self,
-        write: impl Future<Output = Result<R, OpError>>,
-    ) -> Result<R, OpError> {
-        if self.base.options.replicas.is_none() {
-            return write.await;
+    pub(crate) fn replicated<'a, R: 'a>(
+        &'a self,
+        write: impl Future<Output = Result<R, OpError>> + 'a,
+    ) -> impl Future<Output = Result<R, OpError>> + 'a {
+        // In a box, as is what is rare, so that the futures of callers stay small.
+        let write = Box::pin(write);
+        async move {
+            if self.base.options.replicas.is_none() {
+                return write.await;
+            }
+            // Without a connection, nothing could be confirmed.
+            Box::pin(self.confirming()).await?;
+            let unconfirmed = self.before_write();
+            let reply = write.await?;
+            Box::pin(self.confirm(unconfirmed)).await?;
+            Ok(reply)
         }
-        // Without a connection, nothing could be confirmed.
-        self.confirming().await?;
-        let unconfirmed = self.before_write();
-        let reply = write.await?;
-        self.confirm(unconfirmed).await?;
-        Ok(reply)
     }
 
     /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.

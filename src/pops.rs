@@ -149,17 +149,10 @@ impl Pops {
     /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
     /// `conn`.
     pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
-        // In a cluster, pops of several slots would each bring a payload, and all but one would have to go back.
-        let kinds = self.by_slots(wanted.kind.clone(), wanted.lists.keys.clone());
-        if kinds.len() > 1 {
-            for (kind, keys) in kinds {
-                let lists = Lists { keys, counters: Vec::new() };
-                let look = self.poll(conn, Wanted { kind, lists, count: wanted.count });
-                match look.await {
-                    Ok(None) | Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => {}
-                    answer => return answer,
-                }
-            }
+        if wanted.lists.keys.len() > 1
+            && let Some(answer) = Box::pin(self.look_at_each_slot(conn, &wanted)).await
+        {
+            return answer;
         }
         let mut take = self.wait(wanted);
         match timeout(time, &mut take).await {
@@ -169,6 +162,22 @@ impl Pops {
                 promptly(take, conn.command_timeout()).await
             }
         }
+    }
+
+    /// In a cluster, pops that wait on several slots would each bring a payload, and all but one would have to go back. So what is
+    /// there is taken from one slot after the other first. `None` if there is nothing.
+    async fn look_at_each_slot(&self, conn: &Conn, wanted: &Wanted) -> Option<Answer> {
+        let kinds = self.by_slots(wanted.kind.clone(), wanted.lists.keys.clone());
+        if kinds.len() > 1 {
+            for (kind, keys) in kinds {
+                let lists = Lists { keys, counters: Vec::new() };
+                match self.poll(conn, Wanted { kind, lists, count: wanted.count }).await {
+                    Ok(None) | Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => {}
+                    answer => return Some(answer),
+                }
+            }
+        }
+        None
     }
 
     fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
