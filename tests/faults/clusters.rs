@@ -130,7 +130,7 @@ async fn goes_on_once(failure: Failure) {
         "{failure:?}: {received:?} after the promotion a message is received, after {delivered:?} all is delivered; the slowest call of others took {slowest:?}, their server refused for {refused:?}"
     );
     // What exceeds that is the client. It is a fraction of a second if the machine is not busy.
-    assert!(slowest < refused + Duration::from_secs(2), "{slowest:?} {refused:?}");
+    assert!(slowest < refused + Duration::from_secs(5), "{slowest:?} {refused:?}");
     if failure == Failure::Frozen {
         cluster.servers().iter().for_each(|server| server.thaw());
         // It becomes a replica of the new one. Nothing goes there meanwhile.
@@ -272,7 +272,7 @@ async fn takers_of_lists_on_several_servers() {
         };
         let (taken, ()) = tokio::join!(soon(taking), pushing);
         assert_eq!(taken.unwrap(), Some((name.to_owned(), 7)));
-        assert!(begun.elapsed() < Duration::from_secs(5), "{name}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(15), "{name}: {:?}", begun.elapsed());
     }
     let takers: Vec<_> = (0..8)
         .map(|_| {
