@@ -40,17 +40,21 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "73b4cf279bce5c0cf16b0b4040bdc7738c1326c7", [
+    TRANSFER: 7, "d5f1258eec3c95ebb195216100ecdba3b3602bd1", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer"
     ];
-    OFFER_JOBS: 6, "5076e0e6740902857ada8e4f39ce2b67f620c607", ["parts/permitted", "parts/job", "offer_jobs"];
-    CANCEL_JOBS: 4, "6ea8a013edf0402280959695eff16608770e4ef5", ["parts/clock", "parts/permitted", "parts/job", "cancel_jobs"];
-    READ_JOB: 2, "3df65260fa94f60c13f616410bf527340c0bb2ee", ["parts/job", "read_job"];
-    SWEEP_JOBS: 3, "17e64b285ab7ec1e918e7fa178546f03789569d2", ["parts/clock", "sweep_jobs"];
-    RESCHEDULE_JOB: 3, "4f2c3badd9a417350e2b18265add3d37eb9c7547", ["parts/job", "reschedule_job"];
+    OFFER_JOBS: 6, "0b9d8837fd2fe6fcba432473b41edd089424d2c7", [
+        "parts/permitted", "parts/job", "parts/nearer_end", "offer_jobs"
+    ];
+    CANCEL_JOBS: 4, "3d6464ff067562225dec07211347a555fa17724d", [
+        "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
+    ];
+    READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
+    SWEEP_JOBS: 3, "5840299fba5fb8323a4fa29663810fcc3563408c", ["parts/clock", "parts/job", "sweep_jobs"];
+    RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
     READ_SCHEDULES: 2, "ff2cfa829f4e4bbd4fe3e09f1f865e4565056e0b", ["read_schedules"];
-    CHANGE_SCHEDULE: 7, "4ed61519d242ccef43d0a364464d45bd4ed54214", ["parts/permitted", "parts/job", "change_schedule"];
+    CHANGE_SCHEDULE: 7, "f2912c97a6d1eda90200b5e3c82cc3168e5b7317", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
     POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];

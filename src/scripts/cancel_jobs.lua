@@ -3,8 +3,8 @@
 -- ARGV   1 µs   2 where a pass through the ordered list goes on: an index from its tail; or -1: find each job by itself
 --        3 a text that is no entry   4.. ids
 -- Reply  {the next index, or -1 at the end of the list; for each id 1, 0 if there is no such job, or -1 if it is still pending}
--- Cost   each by itself: O(log n), and one native scan of the ordered list from its tail. In a pass: O(log n), and one such scan
---        for all that a call finds, which reads a thousand entries at a time
+-- Cost   each by itself: O(log n), and one native scan of the ordered list from its nearer end. In a pass: O(log n), and one
+--        scan for all that a call finds, which reads a thousand entries at a time
 local budget = tonumber(ARGV[1])
 local reply, ids_of, pending = {-1}, {}, 0
 redis.call('LLEN', KEYS[2])
@@ -20,13 +20,14 @@ local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
     if from >= 0 or i == 4 or spent() < budget then
-        local entry = job_of(KEYS[3], KEYS[1], ARGV[i])
+        local entry, _, _, field = job_of(KEYS[3], KEYS[1], ARGV[i])
         if not entry then
             redis.call('HDEL', KEYS[3], ARGV[i])
             reply[i - 2] = 0
         elseif from < 0 then
+            local count = nearer_end(field, KEYS[2], KEYS[3])
             remove(i, entry)
-            redis.call('LREM', KEYS[2], -1, entry)
+            redis.call('LREM', KEYS[2], count, entry)
         else
             ids_of[entry] = i
             pending = pending + 1

@@ -1,6 +1,6 @@
 -- Changes a schedule if its record is still the one that the caller has read. So of all clients that try the same change,
 -- one succeeds.
--- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, entry   5 scratch
+-- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 jobs: id -> first offer, due time, entry   5 scratch
 --        6 schedules: name -> next run, epoch ms; +inf if there is none   7 records of schedules: name -> record
 -- ARGV   1 name   2 the record that was read, or ''   3 the next run that was read, or ''
 --        4 the new record, or '' to delete the schedule   5 the next run, epoch ms, or 'inf'
@@ -49,7 +49,7 @@ for i = 8, #ARGV, 3 do
     local due, id, entry = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if redis.call('ZADD', KEYS[1], 'NX', due, entry) == 1 then
         redis.call('RPUSH', KEYS[2], entry)
-        redis.call('HSET', KEYS[4], id, value_of(now, entry))
+        redis.call('HSET', KEYS[4], id, field_of(now, due, entry))
         is_new[entry] = due
     end
 end

@@ -1,6 +1,6 @@
 -- Offers jobs: entries whose ids are the user's, or entries that are throttled. Only once, however often the call is sent.
 -- KEYS   1 timeout set: entry -> due, epoch ms   2 ordered list   3 channel   4 receipt of this call
---        5 jobs: id -> first offer, entry   6 scratch   and the throttle of each job, if there are any
+--        5 jobs: id -> first offer, due time, entry   6 scratch   and the throttle of each job, if there are any
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3 what to do if an id is pending: 'keep', 'replace', 'earliest', 'debounce'   4 the longest wait of 'debounce' in ms
 --        5 ms in which no other job is accepted   6.. time in ms, id or '', entry, time, ...
@@ -8,7 +8,7 @@
 --        for each job 'stored', 'kept', 'replaced' or 'throttled', and the due time or the end of the throttling, epoch ms}
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
--- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its tail
+-- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now
@@ -21,15 +21,16 @@ for i = 6, #ARGV, 3 do
     local due, id, entry = base + ARGV[i], ARGV[i + 1], ARGV[i + 2]
     local throttle = KEYS[5 + i / 3]
     local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or redis.call('PTTL', throttle)) or 0
-    local pending, pending_due, first
+    local pending, pending_due, first, field
     if id ~= '' then
         local earlier = fields[id]
         if earlier then
             pending, pending_due, first = earlier.entry, earlier.due, earlier.first
+            field = field_of(first, pending_due, pending)
         else
-            pending, pending_due, first = job_of(KEYS[5], KEYS[1], id)
+            pending, pending_due, first, field = job_of(KEYS[5], KEYS[1], id)
             if pending then
-                known_id, known_field = id, value_of(first, pending)
+                known_id, known_field = id, field
             end
         end
     end
@@ -50,7 +51,7 @@ for i = 6, #ARGV, 3 do
         if due >= 1e15 then
             return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
         end
-        local change = {id = id, entry = entry, due = due, first = first or now, old = pending, throttle = throttle}
+        local change = {id = id, entry = entry, due = due, first = first or now, old = pending, old_field = field, throttle = throttle}
         changes[#changes + 1] = change
         if id ~= '' then
             fields[id] = change
@@ -117,7 +118,7 @@ for i, change in ipairs(changes) do
     local score = string.format('%.0f', change.due)
     -- The field of a job that keeps its entry stays as it is.
     if change.id ~= '' and change.old ~= change.entry then
-        local stored = redis.pcall('HSET', KEYS[5], change.id, value_of(change.first, change.entry))
+        local stored = redis.pcall('HSET', KEYS[5], change.id, field_of(change.first, change.due, change.entry))
         if type(stored) == 'table' then
             return refuse(i, stored.err)
         end
@@ -143,7 +144,7 @@ for i, change in ipairs(changes) do
     end
     if change.old and change.old ~= change.entry then
         redis.call('ZREM', KEYS[1], change.old)
-        redis.call('LREM', KEYS[2], -1, change.old)
+        redis.call('LREM', KEYS[2], nearer_end(change.old_field, KEYS[2], KEYS[5]), change.old)
     end
     if change.throttle then
         redis.pcall('SET', change.throttle, '', 'PX', ARGV[5])

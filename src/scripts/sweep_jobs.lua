@@ -4,11 +4,16 @@
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at}
 -- Clock  the server's (TIME)
 -- Cost   O(1) for each field. The calls of all clients take one hundredth of the server's time
+-- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
+-- looks for those that are due; and for all if there are few, or most ids are stale.
 local REST = 30000 -- ms between two passes
+local FEW = 10000
+local MOST = 500 -- entries that are looked for in one command
 
 local now_ms = math.floor(now / 1000)
 local cursor, next_call = unpack(redis.call('HMGET', KEYS[3], 'jobs', 'jobs-at'))
-if redis.call('HLEN', KEYS[2]) == 0 then
+local count = redis.call('HLEN', KEYS[2])
+if count == 0 then
     redis.call('HDEL', KEYS[3], 'jobs', 'jobs-at')
     return {0, -1}
 end
@@ -19,20 +24,30 @@ end
 -- The server refuses a longer number.
 local is_cursor = cursor and #cursor < 20 and string.find(cursor, '^%d+$')
 local scanned = redis.call('HSCAN', KEYS[2], is_cursor and cursor or '0', 'COUNT', ARGV[1])
-local fields, removed = scanned[2], 0
-for first = 1, #fields, 1000 do
-    local entries, stale = {}, {}
-    for i = first, math.min(first + 998, #fields - 1), 2 do
-        entries[#entries + 1] = string.sub(fields[i + 1], 7)
-    end
-    local scores = redis.call('ZMSCORE', KEYS[1], unpack(entries))
-    for n = 1, #entries do
+local ids, entries, removed = {}, {}, 0
+
+local function look_for_entries()
+    local scores, stale = redis.call('ZMSCORE', KEYS[1], unpack(entries)), {}
+    for n, id in ipairs(ids) do
         if not scores[n] then
-            stale[#stale + 1] = fields[first + 2 * n - 2]
+            stale[#stale + 1] = id
         end
     end
     if #stale > 0 then
         removed = removed + redis.call('HDEL', KEYS[2], unpack(stale))
+    end
+    ids, entries = {}, {}
+end
+
+local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS[1]) < count / 2
+local fields = scanned[2]
+for n = 1, #fields / 2 do
+    local field = fields[2 * n]
+    if looks_for_all or #field <= 12 or due_of(field) <= now_ms then
+        ids[#ids + 1], entries[#entries + 1] = fields[2 * n - 1], entry_of(field)
+    end
+    if #ids == MOST or #ids > 0 and 2 * n == #fields then
+        look_for_entries()
     end
 end
 local is_over = scanned[1] == '0'

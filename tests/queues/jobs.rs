@@ -1,12 +1,13 @@
 //! Jobs by id: each policy, each call of a handle, and what the server keeps of them.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Offered};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
+    CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
     still_builder, still_text_queues, text_queues,
 };
 use tokio_test::assert_pending;
@@ -353,21 +354,88 @@ async fn an_option_about_a_pending_job_needs_an_id() {
     client.shutdown().await;
 }
 
-/// Fields of jobs that Java has moved are found, with few of the server's time.
+/// The fields of jobs that Java has moved are found, with little of the server's time.
 #[tokio::test]
 async fn stale_ids_are_swept() {
     let (server, client, delayed) = still().await;
-    let numbers: Vec<String> = (0..3000).map(|number| number.to_string()).collect();
-    delayed.offer_jobs(numbers.iter().map(|number| (number, number, HOUR))).await.unwrap();
-    for entry in server.list(ORDERED_LIST).iter().take(1000) {
-        server.cmd([b"ZREM", TIMEOUT_SET.as_bytes(), entry]);
-        server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"1", entry]);
-    }
+    offer_numbers(&delayed, 0..3000, HOUR).await;
+    remove_as_java(&server, 1000);
     server.cmd(["HSET", JOBS, "junk", "x"]);
-    let sweeping = builder(&server).sweep_interval(Duration::from_secs(1));
-    let other = Queues::of_numbers(sweeping).await;
+    let other = sweeping(&server).await;
     until_async("they are gone", || async { ids(&server).len() == 2000 }).await;
     other.client.shutdown().await;
+    client.shutdown().await;
+}
+
+/// Among many, a pass finds the entries that were due; or all, if most are gone.
+#[tokio::test]
+async fn stale_ids_among_many_are_swept() {
+    let (server, client, delayed) = still().await;
+    offer_numbers(&delayed, 0..1000, Duration::ZERO).await;
+    offer_numbers(&delayed, 1000..13_000, HOUR).await;
+    remove_as_java(&server, 2000);
+    let other = sweeping(&server).await;
+    let is_due = |id: &String| id.parse::<u32>().unwrap() < 1000;
+    until_async("those that were due are gone", || async { !ids(&server).iter().any(is_due) }).await;
+    other.client.shutdown().await;
+    assert_eq!(ids(&server).len(), 12_000, "of which 1,000 are stale");
+
+    remove_as_java(&server, 8000);
+    server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
+    let other = sweeping(&server).await;
+    until_async("they are gone", || async { ids(&server).len() == 3000 }).await;
+    other.client.shutdown().await;
+    client.shutdown().await;
+}
+
+async fn offer_numbers(delayed: &DelayedQueue<String>, numbers: Range<u32>, delay: Duration) {
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    delayed.offer_jobs(numbers.iter().map(|number| (number, number, delay))).await.unwrap();
+}
+
+/// Removes the first entries of the list.
+fn remove_as_java(server: &Server, count: usize) {
+    for entries in server.list(ORDERED_LIST)[..count].chunks(1000) {
+        let entries = entries.iter().map(Vec::as_slice);
+        server.cmd([b"ZREM", TIMEOUT_SET.as_bytes()].into_iter().chain(entries));
+    }
+    server.cmd(["LTRIM", ORDERED_LIST, &count.to_string(), "-1"]);
+}
+
+async fn sweeping(server: &Server) -> Queues<i64> {
+    Queues::of_numbers(builder(server).sweep_interval(Duration::from_secs(1))).await
+}
+
+/// The list is scanned from the end that the job is nearer to. A second element like the entry shows from which.
+#[tokio::test]
+async fn a_job_is_removed_from_the_nearer_end_of_a_long_list() {
+    let (server, client, delayed) = still().await;
+    offer_numbers(&delayed, 0..2500, HOUR).await;
+    tokio::time::sleep(ms(5)).await;
+    offer_numbers(&delayed, 2500..5000, HOUR).await;
+    let entries = server.list(ORDERED_LIST);
+    let is_first_left = |at: usize| server.list(ORDERED_LIST).first() == Some(&entries[at]);
+    let is_last_left = |at: usize| server.list(ORDERED_LIST).last() == Some(&entries[at]);
+    for (at, is_near_head) in [(10, true), (2400, true), (2600, false), (4990, false)] {
+        for push in ["LPUSH", "RPUSH"] {
+            server.cmd([push.as_bytes(), ORDERED_LIST.as_bytes(), &entries[at]]);
+        }
+        assert!(delayed.job(at.to_string()).cancel().await.unwrap());
+        // The one in between stays, too.
+        assert_eq!((is_first_left(at), is_last_left(at)), (!is_near_head, is_near_head), "{at}");
+        server.cmd([b"LREM", ORDERED_LIST.as_bytes(), b"0", &entries[at]]);
+    }
+    server.cmd([b"RPUSH", ORDERED_LIST.as_bytes(), &entries[20]]);
+    delayed.offer("other", HOUR).id("20").replace().await.unwrap();
+    let list = server.list(ORDERED_LIST);
+    let copies: Vec<usize> = (0..list.len()).filter(|&at| list[at] == entries[20]).collect();
+    assert_eq!(copies, [list.len() - 2], "the new entry is the last one");
+
+    // One that was replaced lies near the tail, however old its first offer is.
+    let replaced = server.list(ORDERED_LIST).pop().unwrap();
+    server.cmd([b"LPUSH", ORDERED_LIST.as_bytes(), &replaced]);
+    delayed.offer("another", HOUR).id("20").replace().await.unwrap();
+    assert_eq!(server.list(ORDERED_LIST)[0], replaced);
     client.shutdown().await;
 }
 

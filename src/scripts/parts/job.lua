@@ -1,21 +1,38 @@
 -- Finds jobs by their ids. A part of the scripts about jobs.
--- Provides  job_of, value_of
--- The hash of jobs has for each id: when the job was offered first, epoch ms (6 bytes, big-endian), and its entry. Whoever moved
--- or removed the entry may have left the field, so it counts only while the entry is pending.
+-- Provides  field_of, first_of, due_of, entry_of, job_of
+-- The hash of jobs has for each id: when the job was offered first, when its entry was due at first (epoch ms, 6 bytes each,
+-- big-endian), and its entry. Whoever moved or removed the entry may have left the field, so it counts only while the entry is
+-- pending. To reschedule a job changes its score alone.
 
--- The entry of a pending job, its due time and when it was offered first; or nil.
-local function job_of(jobs, timeout_set, id)
-    local field = redis.call('HGET', jobs, id)
-    if field and #field > 6 then
-        local entry = string.sub(field, 7)
-        local due = redis.call('ZSCORE', timeout_set, entry)
-        if due then
-            local high, low = struct.unpack('>I2I4', field)
-            return entry, tonumber(due), high * 4294967296 + low
-        end
-    end
+local function field_of(first, due, entry)
+    local first_high, due_high = math.floor(first / 4294967296), math.floor(due / 4294967296)
+    return struct.pack('>I2I4I2I4', first_high, first % 4294967296, due_high, due % 4294967296) .. entry
 end
 
-local function value_of(first, entry)
-    return struct.pack('>I2I4', math.floor(first / 4294967296), first % 4294967296) .. entry
+local unpack_time = struct.unpack
+
+local function first_of(field)
+    local high, low = unpack_time('>I2I4', field)
+    return high * 4294967296 + low
+end
+
+local function due_of(field)
+    local high, low = unpack_time('>I2I4', field, 7)
+    return high * 4294967296 + low
+end
+
+local function entry_of(field)
+    return string.sub(field, 13)
+end
+
+-- The entry of a pending job, its due time, when it was offered first, and its field; or nil.
+local function job_of(jobs, timeout_set, id)
+    local field = redis.call('HGET', jobs, id)
+    if field and #field > 12 then
+        local entry = entry_of(field)
+        local due = redis.call('ZSCORE', timeout_set, entry)
+        if due then
+            return entry, tonumber(due), first_of(field), field
+        end
+    end
 end

@@ -15,8 +15,8 @@ local function forget(jobs, entries, count)
         end
         local fields = redis.pcall('HMGET', jobs, unpack(ids))
         for n, id in ipairs(ids) do
-            -- The id may be that of a later job, if this one was away for a time.
-            if fields[n] and string.sub(fields[n], 7) == entries[first + n - 1] then
+            -- The id may be that of a later job, if this one was away for a time. The entry follows two times: parts/job.lua.
+            if fields[n] and string.sub(fields[n], 13) == entries[first + n - 1] then
                 moved[#moved + 1] = id
                 if string.find(id, '@%d+$') then
                     moved_runs = moved_runs + 1
