@@ -65,12 +65,18 @@ async fn idle_queues_cost_next_to_nothing() {
     let each = memory().saturating_sub(before) / others.len();
     println!("{each} bytes of memory for each of them");
     assert!(each <= 2048);
-    let before = commands(&server);
-    // The period of the count.
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let rate = (commands(&server) - before) as f64 / 4.0;
-    println!("{rate:.1} commands a second when idle");
-    assert!(rate <= 5.0);
+    // On a busy machine, the last of the opening is in the first period.
+    for period in 1.. {
+        let before = commands(&server);
+        // The period of the count.
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let rate = (commands(&server) - before) as f64 / 4.0;
+        println!("{rate:.1} commands a second when idle");
+        if rate <= 5.0 {
+            break;
+        }
+        assert!(period < 5, "{rate} commands a second");
+    }
     assert!(server.clients_named("redelay") <= 4);
     drop(delayed);
 }
