@@ -51,7 +51,8 @@
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
 //! | `docs/patterns.md` | well-known delayed queues, and the same with redelay; when to use which |
-//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster, sizing |
+//! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster |
+//! | `docs/scaling.md` | memory, throughput, connections; one queue, partitions, or more masters |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
 //! | `docs/codecs.md` | which Redisson codec is which here; Java classes as structs |
@@ -141,6 +142,7 @@ mod documents {
         Observability "docs/observability.md"
         Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
+        Scaling "docs/scaling.md"
         Troubleshooting "docs/troubleshooting.md"
     }
 }

@@ -48,6 +48,12 @@ pub(crate) enum Aim {
         than: String,
         least: f64,
     },
+    /// At most this many times the value of another column.
+    AtMostTimes {
+        of: String,
+        than: String,
+        most: f64,
+    },
 }
 
 impl Line {
@@ -73,6 +79,11 @@ impl Line {
         }))
     }
 
+    /// How many times the value of another column a column has, in the same round.
+    fn part(of: &Column, than: &Column) -> f64 {
+        spread(of.rounds.iter().zip(&than.rounds).map(|(of, than)| of / than)).median
+    }
+
     /// The value reached for this goal, and whether it is enough. `None` if a system of it was not measured.
     pub(crate) fn reached(&self, aim: &Aim) -> Option<(f64, bool)> {
         let median = |of: &str| Some(self.of(of)?.spread().median);
@@ -82,6 +93,10 @@ impl Line {
             Aim::Times { of, than, least } => {
                 let times = self.times(self.of(of)?, self.of(than)?).median;
                 (times, times >= *least)
+            }
+            Aim::AtMostTimes { of, than, most } => {
+                let part = Self::part(self.of(of)?, self.of(than)?);
+                (part, part <= *most)
             }
         })
     }
@@ -123,5 +138,9 @@ mod tests {
         assert_eq!(line.reached(&times("c", 1.0)), None);
         assert_eq!(line.reached(&Aim::AtLeast { of: "b".into(), least: 21.0 }), Some((20.0, false)));
         assert_eq!(line.reached(&Aim::AtMost { of: "b".into(), most: 20.0 }), Some((20.0, true)));
+        let part = |than: &str, most| Aim::AtMostTimes { of: "a".into(), than: than.into(), most };
+        assert_eq!(line.reached(&part("b", 3.0)), Some((3.0, true)));
+        assert_eq!(line.reached(&part("b", 2.9)), Some((3.0, false)));
+        assert_eq!(line.reached(&part("c", 1.0)), None);
     }
 }

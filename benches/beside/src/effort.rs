@@ -50,6 +50,10 @@ pub(crate) struct Effort {
     pub(crate) jobs: &'static [u64],
     /// Processes that share a queue.
     pub(crate) processes: &'static [usize],
+    /// Payloads to take from a cluster, for each system and round: enough to measure the CPU time of a native client.
+    pub(crate) spread: u64,
+    /// Numbers of partitions. One stands for an ordinary queue.
+    pub(crate) partitions: &'static [usize],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +68,7 @@ const fn drain(pending: u64, rounds: usize, limit: f64) -> Drain {
     Drain { pending, rounds, limit }
 }
 
-/// 45 minutes.
+/// 50 minutes.
 pub(crate) const FULL: Effort = Effort {
     name: "full",
     rounds: 3,
@@ -96,9 +100,11 @@ pub(crate) const FULL: Effort = Effort {
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
     jobs: &[10_000, 100_000, 1_000_000],
     processes: &[1, 4, 16],
+    spread: 64_000,
+    partitions: &[1, 2, 4, 8, 16, 64],
 };
 
-/// Five minutes.
+/// Seven minutes.
 pub(crate) const QUICK: Effort = Effort {
     name: "quick",
     rounds: 2,
@@ -125,6 +131,8 @@ pub(crate) const QUICK: Effort = Effort {
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
     jobs: &[10_000, 100_000],
     processes: &[4],
+    spread: 16_000,
+    partitions: &[1, 4, 16],
 };
 
 /// Seconds. For the tests: it shows whether the harness works at all.
@@ -154,6 +162,8 @@ pub(crate) const TINY: Effort = Effort {
     alternatives: &[(200.0, 50)],
     jobs: &[5_000],
     processes: &[2],
+    spread: 320,
+    partitions: &[1, 2],
 };
 
 /// So few in flight that the time of a reply decides.

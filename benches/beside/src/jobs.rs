@@ -1,5 +1,6 @@
 //! What jobs by id cost the server, by how many are pending. Only redelay has them.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -77,7 +78,7 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         Line::new(what, unit, Better::Less, vec![column]).aim(Aim::AtMost { of: of.into(), most })
     };
     let about = format!(
-        "{} jobs are pending, and an eleventh of them is moved by a program that does not know ids. From then on until one \
+        "{} jobs are pending, and an eleventh of them is due and is moved by a program that does not know ids. From then on until one \
          hundredth of their ids is left, with one client whose sweep comes every second.",
         count(pending + pending / 10)
     );
@@ -108,11 +109,11 @@ async fn connect(url: &str, sweep: Option<Duration>) -> (Client, DelayedQueue<St
     (client, delayed)
 }
 
-async fn fill(delayed: &DelayedQueue<String>, pending: u64) {
-    let numbers: Vec<u64> = (0..pending).collect();
+async fn fill(delayed: &DelayedQueue<String>, numbers: Range<u64>, delay: Duration) {
+    let numbers: Vec<u64> = numbers.collect();
     for numbers in numbers.chunks(10_000) {
         let jobs: Vec<_> = numbers.iter().map(|number| (id(*number), payload(*number))).collect();
-        let later = || LATER + Duration::from_millis(fastrand::u64(0..3_600_000));
+        let later = || delay + Duration::from_millis(fastrand::u64(0..=delay.as_millis() as u64));
         let jobs = jobs.iter().map(|(id, payload)| (id, payload, later()));
         delayed.offer_jobs(jobs).await.expect("they are stored");
     }
@@ -137,7 +138,7 @@ async fn cost(server: &mut Connection, calls: u64, run: impl AsyncFn(u64)) -> f6
 
 async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
     let (client, delayed) = connect(url, None).await;
-    fill(&delayed, pending).await;
+    fill(&delayed, 0..pending, LATER).await;
     let any = || fastrand::u64(0..pending - 2 * CALLS);
     let last = |number: u64| pending - 1 - number % CALLS;
     let mut costs = Vec::new();
@@ -191,7 +192,8 @@ async fn calls(url: &str, server: &mut Connection, pending: u64) -> Vec<f64> {
 async fn sweep(url: &str, server: &mut Connection, pending: u64) -> (f64, f64) {
     let (client, delayed) = connect(url, None).await;
     let moved = pending / 10;
-    fill(&delayed, pending + moved).await;
+    fill(&delayed, 0..moved, Duration::ZERO).await;
+    fill(&delayed, moved..moved + pending, LATER).await;
     client.shutdown().await;
     // As Redisson moves them: from both structures.
     let entries: Vec<Vec<u8>> =

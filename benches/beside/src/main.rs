@@ -5,6 +5,7 @@
 //! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs`, `jobs.rs` | one measurement each |
 //! | `alternatives.rs` and its folder | redelay beside a sorted set that is polled, and beside timers of the process |
 //! | `acknowledged.rs` and its folder | receivers and workers: one measurement each |
+//! | `cluster.rs` and its folder | a cluster of three masters beside one server, and partitions |
 //! | `bench.rs` | shared by all of them: a server, workers, taking turns |
 //! | `repeat.rs` | repeats a turn in which a system failed |
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on any system |
@@ -24,6 +25,7 @@
 mod acknowledged;
 mod alternatives;
 mod bench;
+mod cluster;
 mod codecs;
 mod contest;
 mod drain;
@@ -65,7 +67,7 @@ use server::Server;
 
 type Measurement = (&'static str, fn(&mut Bench) -> Measured);
 
-const MEASUREMENTS: [Measurement; 17] = [
+const MEASUREMENTS: [Measurement; 18] = [
     ("offer", offer::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
@@ -83,6 +85,7 @@ const MEASUREMENTS: [Measurement; 17] = [
     ("recovery", acknowledged::recovery::measure),
     ("memory", acknowledged::memory::measure),
     ("beside-java", acknowledged::beside_java::measure),
+    ("cluster", cluster::measure),
 ];
 
 /// Those in which the peers take part.
@@ -94,7 +97,7 @@ const SLOWED: Duration = Duration::from_millis(100);
 fn main() -> ExitCode {
     match options::parse(lexopt::Parser::from_env(), &MEASUREMENTS.map(|(name, _)| name)) {
         Ok(Task::Help) => println!("{}", options::HELP),
-        Ok(Task::Work(url)) => redelay::work(&url),
+        Ok(Task::Work(url, partitions)) => redelay::work(&url, partitions),
         Ok(Task::Alternative(url, interval)) => alternatives::work::work(&url, interval),
         Ok(Task::Report(file, options)) => {
             let text = fs::read_to_string(file).expect("a file of results");

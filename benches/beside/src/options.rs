@@ -9,7 +9,7 @@ use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 pub(crate) const HELP: &str = "\
 Measures redelay in turns with Java Redisson, BullMQ and asynq, on one server. Usually started by `make bench`.
 
-  --quick          five minutes instead of 45
+  --quick          seven minutes instead of 50
   --tiny           seconds: shows whether the harness works
   --only NAME      one measurement; may be given more than once
   --self-check     slows redelay down, and fails unless the report shows it
@@ -29,8 +29,8 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) enum Task {
     Help,
-    /// Runs this process as a worker on the server with this URL.
-    Work(String),
+    /// Runs this process as a worker on the server with this URL. Each of its queues has this number of partitions.
+    Work(String, usize),
     /// The same for an alternative that polls at this interval, ms; zero stands for timers of the process.
     Alternative(String, u64),
     Report(PathBuf, Options),
@@ -44,7 +44,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser, names: &[&str]) -> Result<Task, 
     while let Some(argument) = parser.next()? {
         match argument {
             Long("help") | Short('h') => return Ok(Task::Help),
-            Long("worker") => return Ok(Task::Work(parser.value()?.string()?)),
+            Long("worker") => return Ok(Task::Work(parser.value()?.string()?, parser.value()?.parse()?)),
             Long("alternative") => {
                 return Ok(Task::Alternative(parser.value()?.string()?, parser.value()?.parse()?));
             }

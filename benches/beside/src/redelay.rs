@@ -1,5 +1,6 @@
 //! The worker on redelay: this program, which starts itself again.
 
+mod queue;
 mod receives;
 mod working;
 
@@ -9,18 +10,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay::{BlockingQueue, Client, codec};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::codecs;
 use crate::job::{Fill, Job, Offer, Reply, due, now, payload};
+use queue::Queue;
 use working::Working;
 
-/// Runs jobs until the input ends.
-pub(crate) fn work(url: &str) {
+/// Runs jobs until the input ends. Each queue has this number of partitions; one stands for an ordinary queue.
+pub(crate) fn work(url: &str, partitions: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let mut worker = runtime.block_on(Worker::connect(url));
+    let mut worker = runtime.block_on(Worker::connect(url, partitions));
     answer(&Reply::default());
     for line in stdin().lines() {
         let job = serde_json::from_str(&line.expect("a readable line")).expect("a job");
@@ -37,21 +39,24 @@ pub(crate) fn answer(reply: &Reply) {
 
 struct Worker {
     client: Client,
-    open: HashMap<String, DelayedQueue<String>>,
+    partitions: usize,
+    open: HashMap<String, Queue>,
     collector: Option<Collector>,
     working: Option<Working>,
 }
 
 impl Worker {
-    async fn connect(url: &str) -> Self {
+    async fn connect(url: &str, partitions: usize) -> Self {
         let client = Client::connect(url).await.unwrap_or_else(|error| panic!("{error}"));
-        Self { client, open: HashMap::new(), collector: None, working: None }
+        Self { client, partitions, open: HashMap::new(), collector: None, working: None }
     }
 
     async fn run(&mut self, job: Job) -> redelay::Result<Reply> {
         match job {
             Job::Open { queue, number } => {
-                (0..number).for_each(|n| drop(self.delayed(&format!("{queue}-{n}"))));
+                for n in 0..number {
+                    self.queue(&format!("{queue}-{n}")).await?;
+                }
                 Ok(Reply::default())
             }
             Job::Close => {
@@ -60,11 +65,14 @@ impl Worker {
                 }
                 Ok(Reply::default())
             }
-            Job::Offer(job) => offer(self.delayed(&job.queue), job).await,
-            Job::Take { queue, takers, count } => take(&self.ready(&queue), takers, count).await,
+            Job::Offer(job) => offer(self.queue(&job.queue).await?, job).await,
+            Job::Take { queue, takers, count } => take(&self.lists(&queue).await?, takers, count).await,
+            Job::TakeAny { queue, takers, count } => {
+                let queue = self.queue(&queue).await?;
+                take_any(&queue, takers, count).await
+            }
             Job::Collect { queue, takers } => {
-                self.delayed(&queue);
-                self.collector = Some(Collector::start(&self.ready(&queue), takers));
+                self.collector = Some(Collector::start(&self.queue(&queue).await?, takers));
                 Ok(Reply::default())
             }
             Job::Collected => {
@@ -77,9 +85,15 @@ impl Worker {
                 None => self.collector.take().expect("something was started").stop().await,
             },
             Job::Fill(job) => fill(&self.ready(&job.queue), &job).await,
-            Job::Receive(job) => receives::run(&self.ready(&job.queue), &job).await,
+            Job::Receive(job) => {
+                let worker = match self.partitions {
+                    1 => redelay::Worker::new(&self.ready(&job.queue)),
+                    _ => self.queue(&job.queue).await?.worker(),
+                };
+                receives::run(&self.lists(&job.queue).await?, worker, &job).await
+            }
             Job::Work(job) => {
-                self.delayed(&job.queue);
+                self.queue(&job.queue).await?;
                 self.working = Some(Working::start(&self.ready(&job.queue), &job));
                 Ok(Reply::default())
             }
@@ -93,11 +107,21 @@ impl Worker {
         self.client.blocking_queue(name, codec::String)
     }
 
-    fn delayed(&mut self, name: &str) -> DelayedQueue<String> {
+    /// The lists that takers read.
+    async fn lists(&mut self, name: &str) -> redelay::Result<Vec<BlockingQueue<String>>> {
+        Ok(match self.partitions {
+            1 => vec![self.ready(name)],
+            _ => self.queue(name).await?.lists(),
+        })
+    }
+
+    /// Opens the delayed queue, if it is not open.
+    async fn queue(&mut self, name: &str) -> redelay::Result<Queue> {
         if !self.open.contains_key(name) {
-            self.open.insert(name.to_owned(), self.client.delayed_queue(&self.ready(name)));
+            let queue = Queue::open(&self.client, name, self.partitions).await?;
+            self.open.insert(name.to_owned(), queue);
         }
-        self.open[name].clone()
+        Ok(self.open[name].clone())
     }
 }
 
@@ -109,7 +133,7 @@ async fn all(mut tasks: JoinSet<redelay::Result<()>>) -> redelay::Result<()> {
     Ok(())
 }
 
-async fn offer(queue: DelayedQueue<String>, job: Offer) -> redelay::Result<Reply> {
+async fn offer(queue: Queue, job: Offer) -> redelay::Result<Reply> {
     let begun = Instant::now();
     let stored = Arc::new(AtomicU64::new(0));
     let mut tasks = JoinSet::new();
@@ -138,7 +162,7 @@ async fn offer(queue: DelayedQueue<String>, job: Offer) -> redelay::Result<Reply
     Ok(Reply { count: stored.load(Relaxed), seconds: begun.elapsed().as_secs_f64(), ..Reply::default() })
 }
 
-async fn offer_batch(queue: &DelayedQueue<String>, job: &Offer, stored: &AtomicU64) -> redelay::Result<()> {
+async fn offer_batch(queue: &Queue, job: &Offer, stored: &AtomicU64) -> redelay::Result<()> {
     let fresh = || {
         let delay = fastrand::u64(job.delay.0..=job.delay.1);
         (payload(now() + delay as i64 * 1_000, job.size), Duration::from_millis(delay))
@@ -148,7 +172,7 @@ async fn offer_batch(queue: &DelayedQueue<String>, job: &Offer, stored: &AtomicU
         queue.offer(&payload, delay).await?;
     } else {
         let batch: Vec<_> = (0..job.batch).map(|_| fresh()).collect();
-        queue.offer_all(batch.iter().map(|(payload, delay)| (payload, *delay))).await?;
+        queue.offer_all(&batch).await?;
     }
     stored.fetch_add(job.batch as u64, Relaxed);
     Ok(())
@@ -166,14 +190,36 @@ async fn fill(queue: &BlockingQueue<String>, job: &Fill) -> redelay::Result<Repl
     Ok(Reply { count: job.count, ..Reply::default() })
 }
 
-async fn take(queue: &BlockingQueue<String>, takers: usize, count: u64) -> redelay::Result<Reply> {
+/// For each of several lists, how many of its payloads nobody has claimed. Each payload is claimed before it is taken, so that
+/// no taker waits for one that does not come.
+fn shares(count: u64, lists: usize) -> Vec<Arc<AtomicI64>> {
+    (0..lists).map(|_| Arc::new(AtomicI64::new(count as i64 / lists as i64))).collect()
+}
+
+async fn take(lists: &[BlockingQueue<String>], takers: usize, count: u64) -> redelay::Result<Reply> {
+    let begun = Instant::now();
+    let shares = shares(count, lists.len());
+    let mut tasks = JoinSet::new();
+    for (list, left) in lists.iter().zip(&shares).cycle().take(takers) {
+        let (list, left) = (list.clone(), left.clone());
+        tasks.spawn(async move {
+            while left.fetch_sub(1, Relaxed) > 0 {
+                list.take().await?;
+            }
+            Ok(())
+        });
+    }
+    all(tasks).await?;
+    Ok(Reply { count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() })
+}
+
+async fn take_any(queue: &Queue, takers: usize, count: u64) -> redelay::Result<Reply> {
     let begun = Instant::now();
     let left = Arc::new(AtomicI64::new(count as i64));
     let mut tasks = JoinSet::new();
     for _ in 0..takers {
         let (queue, left) = (queue.clone(), left.clone());
         tasks.spawn(async move {
-            // Each payload is claimed before it is taken, so that no taker waits for one that does not come.
             while left.fetch_sub(1, Relaxed) > 0 {
                 queue.take().await?;
             }
@@ -192,7 +238,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn start(queue: &BlockingQueue<String>, takers: usize) -> Self {
+    fn start(queue: &Queue, takers: usize) -> Self {
         let count = Arc::<AtomicU64>::default();
         let (sender, late) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();

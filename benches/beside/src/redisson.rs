@@ -33,12 +33,12 @@ impl Settings {
     }
 }
 
-pub(crate) fn command(url: &str, settings: Settings) -> Command {
+pub(crate) fn command(url: &str, settings: Settings, partitions: usize) -> Command {
     let built = java().join("target").join(VERSION);
     let path = format!("{}:{}", built.join("classes").display(), built.join("lib/*").display());
     let mut command = Command::new("java");
     command.args(["-Xmx2g", "-cp", &path, "redelay.bench.Bench", url]);
-    command.args([settings.connections, settings.netty_threads].map(|number| number.to_string()));
+    command.args([settings.connections, settings.netty_threads, partitions].map(|number| number.to_string()));
     command
 }
 

@@ -125,6 +125,9 @@ fn goals(results: &Results, text: &mut String) {
                     Aim::Times { of, than, least } => {
                         format!("{of}: at least {} times as good as {than}", number(*least))
                     }
+                    Aim::AtMostTimes { of, than, most } => {
+                        format!("{of}: at most {} times that of {than}", number(*most))
+                    }
                 };
                 let (reached, verdict) = (number(reached), verdict(enough));
                 writeln!(lines, "| {}: {} | {wanted} | {reached} | {verdict} |", contest.name, line.what)

@@ -35,6 +35,21 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Those of the server behind this connection.
+    pub(crate) fn read(connection: &mut Connection) -> Self {
+        let info = info(connection, "all");
+        let calls = |name: &str| {
+            let calls = field(&info, &format!("cmdstat_{name}:calls=")).unwrap_or("0");
+            calls.split(',').next().and_then(|calls| calls.parse::<f64>().ok()).expect("a number")
+        };
+        Self {
+            commands: number(&info, "total_commands_processed:"),
+            scripts: ["evalsha", "eval", "evalsha_ro", "eval_ro"].iter().map(|name| calls(name)).sum(),
+            blocking: ["blpop", "blmove", "bzpopmin", "brpoplpush"].iter().map(|name| calls(name)).sum(),
+            cpu_seconds: number(&info, "used_cpu_user:") + number(&info, "used_cpu_sys:"),
+        }
+    }
+
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             // The `INFO` of the first look is counted only now.
@@ -42,6 +57,16 @@ impl Counters {
             scripts: self.scripts - before.scripts,
             blocking: self.blocking - before.blocking,
             cpu_seconds: self.cpu_seconds - before.cpu_seconds,
+        }
+    }
+
+    /// Together with the work of another server.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            commands: self.commands + other.commands,
+            scripts: self.scripts + other.scripts,
+            blocking: self.blocking + other.blocking,
+            cpu_seconds: self.cpu_seconds + other.cpu_seconds,
         }
     }
 
@@ -104,25 +129,15 @@ impl Server {
     }
 
     pub(crate) fn clear(&mut self) {
-        cmd("FLUSHALL").arg("SYNC").exec(&mut self.connection).expect("FLUSHALL");
+        clear(&mut self.connection);
     }
 
     pub(crate) fn counters(&mut self) -> Counters {
-        let info = self.info("all");
-        let calls = |name: &str| {
-            let calls = field(&info, &format!("cmdstat_{name}:calls=")).unwrap_or("0");
-            calls.split(',').next().and_then(|calls| calls.parse::<f64>().ok()).expect("a number")
-        };
-        Counters {
-            commands: number(&info, "total_commands_processed:"),
-            scripts: ["evalsha", "eval", "evalsha_ro", "eval_ro"].iter().map(|name| calls(name)).sum(),
-            blocking: ["blpop", "blmove", "bzpopmin", "brpoplpush"].iter().map(|name| calls(name)).sum(),
-            cpu_seconds: number(&info, "used_cpu_user:") + number(&info, "used_cpu_sys:"),
-        }
+        Counters::read(&mut self.connection)
     }
 
     fn info(&mut self, section: &str) -> String {
-        cmd("INFO").arg(section).query(&mut self.connection).expect("INFO")
+        info(&mut self.connection, section)
     }
 
     pub(crate) fn memory(&self) -> f64 {
@@ -150,28 +165,20 @@ impl Server {
 
     /// Puts this number of elements into a list.
     pub(crate) fn fill(&mut self, list: &str, count: u64, payload: &str) {
-        let payloads = vec![payload; count as usize];
-        self.send(payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));
+        fill(&mut self.connection, list, count, payload);
     }
 
     /// Stores entries in this order, as offers do.
     pub(crate) fn store(&mut self, queue: &str, entries: &[Entry]) {
         let words = |entry: &Entry| [entry.due.to_string().into_bytes(), entry.bytes.clone()];
         let chunks = entries.chunks(CHUNK);
-        self.send(chunks.map(|chunk| ("ZADD", timeout_set(queue), chunk.iter().flat_map(words).collect())));
+        send(
+            &mut self.connection,
+            chunks.map(|chunk| ("ZADD", timeout_set(queue), chunk.iter().flat_map(words).collect())),
+        );
         let members = |chunk: &[Entry]| chunk.iter().map(|entry| entry.bytes.clone()).collect();
-        self.send(entries.chunks(CHUNK).map(|chunk| ("RPUSH", ordered_list(queue), members(chunk))));
-    }
-
-    fn send<A: AsRef<[u8]>>(&mut self, commands: impl Iterator<Item = (&'static str, String, Vec<A>)>) {
-        for (name, key, arguments) in commands {
-            let mut pipe: Pipeline = pipe();
-            pipe.cmd(name).arg(key);
-            for argument in arguments {
-                pipe.arg(argument.as_ref());
-            }
-            pipe.exec(&mut self.connection).expect("a command for the server");
-        }
+        let chunks = entries.chunks(CHUNK);
+        send(&mut self.connection, chunks.map(|chunk| ("RPUSH", ordered_list(queue), members(chunk))));
     }
 
     /// Copies the pending entries to another queue.
@@ -203,6 +210,35 @@ impl Server {
     pub(crate) fn load(&mut self, script: &str) -> String {
         cmd("SCRIPT").arg("LOAD").arg(script).query(&mut self.connection).expect("SCRIPT LOAD")
     }
+}
+
+/// Deletes all keys of the server behind this connection.
+pub(crate) fn clear(connection: &mut Connection) {
+    cmd("FLUSHALL").arg("SYNC").exec(connection).expect("FLUSHALL");
+}
+
+/// Puts this number of elements into a list.
+pub(crate) fn fill(connection: &mut Connection, list: &str, count: u64, payload: &str) {
+    let payloads = vec![payload; count as usize];
+    send(connection, payloads.chunks(CHUNK).map(|chunk| ("RPUSH", list.to_owned(), chunk.to_vec())));
+}
+
+fn send<A: AsRef<[u8]>>(
+    connection: &mut Connection,
+    commands: impl Iterator<Item = (&'static str, String, Vec<A>)>,
+) {
+    for (name, key, arguments) in commands {
+        let mut pipe: Pipeline = pipe();
+        pipe.cmd(name).arg(key);
+        for argument in arguments {
+            pipe.arg(argument.as_ref());
+        }
+        pipe.exec(connection).expect("a command for the server");
+    }
+}
+
+fn info(connection: &mut Connection, section: &str) -> String {
+    cmd("INFO").arg(section).query(connection).expect("INFO")
 }
 
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {

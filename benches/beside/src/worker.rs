@@ -82,7 +82,17 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn start(system: System, url: &str, settings: Settings) -> Outcome<Self> {
-        let mut worker = Self::spawn(system, url, settings);
+        Self::start_with_partitions(system, url, settings, 1)
+    }
+
+    /// Each of its queues has this number of partitions.
+    pub(crate) fn start_with_partitions(
+        system: System,
+        url: &str,
+        settings: Settings,
+        partitions: usize,
+    ) -> Outcome<Self> {
+        let mut worker = Self::spawn(system, url, settings, partitions);
         worker.end()?;
         Ok(worker)
     }
@@ -94,15 +104,15 @@ impl Worker {
         settings: Settings,
         number: usize,
     ) -> Outcome<Vec<Self>> {
-        let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings)).collect();
+        let mut workers: Vec<_> = (0..number).map(|_| Self::spawn(system, url, settings, 1)).collect();
         workers.iter_mut().try_for_each(|worker| worker.end().map(drop))?;
         Ok(workers)
     }
 
-    fn spawn(system: System, url: &str, settings: Settings) -> Self {
+    fn spawn(system: System, url: &str, settings: Settings, partitions: usize) -> Self {
         let command = match system {
-            System::Redelay => own(&["--worker", url], settings),
-            System::Redisson => redisson::command(url, settings.redisson),
+            System::Redelay => own(&["--worker", url, &partitions.to_string()], settings),
+            System::Redisson => redisson::command(url, settings.redisson, partitions),
             System::BullMq | System::Asynq => peers::command(system, url),
         };
         Self::run(system, command)

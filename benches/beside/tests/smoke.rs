@@ -99,6 +99,41 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
     assert!(plot.starts_with("<svg") && plot.contains("by hand"), "{plot}");
 }
 
+/// A cluster beside one server: both systems where both can do the work, and redelay by the number of partitions.
+#[test]
+fn a_tiny_run_on_a_cluster_fills_every_column() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
+        .args(["--tiny", "--only", "cluster", "--out"])
+        .arg(folder.path())
+        .output()
+        .expect("the harness");
+    let [report, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{errors}");
+    let results = fs::read_to_string(folder.path().join("results.json")).expect("results");
+    let results: Value = serde_json::from_str(&results).expect("JSON");
+    let array = |value: &Value| value.as_array().expect("an array").clone();
+    let contests = array(&results["contests"]);
+    let names: Vec<_> = contests.iter().map(|contest| contest["name"].as_str()).collect();
+    assert_eq!(names, [Some("cluster"), Some("partitions, 3 masters"), Some("partitions, one server")]);
+    for contest in &contests {
+        for row in array(&contest["rows"]) {
+            let what = row["what"].as_str().expect("a name");
+            let columns = match contest["name"].as_str() {
+                Some("cluster") if what.starts_with("offers") || what.split(':').next() == Some("takes") => 6,
+                Some("cluster") => 3,
+                _ => 2,
+            };
+            assert_eq!(array(&row["columns"]).len(), columns, "{row}");
+            for column in array(&row["columns"]) {
+                assert!(column["rounds"][0].is_number(), "{row}");
+            }
+        }
+    }
+    let goal = "| cluster: offers: CPU of client and servers | redelay, 3 masters: at most 1.3 times that of redelay, one server |";
+    assert!(report.contains(goal), "{report}");
+}
+
 #[test]
 fn a_turn_is_repeated_when_its_worker_dies() {
     let folder = tempfile::tempdir().expect("a temporary folder");

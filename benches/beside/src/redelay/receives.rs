@@ -1,34 +1,37 @@
 //! Receives and acknowledges messages that are ready: by hand, or with a worker.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use redelay::{BlockingQueue, Worker};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::all;
+use super::{all, shares};
 use crate::job::{Receive, Reply};
 
-pub(super) async fn run(queue: &BlockingQueue<String>, job: &Receive) -> redelay::Result<Reply> {
+pub(super) async fn run(
+    lists: &[BlockingQueue<String>],
+    worker: Worker<String>,
+    job: &Receive,
+) -> redelay::Result<Reply> {
     let begun = Instant::now();
     if job.by_hand {
-        by_hand(queue, job.concurrency, job.count).await?;
+        by_hand(lists, job.concurrency, job.count).await?;
     } else {
-        with_a_worker(queue, job.concurrency, job.count).await?;
+        with_a_worker(worker, job.concurrency, job.count).await?;
     }
     Ok(Reply { count: job.count, seconds: begun.elapsed().as_secs_f64(), ..Reply::default() })
 }
 
-async fn by_hand(queue: &BlockingQueue<String>, concurrency: usize, count: u64) -> redelay::Result<()> {
-    let receiver = queue.receiver();
-    let left = Arc::new(AtomicI64::new(count as i64));
+async fn by_hand(lists: &[BlockingQueue<String>], concurrency: usize, count: u64) -> redelay::Result<()> {
+    let receivers: Vec<_> = lists.iter().map(BlockingQueue::receiver).collect();
+    let shares = shares(count, lists.len());
     let mut tasks = JoinSet::new();
-    for _ in 0..concurrency {
+    for (receiver, left) in receivers.iter().zip(&shares).cycle().take(concurrency) {
         let (receiver, left) = (receiver.clone(), left.clone());
         tasks.spawn(async move {
-            // Each message is counted before it is received, so that nobody waits for one that does not come.
             while left.fetch_sub(1, Relaxed) > 0 {
                 receiver.receive().await?.ack().await?;
             }
@@ -39,7 +42,7 @@ async fn by_hand(queue: &BlockingQueue<String>, concurrency: usize, count: u64) 
 }
 
 /// Ends when all are acknowledged.
-async fn with_a_worker(queue: &BlockingQueue<String>, concurrency: usize, count: u64) -> redelay::Result<()> {
+async fn with_a_worker(worker: Worker<String>, concurrency: usize, count: u64) -> redelay::Result<()> {
     let (handled, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
     let over = is_over.clone();
     let signals = futures::stream::once(async move { over.notified().await });
@@ -49,5 +52,5 @@ async fn with_a_worker(queue: &BlockingQueue<String>, concurrency: usize, count:
         }
         std::future::ready(())
     };
-    Worker::new(queue).concurrency(concurrency).run_until(signals, handler).await.map(drop)
+    worker.concurrency(concurrency).run_until(signals, handler).await.map(drop)
 }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.stream.Stream;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -16,10 +17,12 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads>}: runs the jobs of benches/beside with Redisson. Each job
- * and each answer is one JSON object on one line. It ends when its input ends. benches/beside/src/job.rs describes the jobs.
+ * {@code redelay.bench.Bench <redis-url> <connections> <netty-threads> <partitions>}: runs the jobs of benches/beside with
+ * Redisson. Each job and each answer is one JSON object on one line. It ends when its input ends. benches/beside/src/job.rs
+ * describes the jobs. The URL may be one of a cluster, {@code redis-cluster://host:port,...}.
  */
 public final class Bench {
+    private static final String CLUSTER = "redis-cluster://";
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
     private Bench() {
@@ -30,7 +33,7 @@ public final class Bench {
         // The output of libraries must not come between two answers.
         System.setOut(System.err);
         RedissonClient client = Redisson.create(config(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2])));
-        Jobs jobs = new Jobs(client);
+        Jobs jobs = new Jobs(client, Integer.parseInt(args[3]));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         answer(answers, new Reply());
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -44,6 +47,17 @@ public final class Bench {
     private static Config config(String url, int connections, int nettyThreads) {
         Config config = new Config().setCodec(StringCodec.INSTANCE);
         config.setNettyThreads(nettyThreads);
+        if (url.startsWith(CLUSTER)) {
+            config.useClusterServers()
+                    .addNodeAddress(Stream.of(url.substring(CLUSTER.length()).split(",")).map(host -> "redis://" + host).toArray(String[]::new))
+                    .setMasterConnectionPoolSize(connections)
+                    .setMasterConnectionMinimumIdleSize(connections)
+                    // For the few commands that only read. Without replicas, the master gets these, too.
+                    .setSlaveConnectionMinimumIdleSize(1)
+                    .setSubscriptionsPerConnection(1_000)
+                    .setTimeout(30_000);
+            return config;
+        }
         config.useSingleServer()
                 .setAddress(url)
                 .setConnectionPoolSize(connections)

@@ -5,16 +5,15 @@ import java.util.List;
 
 import org.redisson.api.RBlockingQueue;
 
-/** Threads that take until they are stopped, and the lateness of each payload. */
+/** Threads that take until they are stopped, at least one from each queue, and the lateness of each payload. */
 final class Collector {
-    private final RBlockingQueue<String> queue;
     private final List<Long> late = new ArrayList<>();
     private final List<Thread> takers = new ArrayList<>();
 
-    Collector(RBlockingQueue<String> queue, int takers) {
-        this.queue = queue;
-        for (int i = 0; i < takers; i++) {
-            Thread taker = new Thread(this::take, "taker-" + i);
+    Collector(List<RBlockingQueue<String>> queues, int takers) {
+        for (int i = 0; i < Math.max(takers, queues.size()); i++) {
+            RBlockingQueue<String> queue = queues.get(i % queues.size());
+            Thread taker = new Thread(() -> take(queue), "taker-" + i);
             taker.setDaemon(true);
             this.takers.add(taker);
             taker.start();
@@ -35,7 +34,7 @@ final class Collector {
         return late;
     }
 
-    private void take() {
+    private void take(RBlockingQueue<String> queue) {
         try {
             while (true) {
                 String payload = queue.take();

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.redisson.api.RBlockingQueue;
@@ -13,25 +14,41 @@ import org.redisson.api.RedissonClient;
 /** Runs the jobs, and keeps the handles that they leave open. */
 final class Jobs {
     private final RedissonClient client;
+    private final int partitions;
     private final Map<String, RDelayedQueue<String>> open = new HashMap<>();
     private Collector collector;
 
-    Jobs(RedissonClient client) {
+    /** Each queue of a job stands for this number of queues, if it is more than one. */
+    Jobs(RedissonClient client, int partitions) {
         this.client = client;
+        this.partitions = partitions;
     }
 
     Reply run(JsonNode job) throws Exception {
         return switch (job.get("job").asText()) {
             case "open" -> open(job.get("queue").asText(), job.get("number").asInt());
             case "close" -> close();
-            case "offer" -> new Offers(delayed(job.get("queue").asText()), job).run();
-            case "take" -> Takes.run(ready(job.get("queue").asText()), job.get("takers").asInt(), job.get("count").asLong());
+            case "offer" -> new Offers(allDelayed(job.get("queue").asText()), job).run();
+            case "take" -> Takes.run(allReady(job.get("queue").asText()), job.get("takers").asInt(), job.get("count").asLong());
             case "collect" -> collect(job.get("queue").asText(), job.get("takers").asInt());
             case "collected" -> Reply.rate(collector.count(), 0);
             case "stop" -> Reply.late(collector.stop());
             case "codec" -> Codecs.run(job.get("codec").asText(), job.get("encode").asBoolean(), job.get("millis").asLong());
             default -> throw new IllegalArgumentException("no such job: " + job);
         };
+    }
+
+    /** The names of the queues that a name stands for. redelay names the partitions of a queue so, too. */
+    private List<String> names(String name) {
+        return partitions == 1 ? List.of(name) : IntStream.range(0, partitions).mapToObj(i -> name + "#" + i).toList();
+    }
+
+    private List<RBlockingQueue<String>> allReady(String name) {
+        return names(name).stream().map(this::ready).toList();
+    }
+
+    private List<RDelayedQueue<String>> allDelayed(String name) {
+        return names(name).stream().map(this::delayed).toList();
     }
 
     private RBlockingQueue<String> ready(String name) {
@@ -57,8 +74,8 @@ final class Jobs {
     }
 
     private Reply collect(String queue, int takers) {
-        delayed(queue);
-        collector = new Collector(ready(queue), takers);
+        allDelayed(queue);
+        collector = new Collector(allReady(queue), takers);
         return new Reply();
     }
 }

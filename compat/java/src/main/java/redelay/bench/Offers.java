@@ -1,5 +1,6 @@
 package redelay.bench;
 
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
@@ -11,9 +12,9 @@ import java.util.concurrent.locks.LockSupport;
 import com.fasterxml.jackson.databind.JsonNode;
 import org.redisson.api.RDelayedQueue;
 
-/** Offers, each counted when its reply has arrived. */
+/** Offers, each counted when its reply has arrived. Several queues take turns. */
 final class Offers {
-    private final RDelayedQueue<String> queue;
+    private final List<RDelayedQueue<String>> queues;
     private final int concurrency;
     private final int batch;
     private final long shortest;
@@ -23,13 +24,14 @@ final class Offers {
     private final long millis;
     private final String padding;
 
+    private final AtomicLong turns = new AtomicLong();
     private final AtomicLong claimed = new AtomicLong();
     private final AtomicLong stored = new AtomicLong();
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final long begun = System.nanoTime();
 
-    Offers(RDelayedQueue<String> queue, JsonNode job) {
-        this.queue = queue;
+    Offers(List<RDelayedQueue<String>> queues, JsonNode job) {
+        this.queues = queues;
         concurrency = job.get("concurrency").asInt();
         batch = job.get("batch").asInt();
         shortest = job.get("delay").get(0).asLong();
@@ -104,6 +106,7 @@ final class Offers {
     private CompletableFuture<Void> offer() {
         long delay = shortest == longest ? shortest : ThreadLocalRandom.current().nextLong(shortest, longest + 1);
         String payload = Payload.due(Clock.micros() + delay * 1_000, padding);
+        RDelayedQueue<String> queue = queues.get((int) (turns.getAndIncrement() % queues.size()));
         return queue.offerAsync(payload, delay, TimeUnit.MILLISECONDS).toCompletableFuture();
     }
 

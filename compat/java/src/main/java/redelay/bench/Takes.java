@@ -1,29 +1,27 @@
 package redelay.bench;
 
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.redisson.api.RBlockingQueue;
 
-/** Takes with a number of takers until a number of payloads is taken. */
+/** Takes with a number of takers until a number of payloads is taken. Each of several queues has its share of both. */
 final class Takes {
-    private final RBlockingQueue<String> queue;
-    private final AtomicLong left;
     private final CountDownLatch ended;
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
-    private Takes(RBlockingQueue<String> queue, int takers, long count) {
-        this.queue = queue;
-        left = new AtomicLong(count);
+    private Takes(int takers) {
         ended = new CountDownLatch(takers);
     }
 
-    static Reply run(RBlockingQueue<String> queue, int takers, long count) throws Exception {
-        Takes takes = new Takes(queue, takers, count);
+    static Reply run(List<RBlockingQueue<String>> queues, int takers, long count) throws Exception {
+        Takes takes = new Takes(takers);
+        List<AtomicLong> left = queues.stream().map(queue -> new AtomicLong(count / queues.size())).toList();
         long begun = System.nanoTime();
         for (int i = 0; i < takers; i++) {
-            takes.next();
+            takes.next(queues.get(i % queues.size()), left.get(i % queues.size()));
         }
         takes.ended.await();
         if (takes.failure.get() != null) {
@@ -32,7 +30,7 @@ final class Takes {
         return Reply.rate(count, System.nanoTime() - begun);
     }
 
-    private void next() {
+    private void next(RBlockingQueue<String> queue, AtomicLong left) {
         // Each payload is claimed before it is taken, so that no taker waits for one that does not come.
         if (left.getAndDecrement() <= 0 || failure.get() != null) {
             ended.countDown();
@@ -42,7 +40,7 @@ final class Takes {
             if (why != null) {
                 failure.compareAndSet(null, why);
             }
-            next();
+            next(queue, left);
         });
     }
 }
