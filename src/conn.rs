@@ -35,6 +35,7 @@
 
 mod address;
 mod cluster;
+mod commands;
 mod connect;
 mod credentials;
 mod expect;
@@ -46,6 +47,7 @@ mod options;
 mod probe;
 mod replicas;
 mod reply;
+mod routing;
 mod sentinel;
 mod session;
 mod slots;
@@ -63,7 +65,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use cluster::ServerId;
 pub(crate) use credentials::{Credentials, Provider};
@@ -80,15 +82,13 @@ pub(crate) use tracker::{Change, Changes};
 
 use crate::pacing::{Retries, backoff};
 use crate::telemetry::ClientCounters;
-use crate::wire::keys::Keys;
 use crate::wire::time;
 use cluster::Cluster;
+use commands::Commands;
 use failover::Demotion;
 use link::Role;
 use options::Source;
-use replicas::Confirmations;
 use session::Session;
-use topology::Lead;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
@@ -165,7 +165,7 @@ impl Shared {
 #[derive(Clone, Debug)]
 enum Servers {
     /// To one server, or to the one that sentinels name.
-    One(Arc<Link>, Option<Arc<Confirmations>>),
+    One(Commands),
     /// To each master of a cluster.
     Cluster(Arc<Cluster>),
 }
@@ -201,16 +201,15 @@ impl Conn {
                 Servers::Cluster(Arc::new(Cluster::connect(&options, seeds, &shared, deadline).await?))
             }
             _ => {
-                let commands = Link::open(&options, Role::Commands, &shared).await?;
-                let confirmations = match options.replicas {
-                    Some(replicas) => {
+                let link = Link::open(&options, Role::Commands, &shared).await?;
+                let confirming = match options.replicas {
+                    Some(_) => {
                         let lead = options.lead(Slot::ANY);
-                        let link = Link::open_once(&options, Role::Commands, &shared, lead).await?;
-                        Some(Confirmations::new(link, replicas, options.command_timeout, Handle::current()))
+                        Some(Link::open_once(&options, Role::Commands, &shared, lead).await?)
                     }
                     None => None,
                 };
-                Servers::One(Arc::new(commands), confirmations)
+                Servers::One(Commands::new(link, confirming, &options))
             }
         };
         let command_timeout = options.command_timeout;
@@ -240,82 +239,9 @@ impl Conn {
         Self { command_timeout, long: Some(long), ..self.clone() }
     }
 
-    /// The same connections, for a queue: in a cluster, its server is asked where a command has no key.
-    pub(crate) fn of(&self, keys: &Keys) -> Self {
-        self.in_slot(self.slot_of(keys))
-    }
-
-    /// The same, for all queues of a slot.
-    pub(crate) fn in_slot(&self, slot: Option<Slot>) -> Self {
-        Self { slot, ..self.clone() }
-    }
-
-    /// The slot of a queue; `None` if one server has all queues.
-    pub(crate) fn slot_of(&self, keys: &Keys) -> Option<Slot> {
-        match &self.base.servers {
-            Servers::One(..) => None,
-            Servers::Cluster(_) => Some(Slot::of(keys.target())),
-        }
-    }
-
-    /// Whether one server has all keys of a queue.
-    pub(crate) fn can_hold(&self, keys: &Keys) -> bool {
-        let names = [keys.timeout_set(), keys.ordered_list(), keys.channel()];
-        matches!(self.base.servers, Servers::One(..))
-            || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
-    }
-
-    /// The server of a key or channel.
-    pub(crate) fn server_of(&self, key: &[u8]) -> ServerId {
-        match &self.base.servers {
-            Servers::One(..) => ServerId::default(),
-            Servers::Cluster(_) => self.server_of_slot(Slot::of(key)),
-        }
-    }
-
-    /// The server of the queue that this is for.
-    pub(crate) fn own_server(&self) -> ServerId {
-        self.slot.map(|slot| self.server_of_slot(slot)).unwrap_or_default()
-    }
-
-    /// How many servers have queues.
-    pub(crate) fn server_count(&self) -> usize {
-        match &self.base.servers {
-            Servers::One(..) => 1,
-            Servers::Cluster(cluster) => cluster.count().max(1),
-        }
-    }
-
-    pub(crate) fn server_of_slot(&self, slot: Slot) -> ServerId {
-        let Servers::Cluster(cluster) = &self.base.servers else { return ServerId::default() };
-        cluster.master(Some(slot)).map(|master| master.id).unwrap_or_default()
-    }
-
     /// Opens another connection, for blocking pops. Tries once.
     pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        let lead = self.base.options.lead(self.slot.unwrap_or(Slot::ANY));
-        Link::open_once(&self.base.options, Role::Blocking, &self.shared_here(), lead).await
-    }
-
-    /// For a connection to the server of the slot.
-    fn shared_here(&self) -> Shared {
-        match &self.base.servers {
-            Servers::One(..) => self.base.shared.clone(),
-            Servers::Cluster(_) => self.base.shared.for_another_server(),
-        }
-    }
-
-    /// For a connection to the server that has the slot now, which stays there in a cluster.
-    async fn options_here(&self) -> Result<(Options, Option<Lead>), ConnectError> {
-        let lead = self.base.options.lead(self.slot.unwrap_or(Slot::ANY));
-        match (&self.base.servers, lead) {
-            (Servers::Cluster(_), Some(mut lead)) => {
-                let server = lead.next().await;
-                let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
-                Ok((self.base.options.at(&server), None))
-            }
-            (_, lead) => Ok((self.base.options.clone(), lead)),
-        }
+        Link::open_once(&self.base.options, Role::Blocking, &self.shared_here(), self.lead()).await
     }
 
     /// Runs a command at most once.
@@ -360,119 +286,9 @@ impl Conn {
 
     async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
         match &self.base.servers {
-            Servers::One(commands, _) => self.call_on(commands, command, within).await,
+            Servers::One(commands) => self.call_on(&commands.link, command, within).await,
             // In a box, or the futures of callers become so deep that the compiler refuses some.
             Servers::Cluster(cluster) => Box::pin(self.call_in_cluster(cluster, command, within)).await,
-        }
-    }
-
-    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
-    /// will.
-    async fn call_in_cluster(
-        &self,
-        cluster: &Cluster,
-        command: Command,
-        within: Duration,
-    ) -> Result<Reply, OpError> {
-        let slot = command.slot().or(self.slot);
-        let deadline = Instant::now() + within;
-        let (mut within, mut refusals) = (within, 0);
-        loop {
-            let master = cluster.serving(slot, within).await?;
-            let refused = match self.call_on(&master.link, command.clone(), within).await {
-                Err(error)
-                    if error.is_not_here() || master.link.is_abandoned() && error.is_not_executed() =>
-                {
-                    error
-                }
-                result => return result,
-            };
-            // The connection has told the topology. Nothing was executed, so that the command can be sent again.
-            let pause = pause_after_refusal(refusals);
-            if Instant::now() + pause >= deadline {
-                // Not earlier, or the caller would begin again.
-                sleep_until(deadline).await;
-                return Err(refused);
-            }
-            self.base.shared.counters.redirected();
-            refusals += 1;
-            sleep(pause).await;
-            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        }
-    }
-
-    /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
-    /// [`Replicas`].
-    pub(crate) fn replicated<'a, R: 'a>(
-        &'a self,
-        write: impl Future<Output = Result<R, OpError>> + 'a,
-    ) -> impl Future<Output = Result<R, OpError>> + 'a {
-        // In a box, as is what is rare, so that the futures of callers stay small.
-        let write = Box::pin(write);
-        async move {
-            if self.base.options.replicas.is_none() {
-                return write.await;
-            }
-            // Without a connection, nothing could be confirmed.
-            Box::pin(self.confirming()).await?;
-            let unconfirmed = self.before_write();
-            let reply = write.await?;
-            Box::pin(self.confirm(unconfirmed)).await?;
-            Ok(reply)
-        }
-    }
-
-    /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
-    pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
-        self.base.options.replicas?;
-        // First the number: what changes behind it is noticed.
-        let changes = self.changes();
-        Some(Unconfirmed::new(self.confirmations(), changes))
-    }
-
-    /// Waits until replicas have a write that was answered.
-    pub(crate) async fn confirm(&self, unconfirmed: Option<Unconfirmed>) -> Result<(), OpError> {
-        let Some(unconfirmed) = unconfirmed else { return Ok(()) };
-        if unconfirmed.changes != self.changes() {
-            // Another server may have executed it.
-            return Err(replicas::lost());
-        }
-        unconfirmed.confirm().await
-    }
-
-    /// How often the servers of slots have changed.
-    fn changes(&self) -> u64 {
-        self.base.options.topology().map_or(0, topology::Topology::changes)
-    }
-
-    fn confirmations(&self) -> Option<Arc<Confirmations>> {
-        match &self.base.servers {
-            Servers::One(_, confirmations) => confirmations.clone(),
-            Servers::Cluster(cluster) => cluster.master(self.slot)?.confirmations.clone(),
-        }
-    }
-
-    /// Waits for a connection that confirms writes, within the command timeout.
-    async fn confirming(&self) -> Result<(), OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        let mut retries = Retries::until(deadline);
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let Servers::Cluster(cluster) = &self.base.servers {
-                cluster.serving(self.slot, left).await?;
-            }
-            let error = match self.confirmations() {
-                Some(confirmations) => match timeout(left, confirmations.link().connected()).await {
-                    Ok(Ok(_)) => return Ok(()),
-                    Ok(Err(error)) => error,
-                    Err(_) => return Err(confirmations.link().no_connection()),
-                },
-                None => OpError::NotExecuted("nobody knows the server of the slot".into()),
-            };
-            // It was replaced just now.
-            if error == OpError::Closed || !retries.pause().await {
-                return Err(error);
-            }
         }
     }
 
@@ -497,9 +313,7 @@ impl Conn {
         // Ids are those of one server. On another one, this would end somebody else's pop.
         let address = blocked.address();
         let beside = match &self.base.servers {
-            Servers::One(commands, _) => {
-                Some(commands.clone()).filter(|commands| commands.address() == address)
-            }
+            Servers::One(commands) => Some(commands.link.clone()).filter(|link| link.address() == address),
             Servers::Cluster(cluster) => cluster.at(&address),
         };
         let Some((commands, session)) = beside.zip(blocked.session()) else { return };
@@ -517,23 +331,28 @@ impl Conn {
         &self.base.shared.counters
     }
 
+    /// The connections to the queue's server; to any in a cluster, if this is for no queue. `None` while nobody serves its slot.
+    fn commands(&self) -> Option<Commands> {
+        match &self.base.servers {
+            Servers::One(commands) => Some(commands.clone()),
+            Servers::Cluster(cluster) => Some(cluster.master(self.slot)?.commands.clone()),
+        }
+    }
+
     /// Whether there is a connection for commands; in a cluster, to the queue's server, or to all.
     pub(crate) fn is_connected(&self) -> bool {
         match &self.base.servers {
-            Servers::One(commands, _) => commands.session().is_some(),
             Servers::Cluster(cluster) if self.slot.is_none() => cluster.is_connected(),
-            Servers::Cluster(cluster) => {
-                cluster.master(self.slot).is_some_and(|master| master.link.session().is_some())
-            }
+            _ => self.commands().is_some_and(|commands| commands.is_connected()),
         }
     }
 
     /// Waits for a connection for commands, within the command timeout.
     pub(crate) async fn connected(&self) -> Result<(), OpError> {
         match &self.base.servers {
-            Servers::One(commands, _) => {
-                let connected = timeout(self.command_timeout, commands.connected());
-                connected.await.map_err(|_| commands.no_connection())?.map(drop)
+            Servers::One(Commands { link, .. }) => {
+                let connected = timeout(self.command_timeout, link.connected());
+                connected.await.map_err(|_| link.no_connection())?.map(drop)
             }
             Servers::Cluster(cluster) => cluster.serving(self.slot, self.command_timeout).await.map(drop),
         }
@@ -541,10 +360,7 @@ impl Conn {
 
     /// When the last reply to a command was received; in a cluster, from the queue's server.
     pub(crate) fn last_reply(&self) -> Option<Instant> {
-        match &self.base.servers {
-            Servers::One(commands, _) => Some(commands.last_reply()),
-            Servers::Cluster(cluster) => Some(cluster.master(self.slot)?.link.last_reply()),
-        }
+        Some(self.commands()?.link.last_reply())
     }
 
     /// The server's clock, epoch µs.
@@ -559,12 +375,9 @@ impl Conn {
     ///
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
-        match &self.base.servers {
-            Servers::One(commands, _) => commands.desynchronised(),
-            Servers::Cluster(cluster) => match cluster.master(self.slot) {
-                Some(master) => master.link.desynchronised(),
-                None => OpError::Unknown(cluster.topology().unknown()),
-            },
+        match self.commands() {
+            Some(commands) => commands.link.desynchronised(),
+            None => OpError::Unknown("nobody knows the server of the slot".into()),
         }
     }
 
@@ -581,18 +394,13 @@ impl Conn {
 
     /// Host and port of the queue's server, or the path of its socket.
     pub(crate) fn address(&self) -> String {
-        match &self.base.servers {
-            Servers::One(commands, _) => commands.address().to_string(),
-            Servers::Cluster(cluster) => {
-                cluster.master(self.slot).map(|master| master.link.address().to_string()).unwrap_or_default()
-            }
-        }
+        self.commands().map(|commands| commands.link.address().to_string()).unwrap_or_default()
     }
 
     /// The servers that commands are sent to.
     pub(crate) fn masters(&self) -> Vec<String> {
         match &self.base.servers {
-            Servers::One(commands, _) => vec![commands.address().to_string()],
+            Servers::One(_) => vec![self.address()],
             Servers::Cluster(cluster) => cluster.addresses(),
         }
     }
@@ -605,12 +413,7 @@ impl Conn {
     /// Closes the connections for commands. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
         match &self.base.servers {
-            Servers::One(commands, confirmations) => {
-                if let Some(confirmations) = confirmations {
-                    confirmations.link().close().await;
-                }
-                commands.close().await;
-            }
+            Servers::One(commands) => commands.close().await,
             Servers::Cluster(cluster) => cluster.close().await,
         }
     }
@@ -635,15 +438,6 @@ impl Conn {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
             _ => Ok(()),
         }
-    }
-}
-
-/// The pause before a command is sent again that a server has refused because another one serves it, or it does in a moment. The
-/// first refusals mostly name the server.
-fn pause_after_refusal(refusals: u32) -> Duration {
-    match refusals {
-        0 | 1 => Duration::ZERO,
-        more => backoff(more - 2).min(Duration::from_millis(200)),
     }
 }
 

@@ -53,6 +53,11 @@ pub(crate) fn backoff(failures: u32) -> Duration {
     FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
+/// This time, or up to a quarter less or more, so that clients do not act in step.
+pub(crate) fn jittered(time: Duration) -> Duration {
+    time.mul_f64(0.75 + fastrand::f64() / 2.0)
+}
+
 /// Retries of one call until a deadline: the first after 2 ms, each pause twice as long as the one before.
 #[derive(Debug)]
 pub(crate) struct Retries {

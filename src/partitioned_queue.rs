@@ -16,16 +16,20 @@ use crate::{AsValue, BlockingQueue, DelayedQueue, Job, JobOffer, Schedule, Ticke
 
 /// The most partitions of a queue. Each has connections and calls of its own.
 const MOST: usize = 1024;
+/// How many payloads go to the same partition in turn. Those that are offered at the same time share a call.
+const RUN: usize = 16;
+/// The name of the call that takes, in errors.
+const POLL: &str = "poll_timeout";
 /// How long one wait of a `take` lasts.
 const TAKE: Duration = Duration::from_secs(3600);
 
 /// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread over the
 /// masters of a cluster; or for very many pending entries with mixed delays, of which each transfer has to search a part only.
-/// `docs/deployment.md` (Sizing) has the numbers from which that is worth it.
+/// `docs/scaling.md` has the numbers from which that is worth it.
 ///
 /// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
-/// services open them by these names. Payloads are spread over them: by turns, or by a key, so that what has the same key is in the
-/// same partition, in its order. There is no order between partitions.
+/// services open them by these names. Payloads are spread over them: by turns, sixteen to each, or by a key. What has the same
+/// key is in the same partition, in its order. There is no order between partitions.
 ///
 /// Jobs by id and schedules are in the partition of their id or name. What concerns one queue is a matter of each partition:
 /// [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. There are no limits for all
@@ -112,7 +116,7 @@ impl<T: 'static> PartitionedQueue<T> {
             Partition { delayed: DelayedQueue::new(ready.queue(), codec.clone()), ready }
         };
         let partitions = (0..count).map(partition).collect();
-        let turn = || AtomicUsize::new(fastrand::usize(..count));
+        let turn = || AtomicUsize::new(fastrand::usize(..RUN * count));
         let turns = Turns { puts: turn(), offers: turn(), polls: turn() };
         Ok(Self { name: name.into(), partitions, turns: Arc::new(turns) })
     }
@@ -343,10 +347,13 @@ impl<T: 'static> PartitionedQueue<T> {
         // Lists of one server are searched in the order in which they are named. Each is the first one now and then.
         let first = self.turns.polls.fetch_add(1, Relaxed) % self.partitions.len();
         let (before, from) = self.partitions.split_at(first);
-        let names: Vec<&str> =
-            from[1..].iter().chain(before).map(|partition| partition.ready.name()).collect();
-        let taken = from[0].ready.poll_from_any(timeout, &names).await?;
-        Ok(taken.map(|(_, value)| value))
+        let lists = from.iter().chain(before).map(|partition| partition.ready.queue().keys.clone()).collect();
+        // By the same handle each time, which transfers all of them from then on.
+        let popped = self.partitions[0].ready.poll_lists(POLL, timeout, lists).await?;
+        let Some(popped) = popped else { return Ok(None) };
+        let is_its = |partition: &&Partition<T>| partition.ready.queue().keys == popped.keys;
+        let partition = self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0]);
+        partition.ready.payload(POLL, Ok(Some(popped)))
     }
 
     /// Holds back the receivers of all partitions: see [`BlockingQueue::pause`].
@@ -415,7 +422,7 @@ impl<T: 'static> PartitionedQueue<T> {
     }
 
     fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {
-        &self.partitions[turns.fetch_add(1, Relaxed) % self.partitions.len()]
+        &self.partitions[turns.fetch_add(1, Relaxed) / RUN % self.partitions.len()]
     }
 }
 

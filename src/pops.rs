@@ -17,6 +17,7 @@
 //! | the server restarts | the pops block again when the connection is back |
 //! | the connection falls silent | a watchdog closes it a few seconds after the pop should have ended |
 
+mod blocked_lists;
 mod calls;
 mod dispatcher;
 mod inbox;
@@ -35,15 +36,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::conn::{Conn, OpError};
+use crate::conn::{Command, Conn, OpError, Reply};
+use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
-use crate::telemetry::{QueueCounters, Taker};
 use crate::wire::keys::Keys;
+use blocked_lists::BlockedLists;
 use inbox::Inbox;
 use kind::Kind;
 pub(crate) use kind::{End, Lists, Wanted};
@@ -56,6 +61,9 @@ pub(crate) use tracked::Place;
 use tracked::{Places, Tracked};
 use waiter::{Answer, Wait, Waiter};
 
+/// How long a taker of several slots looks at their lists before it waits.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The handle of the pops task.
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
@@ -66,6 +74,7 @@ pub(crate) struct Pops {
     /// Of receivers.
     places: Places,
     tracked: Tracked,
+    blocked: BlockedLists,
     stop: CancellationToken,
     /// Cancelled when taking has stopped.
     stopped: CancellationToken,
@@ -87,11 +96,12 @@ impl Pops {
             refusals: Arc::default(),
             places: Places::default(),
             tracked: Tracked::new(conn.clone(), stop.clone()),
+            blocked: BlockedLists::default(),
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let (inbox, tracked) = (pops.inbox.clone(), pops.tracked.clone());
-        let task = Task::new(conn, inbox, tracked, stop, shutdown, stopped.drop_guard());
+        let (inbox, tracked, blocked) = (pops.inbox.clone(), pops.tracked.clone(), pops.blocked.clone());
+        let task = Task::new(conn, inbox, tracked, blocked, stop, shutdown, stopped.drop_guard());
         (pops, tokio::spawn(task.run()))
     }
 
@@ -149,12 +159,13 @@ impl Pops {
     /// Waits for a payload for this time. The server looks at the lists at least once, within the timeout of the caller's
     /// `conn`.
     pub(crate) async fn wait_for(&self, conn: &Conn, wanted: Wanted, time: Duration) -> Answer {
-        if wanted.lists.keys.len() > 1
-            && let Some(answer) = Box::pin(self.look_at_each_slot(conn, &wanted)).await
+        let parts = self.by_slots(wanted);
+        if parts.len() > 1
+            && let Some(answer) = Box::pin(self.look_at_each_slot(conn, &parts)).await
         {
             return answer;
         }
-        let mut take = self.wait(wanted);
+        let mut take = self.join_parts(parts, Wait::Endless);
         match timeout(time, &mut take).await {
             Ok(answer) => answer,
             Err(_) => {
@@ -165,55 +176,77 @@ impl Pops {
     }
 
     /// In a cluster, pops that wait on several slots would each bring a payload, and all but one would have to go back. So what is
-    /// there is taken from one slot after the other first. `None` if there is nothing.
-    async fn look_at_each_slot(&self, conn: &Conn, wanted: &Wanted) -> Option<Answer> {
-        let kinds = self.by_slots(wanted.kind.clone(), wanted.lists.keys.clone());
-        if kinds.len() > 1 {
-            for (kind, keys) in kinds {
-                let lists = Lists { keys, counters: Vec::new() };
-                match self.poll(conn, Wanted { kind, lists, count: wanted.count }).await {
-                    Ok(None) | Err(OpError::NotExecuted(_) | OpError::Unknown(_)) => {}
-                    answer => return Some(answer),
-                }
+    /// there is taken from one slot after the other first. `None` if there is nothing. Where pops are blocked already, and on a
+    /// server that does not answer soon, the wait itself finds out.
+    async fn look_at_each_slot(&self, conn: &Conn, parts: &[Wanted]) -> Option<Answer> {
+        let deadline = Instant::now() + LOOK;
+        let mut parts = parts.iter().filter(|part| !self.blocked.has_all(&part.lists.keys)).cloned();
+        // If there is a backlog, the first one has a payload. If not, one round trip shows which of the others has.
+        let first = self.look(conn, parts.next()?, deadline).await;
+        if first.is_some() || Instant::now() >= deadline {
+            return first;
+        }
+        let lengths = parts.map(|part| async {
+            let lists = part.lists.keys.iter();
+            let lengths = lists.map(|keys| conn.call(Command::new("LLEN").arg(keys.target().clone())));
+            let is_filled = |length: &_| matches!(length, Ok(Reply::Int(1..)));
+            join_all(lengths).await.iter().any(is_filled).then_some(part)
+        });
+        let mut lengths = lengths.collect::<FuturesUnordered<_>>();
+        while let Ok(Some(part)) = timeout_at(deadline, lengths.next()).await {
+            if let Some(part) = part
+                && let Some(answer) = self.look(conn, part, deadline).await
+            {
+                return Some(answer);
             }
         }
         None
     }
 
+    /// Takes what is in the lists of one slot. `None` if there is nothing, or no answer. An error is one of the wait, too, which
+    /// knows how to pause after it.
+    async fn look(&self, conn: &Conn, part: Wanted, deadline: Instant) -> Option<Answer> {
+        let answer = timeout_at(deadline, self.poll(conn, part)).await.ok()?;
+        matches!(answer, Ok(Some(_)) | Err(OpError::Closed)).then_some(answer)
+    }
+
     fn join(&self, wanted: Wanted, wait: Wait) -> PendingTake {
-        let Wanted { kind, lists, count } = wanted;
-        let mut counters = lists.counters;
-        let kinds = self.by_slots(kind, lists.keys).into_iter();
-        let pops = kinds.map(|(kind, keys)| {
+        self.join_parts(self.by_slots(wanted), wait)
+    }
+
+    fn join_parts(&self, parts: Vec<Wanted>, wait: Wait) -> PendingTake {
+        let pops = parts.into_iter().map(|part| {
             // No try pop is sent for a taker of several lists.
-            let wait = if wait == Wait::None && keys.len() > 1 { Wait::Expired } else { wait };
-            self.join_kind(kind, keys, std::mem::take(&mut counters), count, wait)
+            let is_expired = wait == Wait::None && part.lists.keys.len() > 1;
+            self.join_kind(part, if is_expired { Wait::Expired } else { wait })
         });
         PendingTake::new(pops.collect())
     }
 
-    /// The lists of each slot, with the kind of pop that covers them. In the order in which the caller names them.
-    fn by_slots(&self, kind: Kind, lists: Vec<Keys>) -> Vec<(Kind, Vec<Keys>)> {
-        let Kind::Take(end, _) = kind else { return vec![(kind, lists)] };
-        let mut kinds: Vec<(Kind, Vec<Keys>)> = Vec::with_capacity(1);
-        for keys in lists {
+    /// A part for each slot of the lists, in the order in which the caller names them.
+    fn by_slots(&self, wanted: Wanted) -> Vec<Wanted> {
+        let Kind::Take(end, _) = wanted.kind else { return vec![wanted] };
+        if !self.conn.is_cluster() {
+            return vec![wanted];
+        }
+        let Lists { keys, mut counters } = wanted.lists;
+        let mut parts: Vec<Wanted> = Vec::with_capacity(1);
+        for keys in keys {
             let kind = Kind::Take(end, self.conn.slot_of(&keys));
-            match kinds.iter_mut().find(|(other, _)| *other == kind) {
-                Some((_, lists)) => lists.push(keys),
-                None => kinds.push((kind, vec![keys])),
+            match parts.iter_mut().find(|part| part.kind == kind) {
+                Some(part) => part.lists.keys.push(keys),
+                None => {
+                    // They count the taker, which is one.
+                    let lists = Lists { keys: vec![keys], counters: std::mem::take(&mut counters) };
+                    parts.push(Wanted { kind, lists, count: wanted.count });
+                }
             }
         }
-        kinds
+        parts
     }
 
-    fn join_kind(
-        &self,
-        kind: Kind,
-        keys: Vec<Keys>,
-        counters: Vec<Arc<QueueCounters>>,
-        count: usize,
-        wait: Wait,
-    ) -> PendingPop {
+    fn join_kind(&self, wanted: Wanted, wait: Wait) -> PendingPop {
+        let Wanted { kind, lists: Lists { keys, counters }, count } = wanted;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, receiver) = oneshot::channel();
         let span = Span::take(&keys);

@@ -304,7 +304,7 @@ impl<T: 'static> BlockingQueue<T> {
         op.ensure_whole()
     }
 
-    pub(super) fn payload(
+    pub(crate) fn payload(
         &self,
         verb: &'static str,
         answer: std::result::Result<Option<Popped>, OpError>,

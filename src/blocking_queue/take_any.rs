@@ -189,6 +189,28 @@ impl<T: 'static> BlockingQueue<T> {
                 lists.push(keys);
             }
         }
+        self.pop_from(verb, end, timeout, lists).await
+    }
+
+    /// Takes from whichever of these lists has a payload first, for a partitioned queue: they are different ones, and those of one
+    /// server are searched in this order.
+    pub(crate) async fn poll_lists(
+        &self,
+        verb: &'static str,
+        timeout: Duration,
+        lists: Vec<Keys>,
+    ) -> Result<Option<Popped>> {
+        self.check_taking(verb)?;
+        self.pop_from(verb, End::Head, timeout, lists).await
+    }
+
+    async fn pop_from(
+        &self,
+        verb: &'static str,
+        end: End,
+        timeout: Duration,
+        lists: Vec<Keys>,
+    ) -> Result<Option<Popped>> {
         let wanted = Wanted::one(end, self.keep_moving(lists));
         self.queue
             .engine

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
-    /// The name that a certificate is verified against, if the server announces one besides its IP address.
+    /// The host name that the server announces besides its IP address. Its certificate is verified against this name.
     #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code))]
     pub(super) name: Option<String>,
 }

@@ -6,42 +6,35 @@
 //! Each master is asked for the slots once a second on its own connection, and more often while there are signs of a change; so a
 //! master that does not answer delays nothing. If none answers, all servers are tried that were ever named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::future::{OptionFuture, join, join_all};
+use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
+use super::commands::Commands;
 use super::connect::SERVERS;
 use super::link::Role;
 use super::options::Seeds;
-use super::replicas::Confirmations;
 use super::slots::{Slot, Table};
-use super::topology::{Topology, jittered};
+use super::topology::{FRESH, PATIENCE, Topology};
 use super::{Command, ConnectError, Link, OpError, Options, Shared};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
-/// How long a server may take to say who serves the slots.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// A server that is silent for this long may have been replaced.
 const SILENT: Duration = Duration::from_millis(300);
 /// For how long a silent server is a sign of a change.
 const IN_DOUBT_OF_SILENCE: Duration = Duration::from_secs(60);
-/// How often a master is asked.
-const EVERY: Duration = Duration::from_secs(1);
-/// How often it is asked while there may be another one.
-const IN_DOUBT: Duration = Duration::from_millis(100);
-/// An answer overrules one with older epochs for this long.
-const FRESH: Duration = Duration::from_secs(5);
 /// After this time without an answer, other servers than the masters are tried.
 const UNANSWERED: Duration = Duration::from_secs(1);
 /// How long after one seed the next one is tried.
@@ -59,24 +52,8 @@ pub(crate) struct ServerId(u32);
 #[derive(Debug)]
 pub(super) struct Master {
     pub(super) id: ServerId,
-    pub(super) link: Arc<Link>,
-    /// If replicas are to confirm writes.
-    pub(super) confirmations: Option<Arc<Confirmations>>,
-    address: Address,
+    pub(super) commands: Commands,
     _asking: AbortOnDropHandle<()>,
-}
-
-impl Master {
-    /// Another server has replaced it.
-    fn abandon(&self) {
-        self.link.abandon();
-        self.confirmations.iter().for_each(|confirmations| confirmations.link().abandon());
-    }
-
-    async fn close(&self) {
-        let confirmations = OptionFuture::from(self.confirmations.as_ref().map(|other| other.link().close()));
-        join(self.link.close(), confirmations).await;
-    }
 }
 
 /// The masters by their slots. Ends with the handle.
@@ -89,23 +66,24 @@ pub(super) struct Cluster {
 
 #[derive(Clone, Debug, Default)]
 struct Masters {
-    all: Vec<Arc<Master>>,
-    /// The last slot of each range, the first one, and the master.
-    ranges: Vec<(u16, u16, Arc<Master>)>,
+    table: Table,
+    all: BTreeMap<Address, Arc<Master>>,
 }
 
 impl Masters {
-    fn of(&self, slot: Slot) -> Option<&Arc<Master>> {
-        let at = self.ranges.partition_point(|(last, ..)| *last < slot.number());
-        self.ranges.get(at).filter(|(_, first, _)| *first <= slot.number()).map(|(.., master)| master)
-    }
-
     /// The master of a slot; or any, but one that is connected if there is one.
     fn choose(&self, slot: Option<Slot>) -> Option<&Arc<Master>> {
         match slot {
-            Some(slot) => self.of(slot),
-            None => self.all.iter().find(|master| master.link.session().is_some()).or(self.all.first()),
+            Some(slot) => self.all.get(self.table.server_of(slot)?),
+            None => {
+                let mut masters = self.all.values();
+                masters.clone().find(|master| master.commands.is_connected()).or_else(|| masters.next())
+            }
         }
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.all.keys().map(ToString::to_string).collect()
     }
 }
 
@@ -130,10 +108,9 @@ impl Cluster {
         let mut following = Following {
             options: options.clone(),
             shared: shared.clone(),
-            seeds: seeds.clone(),
             answers: Arc::new(answers),
             masters: sender,
-            known: BTreeSet::new(),
+            known: seeds.addresses.iter().cloned().collect(),
             ids: 0,
         };
         let mut tables = seeds.topology.tables();
@@ -167,15 +144,13 @@ impl Cluster {
 
     /// The connection for commands to the server at this address.
     pub(super) fn at(&self, address: &Address) -> Option<Arc<Link>> {
-        let masters = self.masters.borrow();
-        masters.all.iter().find(|master| master.address == *address).map(|master| master.link.clone())
+        Some(self.masters.borrow().all.get(address)?.commands.link.clone())
     }
 
     /// The master of a slot, or any, as soon as it is connected.
     pub(super) async fn serving(&self, slot: Option<Slot>, within: Duration) -> Result<Arc<Master>, OpError> {
-        let master = self.master(slot);
-        if let Some(master) = master.as_ref().filter(|master| master.link.session().is_some()) {
-            return Ok(master.clone());
+        if let Some(master) = self.master(slot).filter(|master| master.commands.is_connected()) {
+            return Ok(master);
         }
         let mut masters = self.masters.clone();
         let serving = async {
@@ -184,19 +159,14 @@ impl Cluster {
                 tokio::select! {
                     // Nobody publishes masters after the end of the runtime.
                     changed = masters.changed() => changed.map_err(|_| OpError::Closed)?,
-                    connected = connected(master.as_ref()) => match (connected, master) {
-                        (Ok(()), Some(master)) => return Ok(master),
-                        (Err(OpError::Closed), _) => return Err(OpError::Closed),
-                        // It was replaced.
-                        _ => masters.changed().await.map_err(|_| OpError::Closed)?,
-                    },
+                    served = connected(master) => return served,
                 }
             }
         };
         match timeout(within, serving).await {
             Ok(serving) => serving,
             Err(_) => Err(match (self.master(slot), slot) {
-                (Some(master), _) => master.link.no_connection(),
+                (Some(master), _) => master.commands.link.no_connection(),
                 (None, Some(slot)) => {
                     let why = format!("no server of the cluster serves slot {}", slot.number());
                     OpError::NotExecuted(why.into())
@@ -211,13 +181,13 @@ impl Cluster {
     }
 
     pub(super) fn addresses(&self) -> Vec<String> {
-        addresses(&self.masters.borrow().all)
+        self.masters.borrow().addresses()
     }
 
     /// Whether all masters are connected.
     pub(super) fn is_connected(&self) -> bool {
         let masters = self.masters.borrow();
-        !masters.all.is_empty() && masters.all.iter().all(|master| master.link.session().is_some())
+        !masters.all.is_empty() && masters.all.values().all(|master| master.commands.is_connected())
     }
 
     /// Closes the connections for commands.
@@ -229,7 +199,7 @@ impl Cluster {
             let _ = following.await;
         }
         let masters = self.masters.borrow().all.clone();
-        join_all(masters.iter().map(|master| master.close())).await;
+        join_all(masters.values().map(|master| master.commands.close())).await;
     }
 }
 
@@ -237,10 +207,9 @@ impl Cluster {
 struct Following {
     options: Options,
     shared: Shared,
-    seeds: Arc<Seeds>,
     answers: Arc<Answers>,
     masters: watch::Sender<Masters>,
-    /// All servers that were ever named, up to a number.
+    /// The seeds, and all servers that were ever named, up to a number.
     known: BTreeSet<Address>,
     /// The last id.
     ids: u32,
@@ -253,42 +222,34 @@ impl Following {
         if self.known.len() < KNOWN {
             self.known.extend(table.servers().iter().cloned());
         }
-        let old = self.masters.borrow().all.clone();
-        let mut all = Vec::new();
+        let mut old = self.masters.borrow().all.clone();
+        let mut all = BTreeMap::new();
         for address in table.masters() {
-            let known = old.iter().find(|master| master.address == *address).cloned();
-            all.extend(known.or_else(|| self.master(address)));
+            let master = old.remove(address).or_else(|| self.master(address));
+            all.extend(master.map(|master| (address.clone(), master)));
         }
-        let ranges = table.ranges().filter_map(|(first, last, address)| {
-            let master = all.iter().find(|master: &&Arc<Master>| master.address == *address)?;
-            Some((last, first, master.clone()))
-        });
-        let ranges = ranges.collect();
-        let gone = old.into_iter().filter(|master| !all.iter().any(|other| other.id == master.id));
-        let gone: Vec<_> = gone.collect();
-        if !gone.is_empty() {
-            self.shared.counters.failed_over(gone.len());
-            events::masters_changed(&addresses(&gone).join(", "), &addresses(&all).join(", "));
+        let masters = Masters { table, all };
+        if !old.is_empty() {
+            self.shared.counters.failed_over(old.len());
+            let gone: Vec<_> = old.keys().map(ToString::to_string).collect();
+            events::masters_changed(&gone.join(", "), &masters.addresses().join(", "));
         }
         // Before the old connections end: what ends with them is sent again to the new ones.
-        self.masters.send_replace(Masters { all, ranges });
-        gone.iter().for_each(|master| master.abandon());
+        self.masters.send_replace(masters);
+        old.values().for_each(|master| master.commands.abandon());
     }
 
     fn master(&mut self, address: &Address) -> Option<Arc<Master>> {
         let shared = self.shared.for_another_server();
-        // Fails only if the library refuses the options, with which the first connection was made.
         let options = self.options.at(address);
-        let link = Arc::new(Link::begin(&options, Role::Commands, &shared).ok()?);
-        let confirmations = options.replicas.map(|replicas| {
-            let link = Link::begin(&options, Role::Commands, &shared).ok()?;
-            Some(Confirmations::new(link, replicas, options.command_timeout, Handle::current()))
-        });
+        // Fails only if the library refuses the options, with which the first connection was made.
+        let begin = || Link::begin(&options, Role::Commands, &shared).ok();
+        let commands = Commands::new(begin()?, options.replicas.and_then(|_| begin()), &options);
         self.ids += 1;
-        let asking = ask_again_and_again(Arc::downgrade(&link), address.clone(), self.answers.clone());
+        let link = Arc::downgrade(&commands.link);
+        let asking = ask_again_and_again(link, address.clone(), self.answers.clone());
         let asking = AbortOnDropHandle::new(tokio::spawn(asking));
-        let (id, confirmations) = (ServerId(self.ids), confirmations.flatten());
-        Some(Arc::new(Master { id, link, confirmations, address: address.clone(), _asking: asking }))
+        Some(Arc::new(Master { id: ServerId(self.ids), commands, _asking: asking }))
     }
 
     /// Asks other servers than the masters while no master answers. Cancel safe.
@@ -298,15 +259,13 @@ impl Following {
             while self.answers.age() < UNANSWERED {
                 sleep(UNANSWERED / 4).await;
             }
-            let mut servers: Vec<_> = self.known.iter().chain(&self.seeds.addresses).cloned().collect();
-            servers.sort_unstable();
-            servers.dedup();
+            let mut servers: Vec<_> = self.known.iter().cloned().collect();
             fastrand::shuffle(&mut servers);
             let asking = futures::stream::iter(servers).map(|server| async move {
                 let table = ask_once(&self.options, &server, &self.shared).await;
                 (server, table)
             });
-            let mut asking = std::pin::pin!(asking.buffer_unordered(TRIES));
+            let mut asking = pin!(asking.buffer_unordered(TRIES));
             while let Some((server, table)) = asking.next().await {
                 match table {
                     Ok(table) => self.answers.add(table),
@@ -347,17 +306,12 @@ impl Answers {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.elapsed() < FRESH;
         self.topology.update(|present| {
-            match present {
-                Some(present) if is_fresh && answer.is_older_than(present) => return false,
-                Some(present) if *present == answer => {
-                    *last = Instant::now();
-                    return false;
-                }
-                _ => {}
+            if is_fresh && present.as_ref().is_some_and(|present| answer.is_older_than(present)) {
+                return false;
             }
             *last = Instant::now();
-            *present = Some(answer);
-            true
+            let old = present.replace(answer);
+            old != *present
         });
     }
 }
@@ -370,7 +324,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
         let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
         let doubted = topology.doubted();
         {
-            let mut asking = std::pin::pin!(ask(&link, &address, &topology));
+            let mut asking = pin!(ask(&link, &address, |table| topology.agrees_with(table)));
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {
@@ -392,20 +346,19 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
             }
         }
         drop(link);
-        let in_doubt = topology.is_in_doubt();
-        tokio::select! {
-            () = doubted, if !in_doubt => {}
-            () = sleep(jittered(if in_doubt { IN_DOUBT } else { EVERY })) => {}
-        }
+        topology.next_question(doubted).await;
     }
 }
 
 /// Asks a server for the slots. `None` if it says what is known.
-async fn ask(link: &Link, address: &Address, topology: &Topology) -> Result<Option<Table>, OpError> {
+async fn ask(
+    link: &Link,
+    address: &Address,
+    is_known: impl Fn(&Table) -> bool,
+) -> Result<Option<Table>, OpError> {
     let about = |what: &'static str| link.call(Command::new("CLUSTER").arg(what), PATIENCE);
     let slots = about("SLOTS").await?;
-    let table = Table::of_replies(slots.clone(), None, address)?;
-    if topology.tables().borrow().as_ref().is_some_and(|present| present.agrees_with(&table)) {
+    if is_known(&Table::of_replies(slots.clone(), None, address)?) {
         return Ok(None);
     }
     // For the epochs. A user may lack the permission: then all answers count alike.
@@ -419,9 +372,7 @@ async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Resul
     let options = options.at(server);
     let shared = shared.for_another_server();
     let link = Link::open_once(&options, Role::Commands, &shared, None).await?;
-    // Nothing is known that it could confirm.
-    let nothing = Topology::new(String::new(), "");
-    let answer = ask(&link, server, &nothing).await.map(Option::unwrap_or_default);
+    let answer = ask(&link, server, |_| false).await.map(Option::unwrap_or_default);
     link.close().await;
     match answer {
         Ok(table) if table.is_empty() => {
@@ -477,14 +428,12 @@ async fn first_answer(
     }
 }
 
-/// Waits until there is a connection.
-async fn connected(master: Option<&Arc<Master>>) -> Result<(), OpError> {
-    match master {
-        Some(master) => master.link.connected().await.map(drop),
-        None => std::future::pending().await,
+/// Waits until a master is connected. While there is none, or it was replaced, that does not happen.
+async fn connected(master: Option<Arc<Master>>) -> Result<Arc<Master>, OpError> {
+    let Some(master) = master else { return pending().await };
+    match master.commands.link.connected().await {
+        Ok(_) => Ok(master),
+        Err(OpError::Closed) => Err(OpError::Closed),
+        Err(_) => pending().await,
     }
-}
-
-fn addresses(masters: &[Arc<Master>]) -> Vec<String> {
-    masters.iter().map(|master| master.address.to_string()).collect()
 }

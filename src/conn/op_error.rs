@@ -12,12 +12,17 @@ use super::slots::Slot;
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
 
-/// How a server refuses a command that it does not serve now: another server may, or this one in a moment.
-const NOT_HERE: [&str; 7] =
-    ["MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
-
-/// Those that only servers of a cluster have.
+/// How a server of a cluster refuses a command that another one serves, or this one in a moment.
 const REDIRECTS: [&str; 3] = ["MOVED ", "ASK ", "TRYAGAIN"];
+
+/// How a server refuses a command that it does not serve now. Another one may.
+const NOT_HERE: [&str; 4] = ["CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
+
+/// How it refuses a command that it does not run now, and no other server does.
+const NOT_NOW: [&str; 3] = ["BUSY ", "NOREPLICAS", "MISCONF"];
+
+/// What the error of a script contains if one of its commands was refused like that, on Redis 6.2.
+const READONLY_IN_SCRIPT: &str = "READONLY You can't write";
 
 /// The longest message of a server that is kept, in bytes.
 const LONGEST: usize = 1_000;
@@ -62,15 +67,18 @@ impl OpError {
 
     /// Whether the server does not serve the command now, and another one may.
     pub(super) fn is_not_here(&self) -> bool {
-        let Self::NotExecuted(why) = self else { return false };
-        NOT_HERE.iter().any(|code| why.text.starts_with(code))
-            || why.text.contains("READONLY You can't write")
+        let in_script = matches!(self, Self::NotExecuted(why) if why.says(READONLY_IN_SCRIPT));
+        in_script || self.is_refusal(&NOT_HERE) || self.is_redirect()
     }
 
     /// Whether the server belongs to a cluster, and does not serve the slot now.
     pub(super) fn is_redirect(&self) -> bool {
-        let Self::NotExecuted(why) = self else { return false };
-        REDIRECTS.iter().any(|code| why.text.starts_with(code))
+        self.is_refusal(&REDIRECTS)
+    }
+
+    /// Whether it begins with one of these codes, and says that nothing was executed.
+    fn is_refusal(&self, codes: &[&str]) -> bool {
+        matches!(self, Self::NotExecuted(why) if begins_with(&why.text, codes))
     }
 
     /// A server of a cluster was taken for a single one: no retry helps.
@@ -98,18 +106,21 @@ impl OpError {
     /// An error reply. Some say that the server did not run the command for now: those are worth a retry.
     pub(super) fn of_reply(message: &str) -> Self {
         // Redis 6.2 wraps the error of a script's command into one of its own.
-        let inner = ["READONLY You can't write", "-MISCONF "].iter().any(|words| message.contains(words));
+        let inner = [READONLY_IN_SCRIPT, "-MISCONF "].iter().any(|words| message.contains(words));
         let message = &*cut(message);
-        const NOT_NOW: [&str; 3] = ["BUSY ", "NOREPLICAS", "MISCONF"];
         if let Some(why) = message.strip_prefix(REJECTED) {
             return Self::Rejected(why.to_owned());
         }
-        if inner || NOT_NOW.iter().chain(&NOT_HERE).any(|prefix| message.starts_with(prefix)) {
+        if inner || [&REDIRECTS[..], &NOT_HERE, &NOT_NOW].iter().any(|codes| begins_with(message, codes)) {
             Self::NotExecuted(message.to_owned().into())
         } else {
             Self::Server(message.to_owned())
         }
     }
+}
+
+fn begins_with(message: &str, codes: &[&str]) -> bool {
+    codes.iter().any(|code| message.starts_with(code))
 }
 
 /// The words of a server, as far as they are worth keeping: they end up in errors, stats and events.

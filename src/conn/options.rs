@@ -17,7 +17,7 @@ use super::sentinel::{self, Master};
 use super::slots::Slot;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
-use super::topology::{Lead, Topology};
+use super::topology::{self, Lead, Topology};
 
 /// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
@@ -206,7 +206,7 @@ impl Options {
         (config.credential_provider, config.database) = (None, None);
         credentials.configure(&mut config, self.connect_timeout);
         let connect_timeout = self.connect_timeout.min(sentinel::CONNECT);
-        Self { config, credentials, connect_timeout, command_timeout: sentinel::PATIENCE, ..self.clone() }
+        Self { config, credentials, connect_timeout, command_timeout: topology::PATIENCE, ..self.clone() }
     }
 
     /// The same options, for this server.

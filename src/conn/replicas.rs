@@ -1,8 +1,8 @@
 //! Waiting until replicas have a write (`WAIT`).
 //!
-//! `WAIT` covers all that the master had written when the last command of the same connection ran, whoever wrote it. So it is sent on
-//! a connection of its own, behind a `PING`: nothing else waits behind it, and one `WAIT` confirms all writes whose replies came
-//! before it was sent.
+//! `WAIT` covers every write that the master had made when the connection last ran a command, no matter which client made it. So it
+//! has a connection of its own, behind a `PING`: nothing else waits behind it, and one `WAIT` confirms all writes whose replies
+//! arrived before it was sent.
 //!
 //! A master that has restarted, or another one, would confirm what it does not have. So a confirmation counts only if it comes on
 //! the same connection as before the write.
@@ -13,10 +13,12 @@ use std::time::Duration;
 use futures::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::session::Session;
-use super::{Command, Link, OpError};
+use super::topology::Topology;
+use super::{Command, Conn, Link, OpError, Servers};
+use crate::pacing::Retries;
 
 /// How many replicas must have a write, and how long that may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,81 @@ pub(crate) struct Unconfirmed {
     confirmations: Option<Arc<Confirmations>>,
     session: Option<Session>,
     /// How often the servers of slots had changed.
-    pub(super) changes: u64,
+    changes: u64,
+}
+
+impl Conn {
+    /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
+    /// [`Replicas`].
+    pub(crate) fn replicated<'a, R: 'a>(
+        &'a self,
+        write: impl Future<Output = Result<R, OpError>> + 'a,
+    ) -> impl Future<Output = Result<R, OpError>> + 'a {
+        // In a box, as is what is rare, so that the futures of callers stay small.
+        let write = Box::pin(write);
+        async move {
+            if self.base.options.replicas.is_none() {
+                return write.await;
+            }
+            // Without a connection, nothing could be confirmed.
+            Box::pin(self.confirming()).await?;
+            let unconfirmed = self.before_write();
+            let reply = write.await?;
+            Box::pin(self.confirm(unconfirmed)).await?;
+            Ok(reply)
+        }
+    }
+
+    /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
+    pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
+        self.base.options.replicas?;
+        // First the number: what changes behind it is noticed.
+        let changes = self.changes();
+        Some(Unconfirmed::new(self.confirmations(), changes))
+    }
+
+    /// Waits until replicas have a write that was answered.
+    pub(crate) async fn confirm(&self, unconfirmed: Option<Unconfirmed>) -> Result<(), OpError> {
+        let Some(unconfirmed) = unconfirmed else { return Ok(()) };
+        if unconfirmed.changes != self.changes() {
+            // Another server may have executed it.
+            return Err(lost());
+        }
+        unconfirmed.confirm().await
+    }
+
+    /// How often the servers of slots have changed.
+    fn changes(&self) -> u64 {
+        self.base.options.topology().map_or(0, Topology::changes)
+    }
+
+    fn confirmations(&self) -> Option<Arc<Confirmations>> {
+        self.commands()?.confirmations
+    }
+
+    /// Waits for a connection that confirms writes, within the command timeout.
+    async fn confirming(&self) -> Result<(), OpError> {
+        let deadline = Instant::now() + self.command_timeout;
+        let mut retries = Retries::until(deadline);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let Servers::Cluster(cluster) = &self.base.servers {
+                cluster.serving(self.slot, left).await?;
+            }
+            let error = match self.confirmations() {
+                Some(confirmations) => match timeout(left, confirmations.link().connected()).await {
+                    Ok(Ok(_)) => return Ok(()),
+                    Ok(Err(error)) => error,
+                    Err(_) => return Err(confirmations.link().no_connection()),
+                },
+                None => OpError::NotExecuted("nobody knows the server of the slot".into()),
+            };
+            // It was replaced just now.
+            if error == OpError::Closed || !retries.pause().await {
+                return Err(error);
+            }
+        }
+    }
 }
 
 impl Confirmations {
@@ -116,14 +192,14 @@ impl Confirmations {
 
 impl Unconfirmed {
     /// Call it before the write is sent. Without `confirmations`, nobody knows the server of the slot now.
-    pub(super) fn new(confirmations: Option<Arc<Confirmations>>, changes: u64) -> Self {
+    fn new(confirmations: Option<Arc<Confirmations>>, changes: u64) -> Self {
         let session = confirmations.as_ref().and_then(|confirmations| confirmations.link.session());
         Self { confirmations, session, changes }
     }
 
     /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
     /// before they have it.
-    pub(super) async fn confirm(self) -> Result<(), OpError> {
+    async fn confirm(self) -> Result<(), OpError> {
         let (Some(confirmations), Some(session)) = (self.confirmations, self.session) else {
             return Err(lost());
         };
@@ -148,6 +224,6 @@ impl Unconfirmed {
 }
 
 /// The error of a write that nobody has confirmed.
-pub(super) fn lost() -> OpError {
+fn lost() -> OpError {
     OpError::Unknown("the connection was lost before replicas have confirmed it".into())
 }

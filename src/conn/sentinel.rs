@@ -22,22 +22,15 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::link::Role;
 use super::slots::Table;
-use super::topology::{Topology, jittered};
+use super::topology::{EVERY, FRESH, PATIENCE, Topology};
 use super::{Command, Link, OpError, Options, Reply, Shared};
+use crate::pacing::jittered;
 use crate::telemetry::events;
 
-/// How long a sentinel may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a connection to a sentinel may take.
 pub(super) const CONNECT: Duration = Duration::from_secs(3);
-/// How often a sentinel is asked.
-const EVERY: Duration = Duration::from_secs(1);
-/// How often it is asked while there may be another master.
-const IN_DOUBT: Duration = Duration::from_millis(100);
 /// How many questions after which a sentinel is asked for the others.
 const OTHERS: u32 = 30;
-/// An answer counts for this long.
-const FRESH: Duration = Duration::from_secs(5);
 /// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name it again.
 const FORGET: Duration = Duration::from_secs(60);
 /// The most sentinels that are followed.
@@ -177,7 +170,7 @@ impl Sentinel {
         let (mut sessions, mut messages) = (link.sessions(), link.messages());
         sessions.mark_changed();
         for question in 0_u32.. {
-            let raised = self.master.topology.doubted();
+            let doubted = self.master.topology.doubted();
             let Ok(is_new) = sessions.has_changed() else { return };
             if is_new && sessions.borrow_and_update().is_some() {
                 // If it fails, the questions go on.
@@ -199,13 +192,10 @@ impl Sentinel {
                 // Without an answer, there are those that are known.
                 let _ = self.learn_others(link).await;
             }
-            let in_doubt = self.master.topology.is_in_doubt();
-            let pause = jittered(if in_doubt { IN_DOUBT } else { EVERY });
             tokio::select! {
                 _ = messages.recv() => while messages.try_recv().is_ok() {},
                 _ = sessions.changed() => sessions.mark_changed(),
-                () = raised, if !in_doubt => {}
-                () = sleep(pause) => {}
+                () = self.master.topology.next_question(doubted) => {}
             }
         }
     }

@@ -112,18 +112,16 @@ impl Table {
         &self.servers
     }
 
-    /// Slots in a row and their server: the first slot, and the last.
-    pub(super) fn ranges(&self) -> impl Iterator<Item = (u16, u16, &Address)> {
-        self.ranges.iter().map(|range| (range.first, range.last, &range.server))
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Whether each slot has the same server in both.
     pub(super) fn agrees_with(&self, other: &Self) -> bool {
-        self.ranges().eq(other.ranges())
+        let is_same = |(one, other): (&Range, &Range)| {
+            (one.first, one.last, &one.server) == (other.first, other.last, &other.server)
+        };
+        self.ranges.len() == other.ranges.len() && self.ranges.iter().zip(&other.ranges).all(is_same)
     }
 
     /// Whether it names a server for a slot that another one had before the one that `other` names.

@@ -22,7 +22,7 @@ impl Conn {
         let (notices, listener) = mpsc::channel(NOTICES);
         let (options, shared) = (self.base.options.clone(), self.base.shared.clone());
         match &self.base.servers {
-            Servers::One(..) => {
+            Servers::One(_) => {
                 let lead = options.lead(Slot::ANY);
                 tokio::spawn(subscriber(options, lead, shared, wishes, notices));
             }

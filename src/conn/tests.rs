@@ -54,7 +54,7 @@ fn version_is_read_from_info() {
 /// The connection for commands.
 fn link_of(conn: &Conn) -> &Arc<Link> {
     match &conn.base.servers {
-        Servers::One(commands, _) => commands,
+        Servers::One(commands) => &commands.link,
         Servers::Cluster(_) => panic!("one server"),
     }
 }

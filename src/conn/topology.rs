@@ -6,14 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Address;
 use super::slots::{Slot, Table};
 use super::{Cause, OpError};
+use crate::pacing::jittered;
 
-/// Questions are more frequent for this long after a sign that something has changed.
+/// How long somebody who knows may take to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How often each of them is asked.
+pub(super) const EVERY: Duration = Duration::from_secs(1);
+/// How often after a sign that something has changed.
+const EVERY_IN_DOUBT: Duration = Duration::from_millis(100);
+/// For how long after such a sign.
 const IN_DOUBT: Duration = Duration::from_secs(3);
+/// For how long an answer counts more than one with an older epoch.
+pub(super) const FRESH: Duration = Duration::from_secs(5);
 /// How long a connection waits for the first answer.
 const FIRST: Duration = Duration::from_secs(1);
 
@@ -90,9 +99,23 @@ impl Topology {
         self.0.raised.notified()
     }
 
-    pub(super) fn is_in_doubt(&self) -> bool {
+    fn is_in_doubt(&self) -> bool {
         let last = Duration::from_millis(self.0.doubted.load(Relaxed));
         self.0.begun.elapsed().saturating_sub(last) < IN_DOUBT
+    }
+
+    /// Waits until it is time to ask again. A sign since `doubted` was made ends the wait.
+    pub(super) async fn next_question(&self, doubted: impl Future<Output = ()>) {
+        let in_doubt = self.is_in_doubt();
+        tokio::select! {
+            () = doubted, if !in_doubt => {}
+            () = sleep(jittered(if in_doubt { EVERY_IN_DOUBT } else { EVERY })) => {}
+        }
+    }
+
+    /// Whether each slot has the same server in this table.
+    pub(super) fn agrees_with(&self, table: &Table) -> bool {
+        self.0.table.borrow().as_ref().is_some_and(|present| present.agrees_with(table))
     }
 
     /// The server at `asked` has refused a command for now. It may say who serves the slot.
@@ -159,11 +182,6 @@ impl Lead {
         self.led_to = Some(address.clone());
         Ok(address)
     }
-}
-
-/// About this time, so that clients do not ask in step.
-pub(super) fn jittered(time: Duration) -> Duration {
-    time.mul_f64(0.75 + fastrand::f64() / 2.0)
 }
 
 #[cfg(test)]

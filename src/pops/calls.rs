@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::blocked_lists::BlockedLists;
 use super::dispatcher::PopOutcome;
 use super::kind::{End, Kind};
 use crate::claims::{self, ClaimId, KEPT_MS};
@@ -38,6 +39,7 @@ pub(super) struct BlockingPop {
     pub(super) interrupt: CancellationToken,
     /// Set when the pop is sent.
     pub(super) sent: Arc<OnceLock<Instant>>,
+    pub(super) blocked: BlockedLists,
     /// The number of attempts in a row that have failed before.
     pub(super) failures: u32,
 }
@@ -72,6 +74,7 @@ impl BlockingPop {
         }
         let now = Instant::now();
         let _ = self.sent.set(now);
+        let _blocked = self.conn.is_cluster().then(|| self.blocked.enter(&self.keys));
         let mut pop = std::pin::pin!(link.call_blocking(self.command()));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
         let mut deadline = now + GRACE + if self.interrupt_at_once { Duration::ZERO } else { SLICE };

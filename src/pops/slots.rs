@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::{Dispatcher, PopOutcome, Tier};
 use super::kind::Kind;
-use super::tracked::UNTRACKED;
 use super::waiter::WaiterId;
 use crate::claims::ClaimId;
 use crate::conn::{Conn, Link, OpError};
@@ -149,10 +148,6 @@ impl PopsOfKind {
             }
         }
         let outcome = match (kind, outcome) {
-            // The next one blocks on a connection of its own.
-            (_, PopOutcome::Failed(OpError::Server(why))) if why.starts_with(UNTRACKED) => {
-                PopOutcome::NotSent
-            }
             // A payload may be in the inbox. The receiver looks: all that such a pop brings is a wake-up.
             (Kind::Receive { source, .. }, PopOutcome::Failed(OpError::Unknown(_))) => {
                 PopOutcome::Payload(source.clone(), Bytes::new())

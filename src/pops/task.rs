@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::blocked_lists::BlockedLists;
 use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
 use super::inbox::{Inbox, Request};
@@ -57,7 +58,7 @@ enum Completed {
         link: Option<Arc<Link>>,
         outcome: PopOutcome,
         /// To be confirmed.
-        claim: Option<(Keys, ClaimId)>,
+        claim: Option<ClaimId>,
     },
     TryPop {
         kind: Kind,
@@ -95,6 +96,7 @@ pub(super) struct Task {
     unread: mpsc::UnboundedReceiver<Batch>,
     kinds: HashMap<Kind, PopsOfKind>,
     tracked: Tracked,
+    blocked: BlockedLists,
     parked: Parked,
     running: FuturesUnordered<BoxFuture<'static, Completed>>,
     /// Cancelled to end taking.
@@ -117,6 +119,7 @@ impl Task {
         conn: Conn,
         inbox: Inbox,
         tracked: Tracked,
+        blocked: BlockedLists,
         stop: CancellationToken,
         shutdown: CancellationToken,
         stopped: DropGuard,
@@ -131,6 +134,7 @@ impl Task {
             unread,
             kinds: HashMap::new(),
             tracked,
+            blocked,
             parked: Parked::default(),
             running: FuturesUnordered::new(),
             stop,
@@ -200,14 +204,17 @@ impl Task {
     fn on_completed(&mut self, completed: Completed) -> Option<Kind> {
         match completed {
             Completed::BlockingPop { kind, tier, link, outcome, claim } => {
-                if let PopOutcome::Failed(OpError::Server(why)) = &outcome
-                    && why.starts_with(UNTRACKED)
-                {
-                    self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
-                }
+                let outcome = match outcome {
+                    // The next one blocks on a connection of its own.
+                    PopOutcome::Failed(OpError::Server(why)) if why.starts_with(UNTRACKED) => {
+                        self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
+                        PopOutcome::NotSent
+                    }
+                    outcome => outcome,
+                };
                 let pops = self.kinds.get_mut(&kind)?;
-                if let Some((keys, claim)) = claim {
-                    pops.add_claim(&keys, Some(claim));
+                if let PopOutcome::Payload(keys, _) = &outcome {
+                    pops.add_claim(keys, claim);
                 }
                 pops.on_pop_ended(&kind, tier, link, outcome);
                 Some(kind)
@@ -295,6 +302,7 @@ impl Task {
                         interrupt_at_once,
                         interrupt: slot.interrupt.clone(),
                         sent: slot.sent.clone(),
+                        blocked: self.blocked.clone(),
                         failures,
                     };
                     let link = slot.link.clone();
@@ -347,13 +355,13 @@ impl Task {
             self.parked.at_servers.clear();
             for (kind, pops) in &self.kinds {
                 if let Some(slot) = kind.slot(&self.conn) {
-                    *self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default() +=
+                    *self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default() +=
                         pops.parked();
                 }
             }
         }
         let Some(slot) = kind.slot(&self.conn) else { return true };
-        let parked = self.parked.at_servers.entry(self.conn.server_of_slot(slot)).or_default();
+        let parked = self.parked.at_servers.entry(self.conn.in_slot(Some(slot)).own_server()).or_default();
         *parked += 1;
         *parked <= PARKED
     }

@@ -2,8 +2,8 @@
 //! its own. So from the 65th queue on, the receivers of a client wait here; and in a cluster, takers from the 65th slot of a server
 //! on.
 //!
-//! A taker that blocks gets a payload before one that waits here asks for it, and every process that tracks the list is told. So this
-//! is for clients of many queues, few of which have payloads at a time.
+//! The server tells every process that tracks a list of each change, and a blocked pop of any client gets the payload first. So
+//! this suits clients of many queues, few of which have payloads at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,6 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -92,14 +91,11 @@ impl Tracked {
     pub(super) fn wait(&self, keys: &Keys) -> oneshot::Receiver<Result<(), OpError>> {
         let (changed, receiver) = oneshot::channel();
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of tasks that had nothing to do for a while.
         servers.retain(|_, server| !server.is_closed());
         let server = servers.entry(self.conn.server_of(keys.target())).or_insert_with(|| self.start(keys));
-        if let Err(SendError(wait)) = server.send(Wait { list: keys.target().clone(), changed }) {
-            // The task had nothing to do for a while.
-            *server = self.start(keys);
-            // Fails only when the client takes no more.
-            let _ = server.send(wait);
-        }
+        // Fails only if the task has ended just now. The drop is an answer, too.
+        let _ = server.send(Wait { list: keys.target().clone(), changed });
         receiver
     }
 

@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::tracked::Tracked;
 use crate::claims::ClaimId;
 use crate::conn::{Conn, OpError};
-use crate::pacing::backoff;
+use crate::pacing::{backoff, jittered};
 use crate::wire::keys::Keys;
 
 /// After this time it looks without a sign, in case that one was lost: a server that hands a slot over tells nobody, and `FLUSHALL`
@@ -37,7 +37,7 @@ pub(super) struct TrackedPop {
 }
 
 /// How it ended, and the claim of what it took, which is to be confirmed.
-type Ended = (PopOutcome, Option<(Keys, ClaimId)>);
+type Ended = (PopOutcome, Option<ClaimId>);
 
 impl TrackedPop {
     pub(super) async fn run(self) -> Ended {
@@ -49,7 +49,7 @@ impl TrackedPop {
         }
         loop {
             let mut waiting: FuturesUnordered<_> = self.keys.iter().map(|keys| self.changed(keys)).collect();
-            let mut again = pin!(sleep(AGAIN.mul_f64(0.75 + fastrand::f64() / 2.0)));
+            let mut again = pin!(sleep(jittered(AGAIN)));
             let lists = tokio::select! {
                 // A list may have changed just now.
                 () = self.interrupt.cancelled() => return self.look(&self.keys).await,
@@ -78,7 +78,6 @@ impl TrackedPop {
             match try_pop(&self.conn, &self.kind, keys, 1, None).await {
                 (Ok(mut payloads), claim) => {
                     if let Some(payload) = payloads.pop() {
-                        let claim = claim.map(|claim| (keys.clone(), claim));
                         return (PopOutcome::Payload(keys.clone(), payload), claim);
                     }
                 }

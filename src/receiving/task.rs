@@ -19,7 +19,7 @@ use super::{Claim, Settings};
 use crate::conn::{Command, Conn, OpError};
 use crate::leases::Leases;
 use crate::outbox::Outbox;
-use crate::pacing::yield_once;
+use crate::pacing::{jittered, yield_once};
 use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{QueueCounters, events};
 use crate::transfer::AnnouncedRetry;
@@ -272,7 +272,7 @@ impl Task {
             // Without the permission, a connection, or memory on the server, the receiver asks.
             Err(OpError::Server(_) | OpError::NotExecuted(_)) => {
                 self.content = Content::Unknown;
-                self.may_park_at = Instant::now() + ASK.mul_f64(0.75 + fastrand::f64() / 2.0);
+                self.may_park_at = Instant::now() + jittered(ASK);
             }
             Err(_) => self.woken = true,
         }

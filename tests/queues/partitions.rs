@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
+use futures::future::join_all;
 use redelay::{Client, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{ms, soon};
@@ -14,18 +15,18 @@ async fn payloads_are_spread_and_taken_from_all_partitions() {
     let server = Server::start();
     let client = Client::connect(&server.url()).await.unwrap();
     let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
-    for value in 0..8 {
+    for value in 0..128 {
         orders.put(&value).await.unwrap();
     }
     // Java finds them under these names.
     for number in 0..4 {
-        assert_eq!(server.list(format!("orders#{number}")).len(), 2);
+        assert_eq!(server.list(format!("orders#{number}")).len(), 32);
     }
     let mut taken = HashSet::new();
-    for _ in 0..8 {
+    for _ in 0..128 {
         taken.insert(soon(orders.take()).await.unwrap());
     }
-    assert_eq!(taken, (0..8).collect());
+    assert_eq!(taken, (0..128).collect());
     assert_eq!(orders.poll_timeout(ms(1)).await.unwrap(), None);
     let waiting = tokio::spawn({
         let orders = orders.clone();
@@ -33,6 +34,58 @@ async fn payloads_are_spread_and_taken_from_all_partitions() {
     });
     orders.offer(&9, ms(50)).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 9);
+    client.shutdown().await;
+}
+
+/// In a cluster, a taker looks at the lists before it waits on all of them, but not at those on which others wait already.
+#[tokio::test]
+async fn takers_of_partitions_that_wait_cost_no_looks() {
+    const VALUES: i64 = 50;
+    const END: i64 = -1;
+    let server = Server::builder().cluster().start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
+    let takers: Vec<_> = (0..4)
+        .map(|_| {
+            let orders = orders.clone();
+            tokio::spawn(async move {
+                let mut taken = Vec::new();
+                loop {
+                    match orders.take().await.unwrap() {
+                        END => return taken,
+                        value => taken.push(value),
+                    }
+                }
+            })
+        })
+        .collect();
+    until_async("they wait", || async { server.blocked_clients() == 16 }).await;
+    let calls = || server.command_calls("llen") + server.command_calls("evalsha");
+    let before = calls();
+    for value in 0..VALUES {
+        orders.put(&value).await.unwrap();
+        tokio::time::sleep(ms(5)).await;
+    }
+    let calls = calls() - before;
+    for _ in 0..takers.len() {
+        orders.put(&END).await.unwrap();
+    }
+    // One of four is served each time, and the others still wait.
+    assert!(calls < 8 * VALUES as u64, "{calls} calls for {VALUES} payloads");
+    let taken: HashSet<_> = join_all(takers).await.into_iter().flat_map(Result::unwrap).collect();
+    assert_eq!(taken, (0..VALUES).collect());
+
+    // If there is a backlog, the first look finds a payload.
+    for value in 0..512 {
+        orders.put(&value).await.unwrap();
+    }
+    let before = server.command_calls("llen");
+    for _ in 0..100 {
+        soon(orders.take()).await.unwrap();
+    }
+    // A transfer asks for a length, too.
+    let looks = server.command_calls("llen") - before;
+    assert!(looks < 200, "{looks} for 100 payloads on 16 lists");
     client.shutdown().await;
 }
 

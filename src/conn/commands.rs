@@ -1,0 +1,40 @@
+//! The connections to one server on which commands are sent.
+
+use std::sync::Arc;
+
+use futures::future::{OptionFuture, join};
+use tokio::runtime::Handle;
+
+use super::replicas::Confirmations;
+use super::{Link, Options};
+
+/// The connection for commands, and the one on which replicas confirm writes, if they are to do that.
+#[derive(Clone, Debug)]
+pub(super) struct Commands {
+    pub(super) link: Arc<Link>,
+    pub(super) confirmations: Option<Arc<Confirmations>>,
+}
+
+impl Commands {
+    pub(super) fn new(link: Link, confirming: Option<Link>, options: &Options) -> Self {
+        let confirmations = confirming.zip(options.replicas).map(|(link, replicas)| {
+            Confirmations::new(link, replicas, options.command_timeout, Handle::current())
+        });
+        Self { link: Arc::new(link), confirmations }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.link.session().is_some()
+    }
+
+    /// Another server has replaced it.
+    pub(super) fn abandon(&self) {
+        self.link.abandon();
+        self.confirmations.iter().for_each(|confirmations| confirmations.link().abandon());
+    }
+
+    pub(super) async fn close(&self) {
+        let confirmations = OptionFuture::from(self.confirmations.as_ref().map(|other| other.link().close()));
+        join(self.link.close(), confirmations).await;
+    }
+}

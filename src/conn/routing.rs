@@ -1,0 +1,137 @@
+//! Which server a command is sent to, and what a queue's server is, where there are several.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::cluster::{Cluster, ServerId};
+use super::slots::Slot;
+use super::topology::Lead;
+use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, connect};
+use crate::pacing::backoff;
+use crate::wire::keys::Keys;
+
+impl Conn {
+    /// Whether there may be several servers.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.base.servers, Servers::Cluster(_))
+    }
+
+    /// The same connections, for a queue: in a cluster, its server is asked where a command has no key.
+    pub(crate) fn of(&self, keys: &Keys) -> Self {
+        self.in_slot(self.slot_of(keys))
+    }
+
+    /// The same, for all queues of a slot.
+    pub(crate) fn in_slot(&self, slot: Option<Slot>) -> Self {
+        Self { slot, ..self.clone() }
+    }
+
+    /// The slot of a queue; `None` if one server has all queues.
+    pub(crate) fn slot_of(&self, keys: &Keys) -> Option<Slot> {
+        self.is_cluster().then(|| Slot::of(keys.target()))
+    }
+
+    /// Whether one server has all keys of a queue.
+    pub(crate) fn can_hold(&self, keys: &Keys) -> bool {
+        let names = [keys.timeout_set(), keys.ordered_list(), keys.channel()];
+        !self.is_cluster() || names.iter().all(|name| Slot::of(name) == Slot::of(keys.target()))
+    }
+
+    /// The server of the queue that this is for.
+    pub(crate) fn own_server(&self) -> ServerId {
+        match (&self.base.servers, self.slot) {
+            (Servers::Cluster(cluster), Some(slot)) => {
+                cluster.master(Some(slot)).map(|master| master.id).unwrap_or_default()
+            }
+            _ => ServerId::default(),
+        }
+    }
+
+    /// The server of a key or channel.
+    pub(crate) fn server_of(&self, key: &[u8]) -> ServerId {
+        match self.is_cluster() {
+            true => self.in_slot(Some(Slot::of(key))).own_server(),
+            false => ServerId::default(),
+        }
+    }
+
+    /// How many servers have queues.
+    pub(crate) fn server_count(&self) -> usize {
+        match &self.base.servers {
+            Servers::One(_) => 1,
+            Servers::Cluster(cluster) => cluster.count().max(1),
+        }
+    }
+
+    /// Leads a connection to the queue's server, unless the URL alone says where it is.
+    pub(super) fn lead(&self) -> Option<Lead> {
+        self.base.options.lead(self.slot.unwrap_or(Slot::ANY))
+    }
+
+    /// For a connection to the server of the slot.
+    pub(super) fn shared_here(&self) -> Shared {
+        match &self.base.servers {
+            Servers::One(_) => self.base.shared.clone(),
+            Servers::Cluster(_) => self.base.shared.for_another_server(),
+        }
+    }
+
+    /// For a connection to the server that has the slot now, which stays there in a cluster.
+    pub(super) async fn options_here(&self) -> Result<(Options, Option<Lead>), ConnectError> {
+        match (&self.base.servers, self.lead()) {
+            (Servers::Cluster(_), Some(mut lead)) => {
+                let server = lead.next().await;
+                let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
+                Ok((self.base.options.at(&server), None))
+            }
+            (_, lead) => Ok((self.base.options.clone(), lead)),
+        }
+    }
+
+    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
+    /// will.
+    pub(super) async fn call_in_cluster(
+        &self,
+        cluster: &Cluster,
+        command: Command,
+        within: Duration,
+    ) -> Result<Reply, OpError> {
+        let slot = command.slot().or(self.slot);
+        let deadline = Instant::now() + within;
+        let (mut within, mut refusals) = (within, 0);
+        loop {
+            let master = cluster.serving(slot, within).await?;
+            let refused = match self.call_on(&master.commands.link, command.clone(), within).await {
+                Err(error)
+                    if error.is_not_here()
+                        || master.commands.link.is_abandoned() && error.is_not_executed() =>
+                {
+                    error
+                }
+                result => return result,
+            };
+            // The connection has told the topology. Nothing was executed, so that the command can be sent again.
+            let pause = pause_after_refusal(refusals);
+            // A try that has no time for its reply would end with an unknown outcome.
+            if Instant::now() + 2 * pause >= deadline {
+                // Not earlier, or the caller would begin again.
+                sleep_until(deadline).await;
+                return Err(refused);
+            }
+            self.base.shared.counters.redirected();
+            refusals += 1;
+            sleep(pause).await;
+            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The pause before a command is sent again that a server has refused because another one serves it, or it does in a moment. The
+/// first refusals mostly name the server.
+fn pause_after_refusal(refusals: u32) -> Duration {
+    match refusals {
+        0 | 1 => Duration::ZERO,
+        more => backoff(more - 2).min(Duration::from_millis(200)),
+    }
+}
