@@ -14,7 +14,6 @@
 mod load;
 mod mutation;
 mod relay;
-mod resp;
 mod unbounded;
 
 use std::fs;

@@ -25,8 +25,9 @@ fn keeps_the_secret(error: &Error) {
     assert!(!texts.contains(SECRET), "{texts}");
 }
 
+/// The error is of this kind, and its sentence has these parts.
 #[track_caller]
-fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
+pub(crate) fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
     let sentence = error.to_string();
     assert_eq!(error.kind(), kind, "{sentence}");
     for part in parts {

@@ -8,6 +8,8 @@ use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Cluster, Port, Server, until_async};
 use redelay_support::{ms, soon};
 
+use super::bad_settings::says;
+
 /// For tests that do it no harm.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
@@ -23,15 +25,6 @@ async fn refused(url: &str) -> Error {
     let error = soon(builder.connect()).await.expect_err("no connection");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
     error
-}
-
-#[track_caller]
-fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
-    let sentence = error.to_string();
-    assert_eq!(error.kind(), kind, "{sentence}");
-    for part in parts {
-        assert!(sentence.contains(part), "no `{part}` in: {sentence}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -277,7 +270,7 @@ async fn a_cluster_behind_the_url_of_one_server() {
     client.shutdown().await;
 }
 
-/// A taker that leaves does not keep the next one waiting, whatever name the server has besides its address.
+/// A pop that blocks is interrupted for the taker of another list, even if the server announces a host name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_a_host_name() {
     let server = Server::builder().cluster();

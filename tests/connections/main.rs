@@ -7,6 +7,7 @@ mod credentials;
 mod links;
 mod permissions;
 mod receiver_permissions;
+mod refusals;
 mod slow_links;
 mod timeouts;
 #[cfg(feature = "tls")]

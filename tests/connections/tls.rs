@@ -17,6 +17,16 @@ const LONG: Duration = Duration::from_secs(3600);
 struct Certificates(TempDir);
 
 impl Certificates {
+    /// Lets a server also speak TLS, on this port, from its start.
+    fn configure(&self, builder: redelay_fixture::Builder, port: &Port) -> redelay_fixture::Builder {
+        builder
+            .config(format!("tls-port {}", port.number()))
+            .config(format!("tls-cert-file {}", self.path("server.pem")))
+            .config(format!("tls-key-file {}", self.path("server.key")))
+            .config(format!("tls-ca-cert-file {}", self.path("ca.pem")))
+            .config("tls-auth-clients no")
+    }
+
     /// An authority, a server certificate for localhost, and a client certificate.
     fn new() -> Self {
         let new = Self(tempfile::tempdir().expect("a folder"));
@@ -86,16 +96,8 @@ async fn sentinels_over_tls() {
     let certificates = Certificates::new();
     let port = certificates.serve(&server, "server", "no");
     let of_sentinel = Port::reserve();
-    let file = |name| certificates.path(name);
-    let sentinel = Server::builder()
-        .sentinel()
-        .config(format!("sentinel monitor main 127.0.0.1 {port} 1"))
-        .config(format!("tls-port {}", of_sentinel.number()))
-        .config(format!("tls-cert-file {}", file("server.pem")))
-        .config(format!("tls-key-file {}", file("server.key")))
-        .config(format!("tls-ca-cert-file {}", file("ca.pem")))
-        .config("tls-auth-clients no")
-        .start();
+    let builder = Server::builder().sentinel().config(format!("sentinel monitor main 127.0.0.1 {port} 1"));
+    let sentinel = certificates.configure(builder, &of_sentinel).start();
     let url = format!("rediss-sentinel://localhost:{}/main", of_sentinel.number());
     let root = || Tls::new().root_certificate_pem(certificates.read("ca.pem"));
     works(Client::builder().url(&url).tls(root())).await;
@@ -114,15 +116,7 @@ async fn a_cluster_over_tls() {
         return;
     }
     let (certificates, port) = (Certificates::new(), Port::reserve());
-    let file = |name| certificates.path(name);
-    let builder = Server::builder()
-        .cluster()
-        .config("tls-cluster yes")
-        .config(format!("tls-port {}", port.number()))
-        .config(format!("tls-cert-file {}", file("server.pem")))
-        .config(format!("tls-key-file {}", file("server.key")))
-        .config(format!("tls-ca-cert-file {}", file("ca.pem")))
-        .config("tls-auth-clients no");
+    let builder = certificates.configure(Server::builder().cluster().config("tls-cluster yes"), &port);
     let _server = tokio::task::spawn_blocking(|| builder.start()).await.expect("a cluster");
     let port = port.number();
     let url = format!("rediss-cluster://localhost:{port}");

@@ -1,10 +1,10 @@
-//! Offers around a failover: how many are acknowledged, and how many of these are gone.
+//! Offers around a failover: how many are acknowledged, how many of these are gone, and whether later ones are delivered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redelay::{Builder, codec};
+use redelay::{BlockingQueue, Builder, DelayedQueue, codec};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;
 
@@ -42,4 +42,13 @@ pub(crate) async fn acknowledged_and_lost(builder: Builder, fail_over: impl FnOn
     let lost = stored.iter().filter(|value| !pending.contains(value)).count();
     client.shutdown().await;
     (stored.len(), lost)
+}
+
+/// Offers are delivered one after the other, for about half a second.
+pub(crate) async fn delivers(delayed: &DelayedQueue<i64>, ready: &BlockingQueue<i64>) {
+    for value in 5..30 {
+        soon(delayed.offer(&value, ms(1))).await.unwrap();
+        assert_eq!(soon(ready.take()).await.unwrap(), value);
+        tokio::time::sleep(ms(20)).await;
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Builder, Client, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Product, Server, redis, until_async, until_async_within};
-use redelay_support::{ms, rounds, soon};
+use redelay_support::{MINUTE, ms, rounds, soon};
 use tokio::task::block_in_place;
 
 use super::around_failover;
@@ -134,11 +134,7 @@ async fn goes_on_once(failure: Failure) {
     if failure == Failure::Frozen {
         cluster.servers().iter().for_each(|server| server.thaw());
         // It becomes a replica of the new one. Nothing goes there meanwhile.
-        for value in 5..30 {
-            soon(delayed.offer(&value, ms(1))).await.unwrap();
-            assert_eq!(soon(ready.take()).await.unwrap(), value);
-            tokio::time::sleep(ms(20)).await;
-        }
+        around_failover::delivers(&delayed, &ready).await;
     }
     // Nothing is left at the old master.
     client.shutdown().await;
@@ -176,7 +172,7 @@ async fn a_slot_that_moves() {
             cluster.begin_move(slot, to);
             std::thread::sleep(ms(1000));
             cluster.migrate_keys(slot);
-            std::thread::sleep(ms(1500));
+            std::thread::sleep(ms(if is_soak() { 2000 } else { 1500 }));
             cluster.migrate_keys(slot);
             cluster.end_move(slot);
         })
@@ -197,40 +193,57 @@ async fn a_slot_that_moves_at_once() {
     }
 }
 
+/// Whether there is time for more of the same.
+fn is_soak() -> bool {
+    rounds() > 1
+}
+
 async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server)) {
-    const PENDING: i64 = 20_000;
+    // Enough to take as fast as it is transferred.
+    const TAKERS: usize = 8;
+    let pending = if is_soak() { 100_000 } else { 20_000 };
     let slot = cluster.slot_of("q");
     let client = Client::connect(&cluster.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
-    let due = Duration::from_secs(4);
-    let pending: Vec<i64> = (0..PENDING).collect();
-    for values in pending.chunks(1000) {
+    // They become due while it moves, or later.
+    let due = Duration::from_secs(if is_soak() { 8 } else { 4 });
+    let values: Vec<i64> = (0..pending).collect();
+    for values in values.chunks(1000) {
         delayed.offer_all(values.iter().map(|value| (value, due))).await.unwrap();
     }
     let is_over = Arc::new(AtomicBool::new(false));
     let offering = tokio::spawn({
         let (delayed, is_over) = (delayed.clone(), is_over.clone());
         async move {
-            let mut next = PENDING;
+            let (mut next, mut longest, mut refused) = (pending, Duration::ZERO, Vec::new());
             while !is_over.load(Ordering::Relaxed) {
-                delayed.offer(&next, ms(1)).await.expect("no offer is refused");
+                let begun = Instant::now();
+                if let Err(error) = delayed.offer(&next, ms(1)).await {
+                    refused.push(error);
+                }
+                longest = longest.max(begun.elapsed());
                 next += 1;
                 tokio::time::sleep(ms(2)).await;
             }
-            next
+            (next, longest, refused)
         }
     });
-    let taking = tokio::spawn(async move {
-        let mut taken = Vec::new();
-        loop {
-            let value: i64 = ready.take().await.expect("no take fails");
-            if value < 0 {
-                return taken;
-            }
-            taken.push(value);
-        }
-    });
+    let taking: Vec<_> = (0..TAKERS)
+        .map(|_| {
+            let ready = ready.clone();
+            tokio::spawn(async move {
+                let mut taken = Vec::new();
+                loop {
+                    let value: i64 = ready.take().await.expect("no take fails");
+                    if value < 0 {
+                        return taken;
+                    }
+                    taken.push(value);
+                }
+            })
+        })
+        .collect();
     let is_other = |server: &&Server| server.port() != cluster.master_of(slot).port();
     let to = cluster.servers().iter().take(3).find(is_other).unwrap();
     block_in_place(|| {
@@ -240,15 +253,27 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     assert_eq!(cluster.master_of(slot).port(), to.port());
     tokio::time::sleep(ms(500)).await;
     is_over.store(true, Ordering::Relaxed);
-    let offered = soon(offering).await.unwrap();
-    until_async_within(Duration::from_secs(20), "all is transferred", || async {
-        to.list("redisson_delay_queue:{q}").is_empty()
+    let (offered, longest, refused) = soon(offering).await.unwrap();
+    until_async_within(MINUTE, "all is transferred", || async {
+        to.get::<i64, _>(["LLEN", "redisson_delay_queue:{q}"]) == 0
     })
     .await;
-    to.cmd(["RPUSH", "q", "-1"]);
-    let mut taken = soon(taking).await.unwrap();
+    to.cmd(["RPUSH", "q"].into_iter().chain(["-1"; TAKERS]));
+    let mut taken = Vec::new();
+    for taking in taking {
+        taken.extend(soon(taking).await.unwrap());
+    }
+    let all = taken.len();
     taken.sort_unstable();
-    assert!(taken.iter().copied().eq(0..offered), "{} of {offered} were taken", taken.len());
+    taken.dedup();
+    let (doubled, lost) = (all - taken.len(), offered as usize - taken.len());
+    println!(
+        "{pending} pending: {} offers during the move, {} of them refused, the longest took {longest:?}; {lost} lost, {doubled} doubled",
+        offered - pending,
+        refused.len(),
+    );
+    assert!(refused.is_empty(), "{refused:?}");
+    assert_eq!((lost, doubled), (0, 0));
     client.shutdown().await;
 }
 

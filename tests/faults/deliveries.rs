@@ -167,9 +167,12 @@ impl Deliveries {
         let mut ids = BTreeMap::<i64, MessageId>::new();
         for one in &self.all {
             messages.entry(one.id).or_default().push(one);
-            if *ids.entry(one.number).or_insert(one.id) != one.id {
+            if *ids.entry(one.number).or_insert(one.id) != one.id && !price.undone {
                 wrong.push(format!("{} is two messages", one.number));
             }
+        }
+        if price.undone {
+            wrong.extend(self.judge_messages_of_one_number());
         }
         for deliveries in messages.values_mut() {
             // The reply to an earlier claim may arrive later.
@@ -188,6 +191,29 @@ impl Deliveries {
         }
         wrong
     }
+
+    /// After its first claim is undone, a payload becomes another message. But what was settled and confirmed is not undone, nor
+    /// is the claim before it.
+    fn judge_messages_of_one_number(&self) -> Vec<String> {
+        let mut numbers = BTreeMap::<i64, Vec<&Delivered>>::new();
+        for one in &self.all {
+            numbers.entry(one.number).or_default().push(one);
+        }
+        let mut wrong = Vec::new();
+        for deliveries in numbers.values() {
+            let settled: Vec<_> = deliveries.iter().filter(|one| one.answer == Answer::Done).collect();
+            let is_again = |one: &&&&Delivered| {
+                let is_final = one.ended_as(End::Acknowledged) || one.ended_as(End::Rejected);
+                is_final && deliveries.iter().any(|other| other.received > one.answered)
+            };
+            if settled.iter().any(|one| one.id != settled[0].id) {
+                wrong.push(format!("two messages of one payload were settled: {deliveries:#?}"));
+            } else if settled.iter().find(is_again).is_some() {
+                wrong.push(format!("delivered after it was acknowledged or rejected: {deliveries:#?}"));
+            }
+        }
+        wrong
+    }
 }
 
 /// How often these deliveries made a message fail or be lost: at least, and at most.
@@ -197,7 +223,7 @@ fn counted(deliveries: &[&Delivered], price: Price) -> (u32, u32) {
         let failed = one.ended_as(End::Failed);
         let (at_least, at_most) = match one.answer {
             Answer::Done => (failed, failed),
-            Answer::LeaseLost => (!price.refused, true),
+            Answer::LeaseLost => (!price.refused && !price.undone, true),
             Answer::Unheard | Answer::Unclear if price.exact && !one.may_be_late() => (failed, failed),
             Answer::Unheard | Answer::Unclear | Answer::Closed => (false, true),
         };
@@ -220,6 +246,10 @@ fn explain(earlier: &[&Delivered], later: &Delivered, price: Price) -> Option<&'
         if is_final && one.answered < later.received {
             return Some("delivered after it was acknowledged or rejected");
         }
+        if price.undone {
+            // This claim or the other one did not happen.
+            continue;
+        }
         let Some((order, at, _)) = one.ended else { continue };
         if one.answer == Answer::Done && order > later.received && later.attempt > one.attempt {
             return Some("an old delivery was settled");
@@ -241,7 +271,9 @@ const LONG: Duration = Duration::from_secs(2);
 
 fn explain_left(deliveries: &[&Delivered], left: &Left, price: Price) -> Option<&'static str> {
     let count = |is: &dyn Fn(&Delivered) -> bool| deliveries.iter().filter(|one| is(one)).count() as u32;
-    let Some(unseen) = left.delivery.checked_sub(deliveries.len() as u32) else {
+    // Claims that a failover has undone are not counted.
+    let claims = if price.undone { left.delivery.max(deliveries.len() as u32) } else { left.delivery };
+    let Some(unseen) = claims.checked_sub(deliveries.len() as u32) else {
         return Some("more deliveries than claims");
     };
     let failed = count(&|one| one.is_done(End::Failed));
@@ -251,7 +283,7 @@ fn explain_left(deliveries: &[&Delivered], left: &Left, price: Price) -> Option<
         return Some("failures that did not happen, or were not counted");
     }
     let lost = count(&|one| one.answer == Answer::LeaseLost);
-    if left.lost > lost + count(&is_open) + unseen || left.lost < lost && !price.refused {
+    if left.lost > lost + count(&is_open) + unseen || left.lost < lost && !price.refused && !price.undone {
         return Some("losses that did not happen, or were not counted");
     }
     let (least, most) = counted(deliveries, price);
@@ -458,6 +490,13 @@ fn judgements_of_deliveries() {
     assert!(!judge(&late(Done), None, faults), "an old delivery");
     let early = [(1, 1, end(10, Acknowledged, LeaseLost)), acknowledged];
     assert!(!judge(&early, None, faults) && judge(&early, None, refused), "too early");
+    // A failover has undone a claim: the same attempt, or a lease that is not there.
+    let undone = Price { undone: true, ..Price::default() };
+    assert!(judge(&[(1, 1, end(2, Acknowledged, Unclear)), again], None, undone));
+    assert!(judge(&early, None, undone) && judge(&[(1, 1, end(10, Failed, LeaseLost)), again], None, undone));
+    // But what was settled stays settled, and counted.
+    assert!(!judge(&[(1, 1, end(2, Acknowledged, Done)), acknowledged], None, undone));
+    assert!(!judge(&[(1, 1, end(2, Failed, Done)), again], None, undone));
     // What is left.
     let twice = [(1, 1, end(2, Failed, Done)), (2, 3, end(4, Failed, Unclear))];
     assert!(judge(&twice, Some((2, 1, 0, "")), faults) && judge(&twice, Some((2, 2, 0, "attempts")), faults));
@@ -468,4 +507,35 @@ fn judgements_of_deliveries() {
         assert!(!judge(&twice, Some(wrong), faults), "{wrong:?}");
     }
     assert!(!judge(&twice, Some((2, 1, 0, "")), exact), "without faults, it was counted");
+    assert!(judge(&twice, Some((1, 1, 0, "")), undone), "a claim was undone");
+    assert!(!judge(&twice, Some((1, 0, 0, "")), undone), "a failure was undone");
+}
+
+#[test]
+fn judgements_of_messages_of_one_payload() {
+    use Answer::{Done, LeaseLost, Unclear};
+    use End::Acknowledged;
+    let begun = Instant::now();
+    // Id, received at, settled and answered at, answer.
+    let judge = |rows: &[(u8, usize, usize, Answer)], price: Price| {
+        let all = rows.iter().map(|(id, received, answered, answer)| Delivered {
+            number: 1,
+            id: read(&[*id; 16]),
+            attempt: 1,
+            lease: LONG,
+            extends: true,
+            received: *received,
+            at: begun,
+            ended: Some((*answered, begun, Acknowledged)),
+            answered: *answered,
+            answer: *answer,
+        });
+        Deliveries { all: all.collect(), ..Deliveries::default() }.judge(price).is_empty()
+    };
+    let undone = Price { undone: true, ..Price::default() };
+    let lost = |answer| [(1, 1, 4, answer), (2, 2, 3, Done)];
+    assert!(judge(&lost(LeaseLost), undone) && judge(&lost(Unclear), undone));
+    assert!(!judge(&lost(LeaseLost), Price::default()), "without a failover, there is one message");
+    assert!(!judge(&lost(Done), undone), "settled twice");
+    assert!(!judge(&[(1, 1, 2, Done), (2, 3, 4, Unclear)], undone), "delivered after it was acknowledged");
 }

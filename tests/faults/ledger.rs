@@ -80,6 +80,9 @@ pub(crate) struct Price {
     pub(crate) forgot: bool,
     /// Whether it may have refused a command of a script, so that the script was not done or half done.
     pub(crate) refused: bool,
+    /// Whether a failover may have undone what no replica had confirmed: claims and transfers, but neither offers nor
+    /// settlements that were answered.
+    pub(crate) undone: bool,
     /// There were no faults, so everything can be counted.
     pub(crate) exact: bool,
 }

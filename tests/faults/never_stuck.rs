@@ -7,8 +7,10 @@
 //! |---|---|
 //! | `REDELAY_SEED=17` | runs this one plan |
 //! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`) |
+//! | `REDELAY_PLANS=200` | runs 200 plans of clusters, from the seeds 0 to 199 |
 
 pub(super) mod clock;
+mod clusters;
 mod failover;
 mod faults;
 mod jobs;

@@ -9,7 +9,7 @@ use redelay_fixture::{Sentinels, until_async, until_async_within};
 use redelay_support::{ms, rounds, soon};
 use tokio::task::block_in_place;
 
-use super::around_failover::acknowledged_and_lost;
+use super::around_failover::{acknowledged_and_lost, delivers};
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +76,7 @@ async fn goes_on_once(failure: Failure) {
     if let Failure::Frozen = failure {
         group.servers().iter().for_each(|server| server.thaw());
         // It becomes a replica of the new one. Nothing goes there meanwhile.
-        for value in 5..30 {
-            soon(delayed.offer(&value, ms(1))).await.unwrap();
-            assert_eq!(soon(ready.take()).await.unwrap(), value);
-            tokio::time::sleep(ms(20)).await;
-        }
+        delivers(&delayed, &ready).await;
     }
     client.shutdown().await;
 }

@@ -66,6 +66,8 @@ pub(crate) struct Member {
     pub(crate) sweep_interval: Duration,
     /// Whether it writes the older entry format.
     pub(crate) is_legacy: bool,
+    /// Whether a replica has to confirm its writes.
+    pub(crate) is_replicated: bool,
     pub(crate) producers: Vec<Producer>,
     pub(crate) takers: Vec<Taker>,
     pub(crate) consumers: Vec<Consumer>,
@@ -109,6 +111,7 @@ impl Member {
             moves: true,
             sweep_interval: MINUTE,
             is_legacy: false,
+            is_replicated: false,
             producers: producers.to_vec(),
             takers: takers.to_vec(),
             consumers: Vec::new(),
@@ -216,7 +219,10 @@ async fn connect(member: &Member, url: &str) -> Queues {
         .connect_timeout(MINUTE)
         .command_timeout(member.command_timeout);
     let builder = builder.transfer(member.moves).transfer_batch(member.batch).transfer_budget(member.budget);
-    let builder = builder.sweep_interval(member.sweep_interval);
+    let mut builder = builder.sweep_interval(member.sweep_interval);
+    if member.is_replicated {
+        builder = builder.replicas(1, COMMAND_TIMEOUT);
+    }
     Queues::of_numbers(builder).await
 }
 

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::resp::{length, string};
+use redelay_support::resp::{length, string};
 
 /// Numbers at the ends of their ranges, and others that no reply has.
 const NUMBERS: [&str; 22] = [

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::mutation::{is_ragged, mutate};
-use super::resp::{name, split};
+use redelay_support::resp::{name, split};
 
 /// What a connection is for, by the commands on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

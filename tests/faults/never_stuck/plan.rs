@@ -282,7 +282,11 @@ impl Plan {
     pub(crate) fn without_faults(mut self) -> Self {
         self.steps.clear();
         self.crew.distant.clear();
-        // On a busy machine, a shorter lease may end.
+        // On a busy machine, a shorter timeout is a fault: the reply counts as lost.
+        for member in &mut self.crew.clients {
+            member.command_timeout = Duration::from_secs(10);
+        }
+        // There, a shorter lease may end.
         let consumers = self.crew.clients.iter_mut().flat_map(|member| &mut member.consumers);
         for consumer in consumers.filter(|consumer| consumer.extends) {
             consumer.lease = consumer.lease.max(Duration::from_secs(1));
@@ -405,7 +409,7 @@ pub(crate) fn poison_lengths(rest: usize) -> impl Iterator<Item = usize> {
     (rest..LONGEST_POISON).step_by(4)
 }
 
-fn members(random: &mut Rng) -> Vec<Member> {
+pub(super) fn members(random: &mut Rng) -> Vec<Member> {
     // With a single client, no other client transfers what it misses.
     let count = [1, 1, 2, 2, 3][random.usize(0..5)];
     let mut members: Vec<_> = (0..count)
@@ -425,6 +429,7 @@ fn members(random: &mut Rng) -> Vec<Member> {
                 moves: random.u8(0..4) > 0,
                 sweep_interval: MINUTE,
                 is_legacy: random.u8(0..6) == 0,
+                is_replicated: false,
                 producers: (0..if offers { random.usize(1..=3) } else { 0 })
                     .map(|_| producer(random))
                     .collect(),
@@ -514,7 +519,7 @@ pub(super) fn some_of(random: &mut Rng, of: &[&'static str]) -> Commands {
     Commands(commands)
 }
 
-fn consumer(random: &mut Rng) -> Consumer {
+pub(super) fn consumer(random: &mut Rng) -> Consumer {
     use How::{Drops, Many, Receives, Streams, Tries, WithTimeout, Works};
     let workers = Works(random.usize(1..=8));
     let how =

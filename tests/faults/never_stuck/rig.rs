@@ -77,9 +77,13 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
         Due::Soon
     };
 
-    let price =
-        Price { dead_pops: 0, forgot: plan.forgets(), refused: plan.refuses(), exact: plan.steps.is_empty() };
-    let mut report = finish_when(&way.server, &way.proxy, &mut load, price, due).await?;
+    let price = Price {
+        forgot: plan.forgets(),
+        refused: plan.refuses(),
+        exact: plan.steps.is_empty(),
+        ..Price::default()
+    };
+    let mut report = finish_when(&way.server, Some(&way.proxy), &mut load, price, due).await?;
     (report.faults, report.hits) = (plan.steps.len(), hits);
     if let Some(limits) = limits {
         report.limits = limits.judge().await?;
@@ -101,7 +105,19 @@ pub(crate) async fn finish(
     load: &mut Load,
     forgot: bool,
 ) -> Result<Report, String> {
-    finish_when(server, proxy, load, Price { forgot, ..Price::default() }, Due::All).await
+    finish_when(server, Some(proxy), load, Price { forgot, ..Price::default() }, Due::All).await
+}
+
+/// The same for clients without a proxy, and without blocking pops of takers.
+///
+/// # Errors
+/// Fails with a sentence that says what went wrong.
+pub(crate) async fn finish_without_takers(
+    server: &Server,
+    load: &mut Load,
+    price: Price,
+) -> Result<Report, String> {
+    finish_when(server, None, load, price, Due::All).await
 }
 
 /// What has to be delivered in the end.
@@ -114,7 +130,7 @@ enum Due {
 
 async fn finish_when(
     server: &Server,
-    proxy: &Proxy,
+    proxy: Option<&Proxy>,
     load: &mut Load,
     price: Price,
     due: Due,
@@ -154,13 +170,13 @@ async fn finish_when(
     load.shut_down().await;
 
     // Ends all connections, so that every lost pop is counted.
-    proxy.cut();
+    proxy.iter().for_each(|proxy| proxy.cut());
     load.ledger.took_what_is_left(server, &[TARGET, INBOX]);
     // A client that ends on a busy machine may leave a pop unconfirmed: the payload is still here.
     load.ledger.took_pending(load.ledger.unconfirmed(server));
     load.ledger.read_what_is_left(server);
     let record = load.ledger.record();
-    let price = Price { dead_pops: proxy.dead_pops(), ..price };
+    let price = Price { dead_pops: proxy.map_or(0, Proxy::dead_pops), ..price };
     let verdict = record.judge(price);
     if !verdict.is_good() {
         return Err(format!("{verdict}; {price:?}"));

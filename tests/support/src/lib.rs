@@ -8,6 +8,7 @@ mod clients;
 mod keys;
 mod part;
 mod recorded;
+pub mod resp;
 mod waiting;
 
 pub use alone::{alone, alone_with};

@@ -1,7 +1,8 @@
 //! The protocol, as far as it is needed to tell where a reply or a command ends.
 
 /// How long the frame is with which these bytes begin; `None` if its end is missing, or if it is no frame of a real server.
-pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
+#[must_use]
+pub fn length(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut missing) = (0, 1_usize);
     while missing > 0 {
         let rest = bytes.get(at..)?;
@@ -20,7 +21,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Takes the complete frames off the front.
-pub(crate) fn split(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
+pub fn split(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut at = 0;
     while let Some(length) = length(&buffer[at..]) {
@@ -32,11 +33,14 @@ pub(crate) fn split(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
 }
 
 /// The name of a command: its first string.
-pub(crate) fn name(command: &[u8]) -> &[u8] {
+#[must_use]
+pub fn name(command: &[u8]) -> &[u8] {
     command.split(|byte| *byte == b'\n').nth(2).and_then(|line| line.strip_suffix(b"\r")).unwrap_or_default()
 }
 
-pub(crate) fn string(text: impl AsRef<[u8]>) -> Vec<u8> {
+/// A bulk string.
+#[must_use]
+pub fn string(text: impl AsRef<[u8]>) -> Vec<u8> {
     let text = text.as_ref();
     [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat()
 }
