@@ -40,18 +40,19 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "d5f1258eec3c95ebb195216100ecdba3b3602bd1", [
+    TRANSFER: 7, "985100e5594e96e7cd8c05f1e2f69f6ce8fde391", [
         "parts/entry", "parts/lists", "parts/permitted",
-        "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer"
+        "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
+        "transfer"
     ];
     OFFER_JOBS: 6, "0b9d8837fd2fe6fcba432473b41edd089424d2c7", [
         "parts/permitted", "parts/job", "parts/nearer_end", "offer_jobs"
     ];
-    CANCEL_JOBS: 4, "3d6464ff067562225dec07211347a555fa17724d", [
+    CANCEL_JOBS: 4, "727998b88e22143502a3f3aa1625d035aaff67ba", [
         "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
     ];
     READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
-    SWEEP_JOBS: 3, "5840299fba5fb8323a4fa29663810fcc3563408c", ["parts/clock", "parts/job", "sweep_jobs"];
+    SWEEP_JOBS: 3, "004bd778a230d955cf84801e717ae9128df1f1f6", ["parts/clock", "parts/job", "sweep_jobs"];
     RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
     READ_SCHEDULES: 2, "ff2cfa829f4e4bbd4fe3e09f1f865e4565056e0b", ["read_schedules"];
     CHANGE_SCHEDULE: 7, "f2912c97a6d1eda90200b5e3c82cc3168e5b7317", ["parts/permitted", "parts/job", "change_schedule"];

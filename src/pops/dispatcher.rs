@@ -26,6 +26,7 @@
 //!     |               |   +-----------------------------------------------------> | in the hot or  |
 //!     |               +---------------------------------------------------------- | the cold pop   |
 //!     |                   on_pop_ended: a payload of this list                    +----------------+
+//!     |                   (Empty instead of Unknown, if the last try pop found nothing)
 //!     |
 //!     +-- no waiter, nothing in flight, unclaimed payloads: Action::ReturnToList
 //!         no waiter, nothing in flight, nothing unclaimed: the list is removed
@@ -266,9 +267,8 @@ impl Dispatcher {
         let Some(pop) = self.take_blocked(tier) else { return };
         match outcome {
             PopOutcome::Payload(keys, payload) => {
-                // A busy list stays as it is: the reply to a try pop may hold payloads.
-                if let Some(list) = self.lists.get_mut(&keys).filter(|list| !list.is_busy()) {
-                    list.content = Content::Unknown;
+                if let Some(list) = self.lists.get_mut(&keys) {
+                    list.on_blocked_payload();
                 }
                 self.on_payloads(&keys, vec![payload], 0);
             }

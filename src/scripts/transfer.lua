@@ -6,10 +6,10 @@
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
--- A call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these as there is
--- time for, and brings the others to the list's front, in the order of their due times, where a later call finds them at
--- once. A pass over the list that takes too long for one call is shared by several. Only the cursor goes from one to the
--- next:
+-- If few entries are due and the list is short, each of them is removed by an LREM: see transfer/few.lua. Otherwise a call
+-- looks for the first due entries in the ordered list, takes out what it finds, moves as many of these as there is time for,
+-- and brings the others to the list's front, in the order of their due times, where a later call finds them at once. A pass
+-- over the list that takes too long for one call is shared by several. Only the cursor goes from one to the next:
 --
 --   cursor  meaning                what the call does              next cursor
 --   ------  ---------------------  ------------------------------  -------------------------------------
@@ -35,15 +35,41 @@ local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 3 -- a pass over a long list: se
 local budget = tonumber(ARGV[2])
 -- To move an entry takes two microseconds at least.
 local most = math.min(tonumber(ARGV[1]), math.max(SLICE, math.floor(budget / 2)))
-local length, ttl = redis.call('LLEN', KEYS[2]), redis.call('PTTL', KEYS[2])
+local length = redis.call('LLEN', KEYS[2])
 local cursor = math.max(-length, math.min(tonumber(ARGV[4]), length))
+local due_count = redis.call('ZCOUNT', KEYS[1], '-inf', string.format('%.3f', now / 1000))
+
+-- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
+local function announce(head)
+    redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
+end
+
+if cursor == 0 and due_count <= math.min(most, MOST_OF_FEW) and due_count * length <= SHORT_WALK then
+    local first, due = redis.call('ZRANGE', KEYS[1], 0, due_count, 'WITHSCORES'), {}
+    for n = 1, due_count do
+        due[n] = first[2 * n - 1]
+    end
+    local head = first[2 * due_count + 2]
+    if due_count == 0 then
+        return {0, 0, head or false, now, 0, 0}
+    end
+    local moved = move_few(due, KEYS[1], KEYS[2], KEYS[3], KEYS[6])
+    if moved == true then
+        forget(KEYS[7], due, due_count)
+        announce(head)
+        return {due_count, 0, head or false, now, 0, moved_runs}
+    elseif moved then
+        return moved
+    end
+end
+
 -- A pass over a long list looks for one PASS_PARTth of it, but for no more than PASS_WIDTH times as many entries as are
 -- moved at once, and its calls take up to PASS_TIME budgets. Otherwise most of the time would be spent on many short
 -- searches.
 local wide = math.max(most, math.min(most * PASS_WIDTH, math.floor(length / PASS_PART)))
 local pass_time = wide > most and budget * PASS_TIME or budget
 
-local due_count = redis.call('ZCOUNT', KEYS[1], '-inf', string.format('%.3f', now / 1000))
+local ttl = redis.call('PTTL', KEYS[2])
 local search = new_search(KEYS[1], KEYS[2], length, due_count)
 local gone, quarantined = 0, 0
 
@@ -118,7 +144,6 @@ end
 
 local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 if due_count > 0 then
-    -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
-    redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
+    announce(head)
 end
 return {gone - quarantined, quarantined, head or false, now, next_cursor, moved_runs}

@@ -1,59 +1,100 @@
 //! Sleeps until an instant, to a fraction of a millisecond.
 //!
 //! Tokio's timers count whole milliseconds and are rounded up, and so is the wait for events beneath them: they are late by
-//! one millisecond on average, by two at most. That would be most of the lateness of a payload. So a thread of the
-//! runtime's blocking pool sleeps for the last two milliseconds; the system wakes it within some 60 µs. If that pool is
-//! busy, Tokio's timer ends the sleep.
+//! one millisecond on average, by two at most. That would be most of the lateness of a payload. Linux has timers that are
+//! events themselves (timerfd). Other systems make do with Tokio's.
 
-use std::time::Duration;
-
-use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
-/// How late Tokio's timers can be.
-const LATE: Duration = Duration::from_millis(2);
+#[cfg(target_os = "linux")]
+use linux::Timer;
 
 /// A timer for one instant at a time, to be used again and again.
 #[derive(Debug, Default)]
 pub(super) struct PreciseSleep {
-    /// A thread that sleeps until this instant. It continues when nothing waits for it any more, and serves the next wait.
-    tail: Option<(Instant, JoinHandle<()>)>,
+    #[cfg(target_os = "linux")]
+    timer: Option<Timer>,
 }
 
 impl PreciseSleep {
     /// Waits until this instant. Cancel safe; the next call may name another instant.
     pub(super) async fn until(&mut self, at: Instant) {
-        let left = at.saturating_duration_since(Instant::now());
-        if left > LATE {
-            sleep_until(at - LATE).await;
-        }
-        tokio::select! {
-            () = sleep_until(at) => {}
-            () = self.blocking_tail(at) => {}
-        }
-    }
-
-    async fn blocking_tail(&mut self, at: Instant) {
-        loop {
-            let left = at.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        #[cfg(target_os = "linux")]
+        {
+            if self.timer.is_none() {
+                self.timer = Timer::new().ok();
+            }
+            if let Some(timer) = &mut self.timer
+                && timer.until(at).await.is_ok()
+            {
                 return;
             }
-            let (_, tail) = match &mut self.tail {
-                Some(tail) if tail.0 <= at => tail,
-                other => other.insert((at, spawn_blocking(move || std::thread::sleep(left)))),
-            };
-            // Fails only when the runtime is shutting down.
-            let _ = tail.await;
-            self.tail = None;
+        }
+        // Without another file descriptor.
+        sleep_until(at).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+    use tokio::time::Instant;
+
+    #[derive(Debug)]
+    pub(super) struct Timer {
+        fd: AsyncFd<OwnedFd>,
+        /// The instant that it is set to.
+        set_to: Option<Instant>,
+    }
+
+    impl Timer {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            // Newer versions of Tokio have a function for what owns its descriptor; this one is unsound for what does not.
+            #[allow(deprecated)]
+            let fd = AsyncFd::with_interest(fd, Interest::READABLE)?;
+            Ok(Self { fd, set_to: None })
+        }
+
+        pub(super) async fn until(&mut self, at: Instant) -> io::Result<()> {
+            loop {
+                let left = at.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(());
+                }
+                if self.set_to != Some(at) {
+                    self.set(left)?;
+                    self.set_to = Some(at);
+                }
+                // It may still be ready because of an instant before this one.
+                self.fd.readable().await?.clear_ready();
+            }
+        }
+
+        /// To set the timer again is all that it needs after it has fired: nothing has to be read.
+        fn set(&self, left: Duration) -> io::Result<()> {
+            const ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            let spec = Itimerspec { it_interval: ONCE, it_value: left };
+            timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &spec)?;
+            Ok(())
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-    use std::sync::mpsc;
+    use std::time::Duration;
 
     use futures::future::FutureExt;
 
@@ -74,30 +115,41 @@ mod tests {
         }
     }
 
+    /// The instant before has passed while nothing waited for it.
     #[tokio::test]
-    async fn repeated_waits_for_one_instant_occupy_one_thread() {
+    async fn it_is_not_early_after_an_instant_that_nobody_waited_for() {
         let mut sleep = PreciseSleep::default();
-        let at = Instant::now() + LATE;
-        let mut tails = HashSet::new();
-        for _ in 0..100 {
-            let _ = sleep.until(at).now_or_never();
-            tails.extend(sleep.tail.as_ref().map(|(_, tail)| tail.id()));
+        for wait in 0..20 {
+            let now = Instant::now();
+            assert!(sleep.until(now + ms(2)).now_or_never().is_none());
+            tokio::time::sleep(ms(wait % 4)).await;
+            let at = Instant::now() + ms(3);
+            sleep.until(at).await;
+            assert!(Instant::now() >= at);
         }
-        assert_eq!(tails.len(), 1);
-        sleep.until(at).await;
     }
 
-    #[test]
-    fn a_pool_without_a_free_thread_stops_nothing() {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
-        let (free, occupied) = mpsc::channel::<()>();
-        runtime.block_on(async {
-            spawn_blocking(move || occupied.recv());
-            let at = Instant::now() + ms(3);
-            PreciseSleep::default().until(at).await;
-            assert!(Instant::now() >= at);
-        });
-        drop(free);
+    /// The same instant is waited for again after each event of the task.
+    #[tokio::test]
+    async fn a_wait_that_is_interrupted_again_and_again_ends() {
+        let mut sleep = PreciseSleep::default();
+        let at = Instant::now() + ms(20);
+        while Instant::now() < at - ms(5) {
+            assert!(sleep.until(at).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        sleep.until(at).await;
+        sleep.until(at).await;
+        assert!(Instant::now() >= at);
+    }
+
+    #[tokio::test]
+    async fn a_distant_instant_is_waited_for() {
+        let mut sleep = PreciseSleep::default();
+        let century = Duration::from_secs(100 * 365 * 24 * 3_600);
+        assert!(sleep.until(Instant::now() + century).now_or_never().is_none());
+        let at = Instant::now() + ms(2);
+        sleep.until(at).await;
+        assert!(Instant::now() >= at);
     }
 }

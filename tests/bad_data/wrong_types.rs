@@ -236,6 +236,10 @@ async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_fixe
         delayed.clear().await.unwrap();
         server.cmd(["SET", key, "text"]);
         due_entry(&server, TIMEOUT_SET, "3");
+        if key == QUARANTINE {
+            // Only a malformed entry needs it.
+            server.cmd(["ZADD", TIMEOUT_SET, "1", "malformed"]);
+        }
         if key != ORDERED_LIST {
             delayed.offer(&4, Duration::ZERO).await.unwrap();
         }
@@ -248,6 +252,10 @@ async fn what_is_due_stays_while_a_key_is_wrong_and_is_delivered_when_it_is_fixe
         assert_eq!(soon(ready.take()).await.unwrap(), 3);
         if key != ORDERED_LIST {
             assert_eq!(soon(ready.take()).await.unwrap(), 4);
+        }
+        if key == QUARANTINE {
+            assert_eq!(server.list(QUARANTINE), [b"1".to_vec(), b"malformed".to_vec()]);
+            server.cmd(["DEL", key]);
         }
         assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
     }

@@ -115,7 +115,8 @@ async fn a_cluster_over_tls() {
     if server().is_none() {
         return;
     }
-    let (certificates, port) = (Certificates::new(), Port::reserve());
+    // The port of TLS has a bus port, too.
+    let (certificates, port) = (Certificates::new(), Port::reserve_with_bus());
     let builder = certificates.configure(Server::builder().cluster().config("tls-cluster yes"), &port);
     let _server = tokio::task::spawn_blocking(|| builder.start()).await.expect("a cluster");
     let port = port.number();

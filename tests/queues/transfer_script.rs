@@ -19,6 +19,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../src/scripts/transfer/take_out.lua"),
     include_str!("../../src/scripts/transfer/jobs.lua"),
     include_str!("../../src/scripts/transfer/move.lua"),
+    include_str!("../../src/scripts/transfer/few.lua"),
     include_str!("../../src/scripts/transfer.lua")
 );
 
@@ -31,6 +32,8 @@ fn script() -> String {
         ("SLICE = 100", "SLICE = 3"),
         ("SAMPLE = 100", "SAMPLE = 3"),
         ("FEW = 32", "FEW = 2"),
+        ("MOST_OF_FEW = 8", "MOST_OF_FEW = 3"),
+        ("SHORT_WALK = 20000", "SHORT_WALK = 40"),
         ("PASS_PART, PASS_WIDTH, PASS_TIME = 50", "PASS_PART, PASS_WIDTH, PASS_TIME = 3"),
     ];
     constants.iter().fold(SCRIPT.to_owned(), |text, (constant, small)| {

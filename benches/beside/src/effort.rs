@@ -42,6 +42,8 @@ pub(crate) struct Effort {
     pub(crate) taken: u64,
     /// Messages a second from end to end.
     pub(crate) per_second: f64,
+    /// The rates at which the cost of a message is measured, messages a second.
+    pub(crate) rates: &'static [f64],
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
     /// Messages a second, and messages of a turn.
@@ -95,6 +97,7 @@ pub(crate) const FULL: Effort = Effort {
     peers_recover: true,
     taken: 30_000,
     per_second: 1_000.0,
+    rates: &[50.0, 1_000.0],
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
@@ -126,6 +129,7 @@ pub(crate) const QUICK: Effort = Effort {
     peers_recover: false,
     taken: 10_000,
     per_second: 1_000.0,
+    rates: &[50.0, 1_000.0],
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
@@ -157,6 +161,7 @@ pub(crate) const TINY: Effort = Effort {
     peers_recover: false,
     taken: 200,
     per_second: 200.0,
+    rates: &[200.0],
     idle_queues: &[2],
     idle_millis: 200,
     alternatives: &[(200.0, 50)],

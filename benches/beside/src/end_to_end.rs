@@ -27,8 +27,7 @@ pub(crate) struct Cost {
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut rows = Vec::new();
-    let per_second = bench.effort.per_second;
-    for rate in [per_second, 0.0] {
+    for rate in bench.effort.rates.iter().copied().chain([0.0]) {
         let rounds = bench.effort.rounds_afresh;
         let name =
             if rate > 0.0 { format!("{}/s", count(rate as u64)) } else { "as fast as possible".into() };
@@ -60,8 +59,9 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Outco
     let millis = bench.effort.millis * 5;
     let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
     if rate > 0.0 {
-        offer.per_second = rate / share;
-        offer.count = (rate / share * millis as f64 / 1_000.0) as u64;
+        // The system counts CPU time in units of 10 ms.
+        let count = (rate * millis as f64 / 1_000.0).max(bench.effort.millis as f64);
+        (offer.per_second, offer.count) = (rate / share, (count / share) as u64);
     }
     let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();
     let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());

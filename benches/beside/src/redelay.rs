@@ -26,7 +26,10 @@ pub(crate) fn work(url: &str, partitions: usize) {
     answer(&Reply::default());
     for line in stdin().lines() {
         let job = serde_json::from_str(&line.expect("a readable line")).expect("a job");
-        let reply = runtime.block_on(worker.run(job));
+        // A job runs on the threads of the runtime, as the work of a service does.
+        let run = runtime.spawn(async move { (worker.run(job).await, worker) });
+        let (reply, same) = runtime.block_on(run).expect("a job that does not panic");
+        worker = same;
         answer(&reply.unwrap_or_else(|error| Reply { error: Some(error.to_string()), ..Reply::default() }));
     }
 }

@@ -7,6 +7,10 @@ use bytes::Bytes;
 
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 
+/// The most payloads of blocked pops in a row that are not followed by a try pop. When many messages arrive at once after
+/// they have come one by one, this is the number of round trips until they are popped together.
+pub(super) const WITHOUT_TRY_POP: u8 = 16;
+
 /// One list, as a dispatcher sees it.
 #[derive(Debug, Default)]
 pub(super) struct List {
@@ -25,6 +29,10 @@ pub(super) struct List {
     pub(super) blocked_in: Option<Tier>,
     /// The cold pop has left it to a try pop.
     pub(super) left: bool,
+    /// How many more payloads of blocked pops are not followed by a try pop.
+    without_try_pop: u8,
+    /// How many were not, after the last try pop that found nothing.
+    last_without: u8,
     /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or back to the
     /// list as soon as no pop is in flight that would overtake them.
     pub(super) unclaimed: BTreeMap<u64, Bytes>,
@@ -34,6 +42,22 @@ impl List {
     /// Whether something is in flight that has to end first.
     pub(super) fn is_busy(&self) -> bool {
         !self.try_pops.is_empty() || self.content == Content::Returning
+    }
+
+    /// A try pop has found something, or nothing. Where messages arrive one by one, most find nothing, so they become rare.
+    pub(super) fn on_try_pop(&mut self, found: bool) {
+        self.last_without = if found { 0 } else { (self.last_without * 2).clamp(1, WITHOUT_TRY_POP) };
+        self.without_try_pop = self.last_without;
+    }
+
+    /// A blocked pop has brought a payload of this list.
+    pub(super) fn on_blocked_payload(&mut self) {
+        // A busy list stays as it is: the reply to a try pop may hold payloads.
+        if self.is_busy() {
+            return;
+        }
+        self.content = if self.without_try_pop > 0 { Content::Empty } else { Content::Unknown };
+        self.without_try_pop = self.without_try_pop.saturating_sub(1);
     }
 
     /// The most payloads that the non-blocking pops in flight can bring.

@@ -29,6 +29,9 @@ impl Dispatcher {
         let full = matches!(&result, Ok(payloads) if payloads.len() >= count);
         list.content = if full { Content::MaybeMore } else { Content::Empty };
         let was_left = std::mem::take(&mut list.left);
+        if let Ok(payloads) = &result {
+            list.on_try_pop(!payloads.is_empty());
+        }
         self.changed.insert(keys.clone());
         match result {
             Ok(payloads) => {

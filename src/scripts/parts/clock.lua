@@ -6,16 +6,14 @@ local function server_micros()
     return time[1] * 1000000 + time[2]
 end
 
+-- The server's clock at the start, in microseconds.
+local now = server_micros()
+
 -- Since Redis 7.2, and in Valkey, TIME stands still inside a script; these servers have os.clock instead.
 local has_cpu_clock, cpu_clock = pcall(function() return os.clock end)
-local function stopwatch()
-    return has_cpu_clock and cpu_clock() * 1000000 or server_micros()
-end
-
--- The server's clock at the start, in microseconds.
-local now, started = server_micros(), stopwatch()
+local started = has_cpu_clock and cpu_clock() * 1000000 or now
 
 -- Microseconds since the start.
 local function spent()
-    return stopwatch() - started
+    return (has_cpu_clock and cpu_clock() * 1000000 or server_micros()) - started
 end

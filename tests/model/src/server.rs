@@ -216,50 +216,19 @@ impl Server {
             .map(|&(_, entry)| entry)
             .collect();
         if !due.is_empty() {
-            use Command::{Lpush, Lrem, Rpush, Zremrangebyrank};
-            self.ensure_permitted(&[Lrem, Zremrangebyrank, Rpush, Lpush])?;
-        }
-        let (found, absent) = self.take_out(&due);
-        let mut left = due.as_slice();
-        while let Some(first) = left.first() {
-            let is_found = found.contains(first);
-            // What was not found has an LREM of its own, unless the whole list was read.
-            let together = if absent {
-                left.len()
-            } else {
-                left.iter().take_while(|entry| found.contains(entry)).count().max(1)
-            };
-            self.target.extend(&left[..together]);
-            self.timeout_set.drain(..together);
-            if !absent && !is_found {
-                self.lrem(*first);
+            // What is refused after the first of them is undone.
+            for command in [Command::Lrem, Command::Rpush, Command::Zremrangebyrank] {
+                self.permits(command)?;
             }
-            left = &left[together..];
         }
+        self.target.extend(&due);
+        self.timeout_set.drain(..due.len());
+        due.iter().for_each(|entry| self.lrem(*entry));
         let head = self.head();
         if !due.is_empty() {
             self.publish(Command::PublishMoved, Published::Moved(head), published);
         }
         Ok(Reply::Transferred { count: due.len() as u8, head })
-    }
-
-    /// Takes due entries out of the front of the list, of which as many are read as are due. Returns those, and whether no
-    /// other can be in the list.
-    fn take_out(&mut self, due: &[Entry]) -> (Vec<Entry>, bool) {
-        let front = due.len().min(self.ordered_list.len());
-        let (mut found, mut not_due) = (Vec::new(), Vec::new());
-        for entry in &self.ordered_list[..front] {
-            if due.contains(entry) && !found.contains(entry) {
-                found.push(*entry);
-            } else {
-                not_due.push(*entry);
-            }
-        }
-        let absent = front < due.len() && not_due.is_empty();
-        if !found.is_empty() {
-            self.ordered_list.splice(..front, not_due);
-        }
-        (found, absent)
     }
 
     /// `parts/claims.lua`

@@ -134,8 +134,35 @@ fn a_taker_that_begins_again_beside_others_gets_a_try_pop() {
     assert_eq!(steps.actions(), [Action::Interrupt(Tier::Hot)]);
     steps.dispatcher.on_pop_ended(Tier::Hot, PopOutcome::NotSent);
     assert!(matches!(&steps.actions()[..], [Action::Block { keys, .. }] if keys.len() == 2));
-    // The pop ends, and its taker begins again before anything else happens.
+    // The last try pop found nothing, so the next payload is not followed by one.
     steps.popped("a", "1");
     let _again = steps.join(2, &["a"], Wait::Endless);
-    assert_eq!(steps.actions(), [try_pop("a", 1, 3), block(&["b"], false)]);
+    assert!(matches!(&steps.actions()[..], [Action::Block { keys, .. }] if keys.len() == 2));
+    // The pop ends, and its taker begins again before anything else happens.
+    steps.popped("a", "2");
+    let _again = steps.join(3, &["a"], Wait::Endless);
+    assert_eq!(steps.actions(), [try_pop("a", 1, 4), block(&["b"], false)]);
+}
+
+/// Where payloads arrive one by one, try pops would find nothing.
+#[test]
+fn try_pops_in_vain_become_rare() {
+    let mut steps = Steps::new();
+    let _takers: Vec<_> = (0..200).map(|id| steps.join(id, &["a"], Wait::Endless)).collect();
+    let mut arrive = |found: &[&'static str]| {
+        steps.actions();
+        let tries = steps.dispatcher.is_try_popping(&Keys::new("a"));
+        if tries {
+            let count = steps.oldest_try_pop("a").count;
+            steps.try_popped("a", count, found);
+            assert_eq!(steps.actions(), [block(&["a"], false)]);
+        }
+        steps.popped("a", "payload");
+        tries
+    };
+    let tries: Vec<_> = (0..70).filter(|_| arrive(&[])).collect();
+    assert_eq!(tries, [0, 2, 5, 10, 19, 36, 53]);
+    // Until one finds something.
+    let tries: Vec<_> = (70..90).filter(|_| arrive(&["another"])).collect();
+    assert_eq!(tries, (70..90).collect::<Vec<_>>());
 }

@@ -1,0 +1,32 @@
+-- Moves few due entries without a search of the ordered list. A part of transfer.lua.
+-- Provides  MOST_OF_FEW, SHORT_WALK, move_few
+-- Uses      payload_of of parts/entry.lua
+local MOST_OF_FEW = 8 -- entries
+local SHORT_WALK = 20000 -- elements of the list that an LREM for each of them passes, at most
+
+-- Moves all of these entries, which are the first of the timeout set. Returns false if nothing was written, because one of
+-- them is malformed; or the error of the server, if it was undone.
+local function move_few(due, timeout_set, list, target, scratch)
+    local payloads = {}
+    for n, entry in ipairs(due) do
+        payloads[n] = payload_of(entry)
+        if not payloads[n] then
+            return false
+        end
+    end
+    -- The first write, on an absent key. It needs no memory, and from then on no command is refused for lack of it. It shows
+    -- that LREM is permitted, which the rest relies on.
+    redis.call('LREM', scratch, 1, '')
+    redis.call('RPUSH', target, unpack(payloads))
+    local removed = redis.pcall('ZREMRANGEBYRANK', timeout_set, 0, #due - 1)
+    if type(removed) == 'table' then
+        for n = #due, 1, -1 do
+            redis.call('LREM', target, -1, payloads[n])
+        end
+        return removed
+    end
+    for _, entry in ipairs(due) do
+        redis.call('LREM', list, 1, entry)
+    end
+    return true
+end
