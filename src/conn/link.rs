@@ -198,7 +198,9 @@ impl Link {
         let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let (session, sent) = (self.session(), self.micros());
-        let error = match client.custom_raw(custom, command.args).await {
+        // In a box: it is large, and the futures around it would all have room for it, some of them twice.
+        let executed = Box::pin(client.custom_raw(custom, command.args));
+        let error = match executed.await {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
                 let mut reply = self.check(expect.read(frame), session);

@@ -249,7 +249,8 @@ impl Prepared {
             Some(timeout) => {
                 let batcher = self.batcher.with_timeout(timeout);
                 let entries = [(self.time, self.entry.clone())];
-                span.run(batcher.store_all(self.when, &entries)).await.map(|dues| dues[0])
+                // In a box, or each offer without a timeout would have room for this call.
+                span.run(Box::pin(batcher.store_all(self.when, &entries))).await.map(|dues| dues[0])
             }
         };
         let due = due.map_err(|error| op.failed(error))?;

@@ -7,7 +7,7 @@ use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::job::{Job, Offer};
 use crate::repeat::Outcome;
 use crate::report::count;
-use crate::results::{Better, Row, Table};
+use crate::results::{Better, Goal, Row, Table, quantile};
 use crate::server::Counters;
 use crate::worker::{Sides, System, Worker};
 
@@ -22,7 +22,20 @@ pub(crate) struct Cost {
     seconds: f64,
     client_cpu: f64,
     server: Counters,
+    /// ms.
+    late_p99: f64,
     missing: u64,
+}
+
+/// The most that a message may cost at a rate.
+fn goals(rate: f64) -> &'static [(&'static str, f64)] {
+    match rate {
+        50.0 => &[("client", 0.4), ("server", 0.2)],
+        1_000.0 => {
+            &[("client", 0.15), ("server", 0.08), ("scripts", 1.7), ("commands", 12.0), ("lateness", 2.5)]
+        }
+        _ => &[],
+    }
 }
 
 pub(crate) fn measure(bench: &mut Bench) -> Measured {
@@ -41,7 +54,17 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
                 cost.messages / cost.seconds
             }));
         }
-        rows.extend(cost_rows(&name, &costs));
+        let mut of_rate = cost_rows(&name, &costs);
+        if rate > 0.0 {
+            of_rate.push(row("lateness p99, ", &name, "ms", Better::Less, &costs, |cost| cost.late_p99));
+        }
+        rows.extend(of_rate.into_iter().map(|row| {
+            let goal = goals(rate).iter().find(|(what, _)| row.what.starts_with(what));
+            match goal {
+                Some((_, most)) => row.goal(Goal::AtMost(*most)),
+                None => row,
+            }
+        }));
     }
     let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at the same rate for \
                  both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
@@ -67,14 +90,18 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Outco
     let (server, client, begun) = (bench.server.counters(), cpu(workers), Instant::now());
     let offered = ask_all(workers, &offer.job())?.iter().map(|reply| reply.count).sum();
     let collected = wait_for(workers, offered, Duration::from_secs(5))?;
-    let cost = Cost {
+    let mut cost = Cost {
         messages: collected as f64,
         seconds: begun.elapsed().as_secs_f64(),
         client_cpu: cpu(workers) - client,
         server: bench.server.counters().since(server),
+        late_p99: 0.0,
         missing: offered - collected.min(offered),
     };
-    ask_all(workers, &Job::Stop)?;
+    let late = ask_all(workers, &Job::Stop)?.into_iter().flat_map(|reply| reply.late);
+    let mut late: Vec<f64> = late.map(|micros| micros as f64 / 1_000.0).collect();
+    late.sort_unstable_by(f64::total_cmp);
+    cost.late_p99 = quantile(&late, 0.99);
     Ok(cost)
 }
 
