@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "985100e5594e96e7cd8c05f1e2f69f6ce8fde391", [
+    TRANSFER: 7, "745b379c39e5b617c50a22127a00bfdc07fe461d", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"
@@ -72,7 +72,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
-    PERMISSIONS: 0, "2ccdad2e311da0c095d09aaf7b304b22d56f3b53", ["permissions"];
+    PERMISSIONS: 0, "705cc7466de9221eaec03c4997d2d1f220442b62", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
     RECEIVE: 10, "bc4022d9df6c7b9cab9e874284bb2a903801a8ee", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits", "receive/claim",

@@ -26,7 +26,7 @@
 //!     |               |   +-----------------------------------------------------> | in the hot or  |
 //!     |               +---------------------------------------------------------- | the cold pop   |
 //!     |                   on_pop_ended: a payload of this list                    +----------------+
-//!     |                   (Empty instead of Unknown, if the last try pop found nothing)
+//!     |                   (Empty, while none is to follow: `List::on_blocked_payload`)
 //!     |
 //!     +-- no waiter, nothing in flight, unclaimed payloads: Action::ReturnToList
 //!         no waiter, nothing in flight, nothing unclaimed: the list is removed
@@ -268,7 +268,7 @@ impl Dispatcher {
         match outcome {
             PopOutcome::Payload(keys, payload) => {
                 if let Some(list) = self.lists.get_mut(&keys) {
-                    list.on_blocked_payload();
+                    list.on_blocked_payload(tier, pop.keys.len());
                 }
                 self.on_payloads(&keys, vec![payload], 0);
             }
@@ -284,6 +284,13 @@ impl Dispatcher {
     pub(crate) fn on_examined(&mut self, tier: Tier, refused: &HashMap<Keys, OpError>) {
         if let Some(pop) = self.take_blocked(tier) {
             self.answer_refused(pop.before, refused);
+        }
+    }
+
+    /// The next try pop of this list is more than a look: it confirms a claim.
+    pub(crate) fn wants_try_pop(&mut self, keys: &Keys) {
+        if let Some(list) = self.lists.get_mut(keys) {
+            list.wants_try_pop();
         }
     }
 

@@ -213,8 +213,11 @@ impl Task {
                     outcome => outcome,
                 };
                 let pops = self.kinds.get_mut(&kind)?;
-                if let PopOutcome::Payload(keys, _) = &outcome {
+                if let PopOutcome::Payload(keys, _) = &outcome
+                    && claim.is_some()
+                {
                     pops.add_claim(keys, claim);
+                    pops.dispatcher.wants_try_pop(keys);
                 }
                 pops.on_pop_ended(&kind, tier, link, outcome);
                 Some(kind)

@@ -28,8 +28,8 @@
 --
 -- p does not count what was moved. n also counts due entries that are not in the list at all.
 -- Nothing relies on the cursor: a wrong one only costs time.
--- Everything is read and checked before the first write, because Redis keeps what was written before an error. See
--- parts/permitted.lua.
+-- Everything is read and checked before the first write, because Redis keeps what was written before an error: see
+-- parts/permitted.lua. Few entries are moved first, and moved back if the server refuses the rest.
 local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 3 -- a pass over a long list: see `wide`
 
 local budget = tonumber(ARGV[2])

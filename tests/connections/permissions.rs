@@ -445,6 +445,28 @@ async fn transfers() {
     drop(rig.client);
 }
 
+/// The same payloads are ready already, in a list that expires.
+#[tokio::test]
+async fn a_transfer_that_is_taken_back_changes_nothing() {
+    let rig = Rig::start(true).await;
+    rig.forbid("zremrangebyrank");
+    for payload in ["1", "x"] {
+        rig.free.0.put(payload).await.unwrap();
+    }
+    rig.free.0.expire(HOUR).await.unwrap();
+    for payload in ["1", "1", "2"] {
+        rig.free.1.offer(payload, ms(20)).await.unwrap();
+    }
+    let before = lasting(&rig.server);
+    let failed = rig.client.stats().failed_transfers;
+    until_async("it was tried", async || rig.client.stats().failed_transfers >= failed + 3).await;
+    assert!(lasting(&rig.server) == before, "{:?}", rig.server.list(TARGET));
+    assert!(rig.server.get::<i64, _>(["PTTL", TARGET]) > 0);
+    rig.permit();
+    until_async("it is transferred", async || rig.free.0.len().await.unwrap() >= 5).await;
+    assert_eq!(rig.free.0.read_all().await.unwrap(), ["1", "x", "1", "1", "2"]);
+}
+
 /// Due entries far behind in a list whose others are not due: each is overwritten, and one command removes them.
 #[tokio::test]
 async fn transfers_from_the_middle_of_a_list() {

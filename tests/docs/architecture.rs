@@ -222,10 +222,12 @@ fn the_codec_crate_depends_on_serde_and_the_formats_only() {
     assert_eq!(found, formats.into_iter().chain(conversions).collect());
 }
 
-/// The names of the dependencies in a manifest.
+/// The names of the dependencies in a manifest, with those of one kind of system.
 fn dependencies(manifest: &str) -> BTreeSet<&str> {
-    let section = manifest.split("\n[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next());
-    let lines = section.expect("the dependencies").lines().filter(|line| !line.starts_with('#'));
+    let sections = manifest.split("\n[").filter_map(|section| section.split_once("]\n"));
+    let is_of_users = |name: &str| name == "dependencies" || name.starts_with("target.");
+    let lines = sections.filter(|(name, _)| is_of_users(name)).flat_map(|(_, lines)| lines.lines());
+    let lines = lines.filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect()
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Effort {
     pub(crate) per_second: f64,
     /// The rates at which the cost of a message is measured, messages a second.
     pub(crate) rates: &'static [f64],
+    /// The least messages of such a measurement: the system counts CPU time in units of 10 ms.
+    pub(crate) counted: u64,
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
     /// Messages a second, and messages of a turn.
@@ -98,6 +100,7 @@ pub(crate) const FULL: Effort = Effort {
     taken: 30_000,
     per_second: 1_000.0,
     rates: &[50.0, 1_000.0],
+    counted: 700,
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
@@ -130,6 +133,7 @@ pub(crate) const QUICK: Effort = Effort {
     taken: 10_000,
     per_second: 1_000.0,
     rates: &[50.0, 1_000.0],
+    counted: 300,
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
@@ -162,6 +166,7 @@ pub(crate) const TINY: Effort = Effort {
     taken: 200,
     per_second: 200.0,
     rates: &[200.0],
+    counted: 50,
     idle_queues: &[2],
     idle_millis: 200,
     alternatives: &[(200.0, 50)],

@@ -66,8 +66,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
             }
         }));
     }
-    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at the same rate for \
-                 both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
+    let about = "Offers with a delay of 0 to 100 ms, taken by 16 takers of the same process: first at rates that are the same \
+                 for both systems, then with 64 offers in flight at any time. The commands include those that scripts run, and those of \
                  the offers.";
     Measured {
         tables: vec![Table { name: "end to end".into(), about: about.into(), rows }],
@@ -82,8 +82,7 @@ pub(crate) fn run(bench: &mut Bench, workers: &mut [Worker], rate: f64) -> Outco
     let millis = bench.effort.millis * 5;
     let mut offer = Offer { delay: DELAYS, concurrency: 64, millis, ..Offer::new(QUEUE) };
     if rate > 0.0 {
-        // The system counts CPU time in units of 10 ms.
-        let count = (rate * millis as f64 / 1_000.0).max(bench.effort.millis as f64);
+        let count = (rate * millis as f64 / 1_000.0).max(bench.effort.counted as f64);
         (offer.per_second, offer.count) = (rate / share, (count / share) as u64);
     }
     let cpu = |workers: &[Worker]| workers.iter().map(Worker::cpu_seconds).sum::<f64>();

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 
-/// The most payloads of blocked pops in a row that are not followed by a try pop. When many messages arrive at once after
-/// they have come one by one, this is the number of round trips until they are popped together.
+/// The most payloads of the hot pop that are not followed by a try pop. When many messages arrive at once after they have come
+/// one by one, this is the number of round trips until they are popped together, with one more for each list.
 pub(super) const WITHOUT_TRY_POP: u8 = 16;
 
 /// One list, as a dispatcher sees it.
@@ -29,9 +29,9 @@ pub(super) struct List {
     pub(super) blocked_in: Option<Tier>,
     /// The cold pop has left it to a try pop.
     pub(super) left: bool,
-    /// How many more payloads of blocked pops are not followed by a try pop.
+    /// How many more payloads of the hot pop are not followed by a try pop.
     without_try_pop: u8,
-    /// How many were not, after the last try pop that found nothing.
+    /// The same, right after the last try pop.
     last_without: u8,
     /// Popped payloads without a taker, in the order in which they were popped. They go to the next taker, or back to the
     /// list as soon as no pop is in flight that would overtake them.
@@ -50,14 +50,21 @@ impl List {
         self.without_try_pop = self.last_without;
     }
 
-    /// A blocked pop has brought a payload of this list.
-    pub(super) fn on_blocked_payload(&mut self) {
+    /// A try pop is to follow the next payload.
+    pub(super) fn wants_try_pop(&mut self) {
+        self.without_try_pop = 0;
+    }
+
+    /// A blocked pop on this number of lists has brought a payload of this one.
+    pub(super) fn on_blocked_payload(&mut self, tier: Tier, lists: usize) {
         // A busy list stays as it is: the reply to a try pop may hold payloads.
         if self.is_busy() {
             return;
         }
-        self.content = if self.without_try_pop > 0 { Content::Empty } else { Content::Unknown };
-        self.without_try_pop = self.without_try_pop.saturating_sub(1);
+        let follows = tier == Tier::Cold || self.without_try_pop == 0;
+        self.content = if follows { Content::Unknown } else { Content::Empty };
+        // While it goes on without a try pop, it takes turns with the others.
+        self.without_try_pop = self.without_try_pop.saturating_sub(u8::try_from(lists).unwrap_or(u8::MAX));
     }
 
     /// The most payloads that the non-blocking pops in flight can bring.
@@ -168,6 +175,29 @@ pub(super) enum Content {
     Returning,
     /// The last non-blocking pop was answered in full, so there may be more.
     MaybeMore,
-    /// The last non-blocking pop emptied it: the next pop should block.
+    /// The next pop should block: the last non-blocking pop emptied the list, or none follows its last payload.
     Empty,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of payloads of a pop on this number of lists that no try pop follows.
+    fn skipped(tier: Tier, lists: usize) -> usize {
+        let mut list = List::default();
+        (0..10).for_each(|_| list.on_try_pop(false));
+        let mut follows = || {
+            list.on_blocked_payload(tier, lists);
+            list.content == Content::Unknown
+        };
+        (0..).take_while(|_| !follows()).count()
+    }
+
+    /// A pop brings one payload for all of its lists, so those that share one wait for each other.
+    #[test]
+    fn lists_that_share_a_pop_get_a_try_pop_sooner() {
+        assert_eq!([1, 2, 16, 1_000].map(|lists| skipped(Tier::Hot, lists)), [16, 8, 1, 1]);
+        assert_eq!(skipped(Tier::Cold, 1), 0);
+    }
 }

@@ -1,16 +1,18 @@
 -- Moves few due entries without a search of the ordered list. A part of transfer.lua.
 -- Provides  MOST_OF_FEW, SHORT_WALK, move_few
--- Uses      payload_of of parts/entry.lua
+-- Uses      payload_of of parts/entry.lua, READ_BYTES of transfer/find.lua
 local MOST_OF_FEW = 8 -- entries
 local SHORT_WALK = 20000 -- elements of the list that an LREM for each of them passes, at most
 
 -- Moves all of these entries, which are the first of the timeout set. Returns false if nothing was written, because one of
--- them is malformed; or the error of the server, if it was undone.
+-- them is malformed, or they are too long to be moved without a look at the clock; or the error of the server, if it was
+-- undone.
 local function move_few(due, timeout_set, list, target, scratch)
-    local payloads = {}
+    local payloads, size = {}, 0
     for n, entry in ipairs(due) do
         payloads[n] = payload_of(entry)
-        if not payloads[n] then
+        size = size + #entry
+        if not payloads[n] or n > 1 and size > READ_BYTES then
             return false
         end
     end
