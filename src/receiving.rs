@@ -1,8 +1,8 @@
 //! Receiving: messages are claimed for receivers, and stay on the server until they are settled.
 //!
-//! Each receiver has a task. It makes one call at a time, which settles deliveries, extends leases and claims messages
-//! (`receive.lua`), so what comes up during a call shares the next one. While nothing is ready, a blocked pop (see
-//! [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
+//! Each receiver has a task. Its calls settle deliveries, extend leases and claim messages (`receive.lua`), one at a time, so
+//! what comes up during a call shares the next one; with a backlog and many receives, two at a time. While nothing is ready,
+//! a blocked pop (see [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
 //!
 //! | if … | then … |
 //! |---|---|
@@ -17,6 +17,7 @@
 
 mod call;
 mod forward;
+mod in_flight;
 mod task;
 mod waiting;
 
@@ -44,6 +45,7 @@ use crate::telemetry::{QueueCounters, Taker};
 use crate::transfer::{AnnouncedRetry, RetryWatch};
 use crate::wire::keys::Keys;
 use crate::wire::message::{Member, Policy};
+use in_flight::InFlight;
 use task::Task;
 use waiting::{Waiter, Waiting};
 
@@ -92,9 +94,18 @@ impl Receiving {
         let announced = Arc::<AnnouncedRetry>::default();
         let channel = keys.of_messages().channel;
         let retries = engine.transfer.as_ref().map(|transfer| transfer.follow_retries(channel, &announced));
-        let task =
-            Task::new(conn.clone(), engine.pops.clone(), keys.clone(), settings, waiting.clone(), announced);
-        let task = task.run(end.clone(), engine.at_stop.stop.clone());
+        let stop = engine.at_stop.stop.clone();
+        let in_flight = InFlight::new(conn.clone(), keys, settings.clone(), waiting.clone(), stop.clone());
+        let task = Task::new(
+            conn.clone(),
+            engine.pops.clone(),
+            keys.clone(),
+            &settings,
+            waiting.clone(),
+            announced,
+            in_flight,
+        );
+        let task = task.run(end.clone(), stop);
         engine.at_stop.tasks.spawn_on(task, conn.runtime());
         Arc::new(Self {
             waiting,

@@ -1,11 +1,10 @@
 //! The task of one receiver: it decides what the next call does, and waits for a reason to make one.
 
-mod make;
+mod answered;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -14,22 +13,24 @@ use tokio_util::task::TaskTracker;
 
 use super::call::{Settlement, Turn};
 use super::forward::Forwarding;
+use super::in_flight::InFlight;
 use super::waiting::{Demand, ToSettle, Waiting};
 use super::{Claim, Settings};
-use crate::conn::{Command, Conn, OpError};
+use crate::conn::{Conn, OpError};
 use crate::leases::Leases;
 use crate::outbox::Outbox;
 use crate::pacing::{jittered, yield_once};
 use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{QueueCounters, events};
 use crate::transfer::AnnouncedRetry;
-use crate::wire::keys::{Keys, MessageKeys, new_binary_id};
-use make::NoAnswer;
+use crate::wire::keys::{Keys, MessageKeys};
 
 /// The most messages that one call claims, and the most deliveries that it settles.
 const MOST: usize = 1000;
 /// The most settlements of one call that may have a text of a kilobyte.
 const MOST_TEXTS: usize = 100;
+/// A call is worth making beside another one if it can claim this many messages.
+const WORTH_A_CALL: usize = 16;
 /// An idle receiver makes a call this often, and at least every fifth of its lease: a silence of a quarter of a lease means
 /// that receivers may be cut off (`recover.lua`).
 const SIGN_OF_LIFE: Duration = Duration::from_secs(6);
@@ -49,6 +50,8 @@ const LATE: Duration = Duration::from_millis(500);
 enum Content {
     /// There may be some.
     Unknown,
+    /// There were more than the last call has claimed.
+    Left,
     /// There were none; a blocked pop finds the next one.
     Empty,
 }
@@ -60,13 +63,9 @@ pub(super) struct Task {
     pops: Pops,
     keys: Keys,
     of_messages: MessageKeys,
-    settings: Settings,
     counters: Arc<QueueCounters>,
     lease: Duration,
-    /// The id of the receiver.
-    id: Bytes,
-    /// The token of the last call. The server refuses a call whose token is lower than that of one it has answered.
-    token: [u8; 16],
+    in_flight: InFlight,
     waiting: Arc<Waiting>,
     announced: Arc<AnnouncedRetry>,
     outbox: Outbox<Vec<Claim>>,
@@ -101,8 +100,6 @@ pub(super) struct Task {
     /// Announcements in a row that have led to nothing, because others were quicker.
     misses: u32,
     closed: bool,
-    /// A try of a call was lost, and may still arrive.
-    lost: bool,
 }
 
 struct Parked {
@@ -123,9 +120,10 @@ impl Task {
         conn: Conn,
         pops: Pops,
         keys: Keys,
-        settings: Settings,
+        settings: &Settings,
         waiting: Arc<Waiting>,
         announced: Arc<AnnouncedRetry>,
+        in_flight: InFlight,
     ) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
         let outbox = Outbox::new({
@@ -142,15 +140,13 @@ impl Task {
         Self {
             of_messages: keys.of_messages(),
             leases: Leases::new(lease, settings.extend_for),
-            id: Bytes::copy_from_slice(&new_binary_id()),
-            token: [0; 16],
             counters: conn.counters().queue(&keys),
             conn,
             confirming: TaskTracker::new(),
             pops,
             keys,
-            settings,
             lease,
+            in_flight,
             waiting,
             announced,
             outbox,
@@ -172,7 +168,6 @@ impl Task {
             forwarding,
             misses: 0,
             closed: false,
-            lost: false,
         }
     }
 
@@ -180,42 +175,45 @@ impl Task {
     pub(super) async fn run(mut self, end: CancellationToken, stop: CancellationToken) {
         let closing = self.pops.stopping().clone();
         loop {
+            if !(end.is_cancelled() || stop.is_cancelled()) {
+                while let Some((turn, demand)) = self.next_turn() {
+                    self.in_flight.begin(turn, demand);
+                }
+            }
+            self.park();
             let next = self.next_timer().max(Instant::now());
+            // What is announced during a call may be in its reply, or not. So it is looked at behind the reply.
+            let rests = self.in_flight.is_empty();
+            let may_begin = rests || self.content == Content::Left && !self.in_flight.is_full();
             // Every branch is cancel safe: notifications, tokens, timers, and futures that stay where they are.
             tokio::select! {
-                () = self.waiting.changed() => {}
-                Some(answer) = OptionFuture::from(self.parked.as_mut().map(|parked| &mut parked.wake)) => {
+                answered = self.in_flight.next() => if !self.on_ended(answered) { break },
+                () = self.waiting.changed(), if may_begin => {}
+                Some(answer) = OptionFuture::from(self.parked.as_mut().map(|parked| &mut parked.wake)), if rests => {
                     let expired = self.parked.take().is_none_or(|parked| parked.expired);
                     self.on_woken(answer, expired);
                 }
-                at = self.announced.next() => self.on_announced(at),
+                at = self.announced.next(), if rests => self.on_announced(at),
                 more = self.forwarding.ended(&self.keys) => if more { self.next_call = Instant::now() },
                 () = sleep_until(next) => {}
                 () = closing.cancelled(), if !self.closed => self.close(),
-                () = end.cancelled() => break,
-                () = stop.cancelled() => break,
+                () = end.cancelled(), if rests => break,
+                () = stop.cancelled(), if rests => break,
             }
             self.notice_delay(next);
             // Handlers that were answered just now settle and receive again, and share one call.
             yield_once().await;
-            while let Some((turn, demand)) = self.next_turn() {
-                match self.make(turn, demand, &stop).await {
-                    Ok(()) => {}
-                    Err(NoAnswer::Refused(error)) => self.on_refused(error, demand),
-                    Err(NoAnswer::Closed) => break,
-                }
-                if end.is_cancelled() || stop.is_cancelled() {
-                    break;
-                }
-                yield_once().await;
-            }
-            self.park();
         }
-        self.finish(stop).await;
+        self.finish().await;
     }
 
     /// When to look at the clock again.
-    fn next_timer(&self) -> Instant {
+    fn next_timer(&mut self) -> Instant {
+        // Handlers are told when their leases are over, also while the server does not answer.
+        let over = self.leases.end(Instant::now());
+        if !self.in_flight.is_empty() {
+            return over.unwrap_or_else(|| Instant::now() + SIGN_OF_LIFE);
+        }
         let demand = self.waiting.demand();
         let mut next = self.next_call;
         next = next.min(self.leases.next().unwrap_or(next));
@@ -288,10 +286,22 @@ impl Task {
         self.content = Content::Unknown;
     }
 
+    /// Whether there is so much to do that a call beside the one that is on its way saves time.
+    fn is_worth_another(&self, wanted: usize) -> bool {
+        !self.in_flight.is_full()
+            && self.content == Content::Left
+            && self.pause_until.is_none()
+            && wanted >= WORTH_A_CALL
+    }
+
     /// What the next call is to do, if one is needed now.
     fn next_turn(&mut self) -> Option<(Turn, Demand)> {
         let now = Instant::now();
         let demand = self.waiting.demand();
+        let wanted = demand.messages.saturating_sub(self.in_flight.claiming());
+        if !self.in_flight.is_empty() && !self.is_worth_another(wanted) {
+            return None;
+        }
         if demand.messages > 0 {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
@@ -329,18 +339,25 @@ impl Task {
             let why = self.refusal.clone();
             self.waiting.answer(demand.before, false, || why.clone().map_or(Ok(()), Err));
         }
-        let looks = demand.messages > 0
+        let looks = wanted > 0
             && may_look
             && (self.woken
                 || demand.at_once
                 || is_due
-                || self.content == Content::Unknown
+                || self.content != Content::Empty
                 || self.retry_at.is_some_and(|retry| retry <= now));
         let empties = self.woken && (demand.messages == 0 || self.hold && !may_look);
         if !(settles || looks || is_due || empties) {
             return None;
         }
-        turn.most = if looks { demand.messages.min(MOST) } else { 0 };
+        turn.most = match (looks, self.content) {
+            // Two calls share a backlog.
+            (true, Content::Left) if demand.one_each && demand.messages >= 2 * WORTH_A_CALL => {
+                wanted.min(demand.messages.div_ceil(2)).min(MOST)
+            }
+            (true, _) => wanted.min(MOST),
+            (false, _) => 0,
+        };
         turn.empty_inbox = empties || is_due && turn.most == 0;
         turn.sweep = self.next_sweep <= now;
         turn.retries_first = self.retries_first;
@@ -363,6 +380,9 @@ impl Task {
 
     /// Blocks while nothing is ready and somebody waits. Ends a blocked pop that nobody waits for.
     fn park(&mut self) {
+        if !self.in_flight.is_empty() {
+            return;
+        }
         let now = Instant::now();
         let demand = self.waiting.demand();
         if let Some(parked) = &mut self.parked {
@@ -382,7 +402,7 @@ impl Task {
     }
 
     /// Settles what is left, and leaves nothing of this receiver behind.
-    async fn finish(mut self, stop: CancellationToken) {
+    async fn finish(mut self) {
         self.close();
         let bound = self.conn.command_timeout();
         let _ = timeout(bound, async {
@@ -396,19 +416,17 @@ impl Task {
             }
             self.woken = true;
             while let Some((turn, demand)) = self.next_turn() {
-                if self.make(turn, demand, &stop).await.is_err() {
+                self.in_flight.begin(turn, demand);
+                let answered = self.in_flight.next().await;
+                let is_refused = answered.result.is_err();
+                if !self.on_ended(answered) || is_refused {
                     break;
                 }
             }
             self.forwarding.finish(&self.keys).await;
             self.confirming.close();
             self.confirming.wait().await;
-            // With the receipt, a try that arrives late has no effect.
-            if !self.lost {
-                let receipt =
-                    Command::new("HDEL").arg(self.of_messages.receipts.clone()).arg(self.id.clone());
-                let _ = self.conn.call(receipt).await;
-            }
+            self.in_flight.finish().await;
         })
         .await;
         self.waiting.end();

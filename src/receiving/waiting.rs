@@ -63,6 +63,8 @@ struct Queue {
 pub(super) struct Demand {
     /// Messages, in sum.
     pub(super) messages: usize,
+    /// Each of them wants one message.
+    pub(super) one_each: bool,
     /// Whether one of them does not wait.
     pub(super) at_once: bool,
     /// Receives that begin later have larger numbers.
@@ -123,9 +125,10 @@ impl Waiting {
 
     pub(super) fn demand(&self) -> Demand {
         let queue = self.queue();
-        let mut demand = Demand { before: queue.next, ..Demand::default() };
+        let mut demand = Demand { before: queue.next, one_each: true, ..Demand::default() };
         for waiter in queue.receives.values() {
             demand.messages = demand.messages.saturating_add(waiter.most);
+            demand.one_each &= waiter.most == 1;
             demand.at_once |= !waiter.patient;
         }
         demand

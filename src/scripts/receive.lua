@@ -83,8 +83,7 @@ if receipt and string.sub(receipt, 1, 16) == token then
     for _ in string.gmatch(results, 'r') do
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
     end
-    for at = 21 + length, #receipt, 20 do
-        local member = string.sub(receipt, at, at + 19)
+    for _, member in ipairs(Claims.unpacked(token, receipt, 21 + length)) do
         local id = string.sub(member, 1, 16)
         local record = redis.call('ZSCORE', queue.leases, member) and redis.call('HGET', queue.messages, id)
         if record then
@@ -183,10 +182,10 @@ local ok, refused = pcall(function()
         if is_due then
             Claims.retries(claims, first, now)
         end
-        local emptied = Claims.payloads(claims, queue.inbox, most)
-        emptied = Claims.payloads(claims, queue.target, most) and emptied
-        if not emptied and redis.call('LLEN', queue.target) + redis.call('LLEN', queue.inbox) > 0 then
-            left = 1
+        for _, list in ipairs({queue.inbox, queue.target}) do
+            if not Claims.payloads(claims, list, most) and redis.call('LLEN', list) > 0 then
+                left = 1
+            end
         end
         if is_due then
             Claims.retries(claims, most, now)
@@ -205,5 +204,5 @@ if #claims.members > 0 then
 end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
-redis.pcall('HSET', queue.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. table.concat(claims.members))
+redis.pcall('HSET', queue.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. Claims.packed(claims))
 return reply({recovered, died, trimmed}, left, hold, ok and '' or message_of(refused), results, refusals, claims)

@@ -114,28 +114,39 @@ async fn receive_all(receiver: Receiver<i64>, done: Arc<Mutex<Done>>, seed: u64)
 /// Case 18: 200 cut connections under load.
 #[tokio::test(flavor = "multi_thread")]
 async fn cut_connections_lose_nothing_and_count_nothing_twice() {
-    const MESSAGES_EACH: i64 = 20;
+    cut_connections(200, 3, 8, 20).await;
+}
+
+/// With a backlog, each receiver makes two calls at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn cut_connections_lose_nothing_of_a_backlog() {
+    cut_connections(60, 2, 64, 200).await;
+}
+
+/// Cuts connections while clients receive, each in this number of tasks. Behind each cut there are new messages.
+async fn cut_connections(cuts: i64, clients: u64, slots: u64, messages_each: i64) {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
     let direct = Queues::of_numbers(builder(&server)).await;
     let done = Arc::<Mutex<Done>>::default();
-    let (mut receiving, mut clients) = (JoinSet::new(), Vec::new());
-    for client in 0..3 {
+    let mut receiving = JoinSet::new();
+    let mut connected = Vec::new();
+    for client in 0..clients {
         let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
         let receiver = queues.ready.receiver().retry(Backoff::fixed(ms(5))).attempts(60_000);
-        for slot in 0..8 {
+        for slot in 0..slots {
             receiving.spawn(receive_all(receiver.clone(), done.clone(), client * 100 + slot));
         }
-        clients.push(queues.client);
+        connected.push(queues.client);
     }
     let mut random = Rng::with_seed(7);
     let mut offered = 0;
-    for fault in 0..200 {
-        let numbers = (offered..offered + MESSAGES_EACH).map(|number| number.to_string());
+    for cut in 0..cuts {
+        let numbers = (offered..offered + messages_each).map(|number| number.to_string());
         server.cmd(["RPUSH".to_owned(), "q".to_owned()].into_iter().chain(numbers));
-        offered += MESSAGES_EACH;
+        offered += messages_each;
         sleep(ms(random.u64(1..20))).await;
-        match fault % 3 {
+        match cut % 3 {
             0 => proxy.cut(),
             1 => drop(server.kill_clients(ClientKind::Normal)),
             _ => {
@@ -147,7 +158,7 @@ async fn cut_connections_lose_nothing_and_count_nothing_twice() {
         }
     }
     until_drained(&server).await;
-    for client in clients {
+    for client in connected {
         client.shutdown().await;
     }
     while let Some(ended) = receiving.join_next().await {

@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, Receiver};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{LEASES, MESSAGES, TARGET, soon, still_text_queues};
+use redelay_support::{LEASES, MESSAGES, RECEIPTS, TARGET, soon, still_text_queues};
 
 /// A receiver gives a sign of life every ten seconds, which may come in the middle of a message. So some are counted, and
 /// what most of them cost is what a message costs.
@@ -86,4 +86,51 @@ async fn a_batch_costs_two_scripts_and_leaves_only_its_leases() {
     assert!(acknowledged.iter().all(Result::is_ok), "{acknowledged:?}");
     assert_eq!(calls(&server)[0] - before, 1, "scripts for 64 acknowledgements");
     assert_eq!(server.get::<usize, _>(["EXISTS", LEASES, MESSAGES]), 0);
+}
+
+/// Lets this number of tasks receive a backlog. Returns how many calls the receiver had in flight at most: the server has a
+/// receipt for each.
+async fn calls_at_a_time(tasks: usize) -> usize {
+    const BACKLOG: usize = 2_000;
+    let server = Server::start();
+    let (client, queue, _delayed) = still_text_queues(&server).await;
+    let payloads: Vec<String> = (0..BACKLOG).map(|number| number.to_string()).collect();
+    queue.offer_all(&payloads).await.unwrap();
+    let receiver = queue.receiver();
+    let tasks: Vec<_> = (0..tasks).map(|_| tokio::spawn(acknowledge(receiver.clone()))).collect();
+    until_async("all are acknowledged", || async {
+        server.get::<usize, _>(["LLEN", TARGET]) + server.get::<usize, _>(["HLEN", MESSAGES]) == 0
+    })
+    .await;
+    let receipts = server.get(["HLEN", RECEIPTS]);
+    drop(receiver);
+    client.shutdown().await;
+    for task in tasks {
+        assert!(task.await.unwrap().unwrap_err().is_closed());
+    }
+    assert_eq!(server.get::<usize, _>(["EXISTS", RECEIPTS]), 0, "a receiver that ends leaves nothing");
+    receipts
+}
+
+#[tokio::test]
+async fn a_backlog_is_received_by_two_calls_at_a_time() {
+    assert_eq!(calls_at_a_time(64).await, 2);
+}
+
+#[tokio::test]
+async fn few_receives_share_one_call() {
+    assert_eq!(calls_at_a_time(16).await, 1);
+}
+
+/// The share of a call beside another one is no reason to receive less.
+#[tokio::test]
+async fn a_receive_of_many_gets_all_of_a_backlog() {
+    let server = Server::start();
+    let (_client, queue, _delayed) = still_text_queues(&server).await;
+    let payloads: Vec<String> = (0..2_000).map(|number| number.to_string()).collect();
+    queue.offer_all(&payloads).await.unwrap();
+    let receiver = queue.receiver();
+    for _ in 0..3 {
+        assert_eq!(soon(receiver.receive_many(500)).await.unwrap().len(), 500);
+    }
 }

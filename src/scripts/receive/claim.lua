@@ -11,7 +11,31 @@ function Claims.new(queue, token, policy, now, till)
     return {
         queue = queue, token = token, policy = policy, till = till, till_text = string.format('%d', till),
         first = struct.pack('>I6', now), ids = {}, members = {}, records = {}, bytes = 0,
+        -- The new messages among them have numbers in a row. The others are named by their members.
+        from = 0, new = 0, redelivered = {},
     }
+end
+
+-- The id of the new message that has this number among the claims of the call. Ids are in the order of time, as tokens are.
+local function new_id(token, number)
+    return string.sub(token, 1, 14) .. struct.pack('>I2', number)
+end
+
+-- What a receipt says of them.
+function Claims.packed(claims)
+    return struct.pack('>I2I2', claims.from, claims.new) .. table.concat(claims.redelivered)
+end
+
+-- The members that a receipt names, in the order in which they were claimed.
+function Claims.unpacked(token, receipt, at)
+    local members, from, new = {}, struct.unpack('>I2I2', receipt, at)
+    for start = at + 4, #receipt, 20 do
+        members[#members + 1] = string.sub(receipt, start, start + 19)
+    end
+    for number = from, from + new - 1 do
+        table.insert(members, number + 1, new_id(token, number) .. struct.pack('>I4', 1))
+    end
+    return members
 end
 
 function Claims.add(claims, id, member, record)
@@ -44,6 +68,7 @@ function Claims.retries(claims, most, now)
             redis.call('ZREM', queue.retries, id)
             claims.bytes = bytes
             Claims.add(claims, id, member, record)
+            claims.redelivered[#claims.redelivered + 1] = member
         end
     end
 end
@@ -52,8 +77,11 @@ end
 -- list.
 function Claims.payloads(claims, list, most)
     local queue, chunk = claims.queue, 16
-    local prefix, fresh = string.sub(claims.token, 1, 14), header(1, 0, 0, claims.policy, claims.first)
+    local fresh = header(1, 0, 0, claims.policy, claims.first)
     local number = string.sub(fresh, 2, 5)
+    if claims.new == 0 then
+        claims.from = #claims.members
+    end
     while #claims.members < most do
         local wanted = math.min(most - #claims.members, chunk)
         local payloads = redis.call('LRANGE', list, '0', string.format('%d', wanted - 1))
@@ -65,8 +93,7 @@ function Claims.payloads(claims, list, most)
                 break
             end
             claims.bytes = bytes
-            -- Ids are in the order of time, as the token is.
-            local id = prefix .. struct.pack('>I2', #claims.members)
+            local id = new_id(claims.token, #claims.members)
             local member, record = id .. number, fresh .. payload
             count = count + 1
             fields[2 * count - 1], fields[2 * count] = id, record
@@ -97,6 +124,7 @@ function Claims.payloads(claims, list, most)
             end
             error(popped.err, 0)
         end
+        claims.new = claims.new + count
         if is_full then
             return false
         elseif #payloads < wanted then

@@ -20,6 +20,13 @@ end
 
 -- Deletes messages that are done.
 local function acknowledge(queue, members, from, to)
+    if from == to then
+        if redis.call('ZREM', queue.leases, members[from]) == 0 then
+            return {'0'}
+        end
+        redis.call('HDEL', queue.messages, string.sub(members[from], 1, 16))
+        return {'1'}
+    end
     local results, holding = held(queue, members, from, to)
     for start = 1, #holding, 1000 do
         local stop = math.min(start + 999, #holding)

@@ -521,12 +521,14 @@ pub(super) fn some_of(random: &mut Rng, of: &[&'static str]) -> Commands {
 
 pub(super) fn consumer(random: &mut Rng) -> Consumer {
     use How::{Drops, Many, Receives, Streams, Tries, WithTimeout, Works};
-    let workers = Works(random.usize(1..=8));
+    // With more than 32, a backlog is received by two calls at a time.
+    let many = random.u8(0..4) == 0;
+    let workers = Works(if many { 40 } else { random.usize(1..=8) });
     let how =
         [Receives, Tries, WithTimeout, Many, Streams, Drops, workers, workers, workers][random.usize(0..9)];
     // Of several that are settled one after the other, most would lose their leases.
     let extends = matches!(how, Works(_) | Many) || random.u8(0..3) > 0;
-    let lease = [300, 1_000, 3_000][if extends { random.usize(0..3) } else { 0 }];
+    let lease = [300, 1_000, 3_000][if extends { random.usize(usize::from(many)..3) } else { 0 }];
     let attempts = [2, 5, 10][random.usize(0..3)];
     Consumer { how, lease: Duration::from_millis(lease), attempts, extends }
 }

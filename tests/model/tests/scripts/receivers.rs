@@ -151,11 +151,13 @@ fn receipt_of(bytes: &[u8]) -> Receipt {
     let results = 20 + big_endian(&bytes[16..20]) as usize;
     let token = token_of(bytes);
     assert_eq!(bytes[..16], token_bytes(token));
-    Receipt {
-        token,
-        results: bytes[20..results].iter().copied().map(result_of).collect(),
-        claims: bytes[results..].chunks(20).map(member_of).collect(),
-    }
+    let (new, redelivered) = bytes[results..].split_at(4);
+    let (from, count) = (big_endian(&new[..2]) as usize, big_endian(&new[2..]) as usize);
+    let new = (from..from + count)
+        .map(|number| Member { id: MessageId { token, number: number as u8 }, delivery: 1 });
+    let mut claims: Vec<Member> = redelivered.chunks(20).map(member_of).collect();
+    claims.splice(from..from, new);
+    Receipt { token, results: bytes[20..results].iter().copied().map(result_of).collect(), claims }
 }
 
 fn letter_of(score: &[u8], parts: &[Bytes]) -> Letter {

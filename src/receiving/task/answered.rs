@@ -1,97 +1,43 @@
-//! Makes one call, until it is answered, and hands out what it brings.
+//! Hands out what a call has brought, and notes what its reply says.
 
 use std::time::Duration;
 
-use futures::future::OptionFuture;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 
 use super::{Content, JITTER, Task};
 use crate::conn::{OpError, Unconfirmed};
 use crate::pacing::backoff;
 use crate::receiving::Claim;
 use crate::receiving::call::{Outcome, Settled, Settlement, Turn};
+use crate::receiving::in_flight::{Answered, NoAnswer};
 use crate::receiving::waiting::Demand;
 use crate::telemetry::{Delivered, events};
-use crate::wire::keys::new_binary_id_after;
 use crate::wire::message::{Member, Record};
 
 /// Where settlements are answered, and how.
 type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, OpError>)>;
 
-/// Why a call was not answered.
-pub(super) enum NoAnswer {
-    Refused(OpError),
-    Closed,
-}
-
 impl Task {
-    /// Makes a call until it is answered, and hands out what it brings. Meanwhile leases may end.
-    pub(super) async fn make(
-        &mut self,
-        mut turn: Turn,
-        demand: Demand,
-        stop: &CancellationToken,
-    ) -> Result<(), NoAnswer> {
-        // The server may count from the first try on.
-        let sent = Instant::now();
-        self.token = new_binary_id_after(self.token);
-        let call = turn.call(&self.id, self.token, &self.keys, &self.of_messages, &self.settings);
-        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
-        let (conn, closing) = (self.conn.clone(), self.pops.stopping().clone());
-        let mut attempts = 0;
-        let mut lost = false;
-        let mut unconfirmed;
-        let outcome = loop {
-            unconfirmed = conn.before_write();
-            let reply = {
-                let mut reply = std::pin::pin!(call.clone().run_noting(&conn, &mut lost));
-                loop {
-                    let over = self.leases.end(Instant::now());
-                    let over = OptionFuture::from(over.map(sleep_until));
-                    tokio::select! {
-                        biased;
-                        reply = &mut reply => break reply,
-                        Some(()) = over => {}
-                        // Receives end now, and not when the server is back.
-                        () = closing.cancelled(), if !self.closed => self.close(),
-                    }
-                }
-            };
-            self.lost |= lost;
-            match reply {
-                Ok(reply) => match Outcome::read(reply, settlements) {
-                    Some(outcome) => break outcome,
-                    None => drop(self.conn.desynchronised()),
-                },
-                Err(OpError::Closed) => return Err(NoAnswer::Closed),
-                Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
-                    // An earlier try may have been executed.
-                    let settled = if lost { error.clone().after_a_lost_try() } else { error.clone() };
-                    turn.answer_all(&settled);
-                    turn.extend.iter().for_each(|member| self.leases.on_refused(member));
-                    return Err(NoAnswer::Refused(error));
-                }
-                Err(error) => {
-                    if stop.is_cancelled() {
-                        turn.answer_all(&error);
-                        return Err(NoAnswer::Closed);
-                    }
-                    // Receives that do not wait are not delayed by what nobody can do now.
-                    self.waiting.answer(u64::MAX, false, || Err(error.clone()));
-                }
+    /// A call has ended. Returns whether the server answers calls.
+    pub(super) fn on_ended(&mut self, answered: Answered) -> bool {
+        let Answered { mut turn, demand, sent, repeated, unconfirmed, result } = answered;
+        match result {
+            Ok(outcome) => {
+                self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
+                self.on_answered(turn, demand, outcome, sent, repeated, unconfirmed);
             }
-            let pause = sleep(backoff(attempts));
-            tokio::select! {
-                () = pause => {}
-                () = stop.cancelled() => {}
+            Err(NoAnswer::Refused { error, lost }) => {
+                turn.answer_all(&if lost { error.clone().after_a_lost_try() } else { error.clone() });
+                turn.extend.iter().for_each(|member| self.leases.on_refused(member));
+                self.on_refused(error, demand);
             }
-            attempts += 1;
-        };
-        self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
-        self.on_answered(turn, demand, outcome, sent, attempts > 0 || lost, unconfirmed);
-        Ok(())
+            Err(NoAnswer::Closed(error)) => {
+                turn.answer_all(&error);
+                return false;
+            }
+        }
+        true
     }
 
     /// Hands out what a call that was sent at `sent` has brought.
@@ -185,7 +131,11 @@ impl Task {
             self.hold = outcome.hold.is_some();
             // Receivers of other processes do not look at the same time.
             self.pause_until = outcome.hold.map(|hold| now + hold.mul_f64(1.0 + fastrand::f64() / 50.0));
-            self.content = if outcome.left || self.hold { Content::Unknown } else { Content::Empty };
+            self.content = match (self.hold, outcome.left) {
+                (true, _) => Content::Unknown,
+                (false, true) => Content::Left,
+                (false, false) => Content::Empty,
+            };
             if let (true, Some(parked)) = (self.hold, &mut self.parked) {
                 parked.expire();
                 self.place = None;
@@ -205,8 +155,9 @@ impl Task {
             return answers.into_iter().for_each(|(answer, result)| drop(answer.send(result)));
         }
         let conn = self.conn.clone();
+        let deadline = Instant::now() + conn.command_timeout();
         let confirm = async move {
-            let confirmed = conn.confirm(unconfirmed).await;
+            let confirmed = conn.confirm(unconfirmed, deadline).await;
             for (answer, result) in answers {
                 let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
             }

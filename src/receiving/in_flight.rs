@@ -1,0 +1,173 @@
+//! The calls of one receiver that are on their way: one, or two while the server has a backlog.
+//!
+//! With two, the server works on one while this process handles what the other has brought. To the server they come from two
+//! receivers: it remembers the last call of each, and refuses one that arrives later than that.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt, ready};
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Settings;
+use super::call::{Outcome, Turn};
+use super::waiting::{Demand, Waiting};
+use crate::conn::{Command, Conn, OpError, Unconfirmed};
+use crate::pacing::backoff;
+use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
+
+/// The most calls at a time.
+const MOST: usize = 2;
+
+pub(super) struct InFlight {
+    shared: Arc<Shared>,
+    calls: FuturesUnordered<BoxFuture<'static, (Caller, Answered)>>,
+    idle: Vec<Caller>,
+    /// The messages that these calls are to claim.
+    claiming: usize,
+    /// The token of the last call.
+    token: [u8; 16],
+}
+
+/// What all calls need.
+struct Shared {
+    conn: Conn,
+    keys: Keys,
+    of_messages: MessageKeys,
+    settings: Settings,
+    waiting: Arc<Waiting>,
+    stop: CancellationToken,
+}
+
+/// A receiver, as the server sees it. It makes one call at a time.
+struct Caller {
+    id: Bytes,
+    /// A try of a call was lost, and may still arrive.
+    lost: bool,
+}
+
+/// A call that has ended.
+pub(super) struct Answered {
+    pub(super) turn: Turn,
+    pub(super) demand: Demand,
+    /// When the first try was sent. The server may count from then on.
+    pub(super) sent: Instant,
+    /// It was sent more than once.
+    pub(super) repeated: bool,
+    pub(super) unconfirmed: Option<Unconfirmed>,
+    pub(super) result: Result<Outcome, NoAnswer>,
+}
+
+/// Why a call was not answered.
+pub(super) enum NoAnswer {
+    Refused {
+        error: OpError,
+        /// An earlier try may have been executed.
+        lost: bool,
+    },
+    /// The client has ended.
+    Closed(OpError),
+}
+
+impl InFlight {
+    pub(super) fn new(
+        conn: Conn,
+        keys: &Keys,
+        settings: Settings,
+        waiting: Arc<Waiting>,
+        stop: CancellationToken,
+    ) -> Self {
+        let (keys, of_messages) = (keys.clone(), keys.of_messages());
+        Self {
+            shared: Arc::new(Shared { conn, keys, of_messages, settings, waiting, stop }),
+            calls: FuturesUnordered::new(),
+            idle: Vec::new(),
+            claiming: 0,
+            token: [0; 16],
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.calls.len() >= MOST
+    }
+
+    /// The messages that the calls on their way are to claim.
+    pub(super) fn claiming(&self) -> usize {
+        self.claiming
+    }
+
+    pub(super) fn begin(&mut self, turn: Turn, demand: Demand) {
+        let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
+        let caller = self.idle.pop().unwrap_or_else(new);
+        self.token = new_binary_id_after(self.token);
+        self.claiming += turn.most;
+        let mut call = self.shared.clone().make(caller, self.token, turn, demand).boxed();
+        // It is sent now, and not when the reply to the other one has been handled.
+        self.calls.push(match (&mut call).now_or_never() {
+            Some(ended) => ready(ended).boxed(),
+            None => call,
+        });
+    }
+
+    /// The next call that ends; pending if there is none. Cancel safe.
+    pub(super) async fn next(&mut self) -> Answered {
+        let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
+        self.idle.push(caller);
+        self.claiming -= answered.turn.most;
+        answered
+    }
+
+    /// Leaves no receipts on the server.
+    pub(super) async fn finish(&mut self) {
+        // With its receipt, a try that arrives late has no effect.
+        let ids: Vec<Bytes> =
+            self.idle.drain(..).filter(|caller| !caller.lost).map(|caller| caller.id).collect();
+        if !ids.is_empty() {
+            let receipts = Command::new("HDEL").arg(self.shared.of_messages.receipts.clone()).args(ids);
+            let _ = self.shared.conn.call(receipts).await;
+        }
+    }
+}
+
+impl Shared {
+    /// Makes a call until it is answered.
+    async fn make(
+        self: Arc<Self>,
+        mut caller: Caller,
+        token: [u8; 16],
+        turn: Turn,
+        demand: Demand,
+    ) -> (Caller, Answered) {
+        let sent = Instant::now();
+        let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
+        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
+        let (mut attempts, mut lost) = (0, false);
+        let mut unconfirmed;
+        let result = loop {
+            unconfirmed = self.conn.before_write();
+            match call.clone().run_noting(&self.conn, &mut lost).await {
+                Ok(reply) => match Outcome::read(reply, settlements) {
+                    Some(outcome) => break Ok(outcome),
+                    None => drop(self.conn.desynchronised()),
+                },
+                Err(error @ OpError::Closed) => break Err(NoAnswer::Closed(error)),
+                Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
+                    break Err(NoAnswer::Refused { error, lost });
+                }
+                Err(error) if self.stop.is_cancelled() => break Err(NoAnswer::Closed(error)),
+                // Receives that do not wait are not delayed by what nobody can do now.
+                Err(error) => self.waiting.answer(u64::MAX, false, || Err(error.clone())),
+            }
+            let _ = timeout(backoff(attempts), self.stop.cancelled()).await;
+            attempts += 1;
+        };
+        caller.lost |= lost;
+        (caller, Answered { turn, demand, sent, repeated: attempts > 0 || lost, unconfirmed, result })
+    }
+}
