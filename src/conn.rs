@@ -420,7 +420,9 @@ impl Conn {
 
     async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
         let reply = loop {
-            let reply = self.query(Command::new("INFO").arg("server")).await;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let conn = self.with_timeout(self.command_timeout.min(left));
+            let reply = conn.query(Command::new("INFO").arg("server")).await;
             // A server that is busy may need more than one command timeout.
             let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
             if !is_busy || Instant::now() >= deadline {

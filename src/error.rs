@@ -94,7 +94,8 @@ pub enum ErrorKind {
     /// [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
     /// The reply was lost, or belonged to another command: the server may or may not have executed the call. Check before
-    /// you retry, or retry only idempotent calls.
+    /// you retry, or retry only idempotent calls. With [`Builder::replicas`](crate::Builder::replicas) also: the server has
+    /// executed it, but too few replicas have confirmed that.
     OutcomeUnknown,
     /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
     /// Fix the server, the key or the ACL.
@@ -278,6 +279,12 @@ impl Error {
             OpError::Unknown(cause) => {
                 let reason = format!(
                     "the reply was lost ({cause}); the server may or may not have executed the call: check before you retry"
+                );
+                Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
+            }
+            OpError::Unconfirmed(cause) => {
+                let reason = format!(
+                    "the server has executed the call, but {cause}: if that server fails now, its effect may be lost. Let more replicas follow it, or ask for fewer"
                 );
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }

@@ -28,16 +28,19 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// `docs/scaling.md` has the numbers from which that is worth it.
 ///
 /// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
-/// services open them by these names. Payloads are spread over them: by turns, sixteen to each, or by a key. What has the same
-/// key is in the same partition, in its order. There is no order between partitions.
+/// services open them by these names. Payloads are spread over them round-robin, in blocks of sixteen, or by a key. Payloads
+/// with the same key go to the same partition, and keep their order. There is no order between partitions.
 ///
-/// Jobs by id and schedules are in the partition of their id or name. What concerns one queue is a matter of each partition:
-/// [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. There are no limits for all
-/// partitions together, since no server sees all of them: divide a limit by the number of partitions.
+/// Jobs by id and schedules are in the partition of their id or name. Dead letters, batches, streams and the like are handled
+/// per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. There are no limits
+/// for all partitions together, since no server sees all of them: divide a limit by the number of partitions.
+///
+/// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue do: an offer is
+/// not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
 ///
 /// # Number of partitions
 /// It is a part of the queue, since a key leads to another partition if it changes. The first client records it, and the others are
-/// refused if they ask for another one. With less than 16 partitions, some masters may have none, or much more than others. To change it:
+/// refused if they ask for another one. With fewer than 16 partitions, some masters may have none, or many more than others. To change it:
 /// let everything be consumed, stop all clients, and delete the key `redelay:partitions:{orders}`.
 ///
 /// # Examples
@@ -59,7 +62,7 @@ pub struct PartitionedQueue<T> {
     turns: Arc<Turns>,
 }
 
-/// Counts what is spread by turns. Each begins anywhere, or handles that are soon dropped would use the first partitions only.
+/// Counts what is spread round-robin. Each begins anywhere, or handles that are soon dropped would use the first partitions only.
 struct Turns {
     puts: AtomicUsize,
     offers: AtomicUsize,
@@ -104,11 +107,11 @@ impl<T: 'static> PartitionedQueue<T> {
             let why = "because of the braces in its name, a cluster would put all partitions on one server; choose a name without";
             return Err(invalid(why.into()));
         }
-        let recorded = record(&queue, count).await?;
-        if recorded != count.to_string().as_bytes() {
+        let recorded = String::from_utf8_lossy(&record(&queue, count).await?).into_owned();
+        if recorded != count.to_string() {
             return Err(invalid(format!(
-                "the queue has {} partitions, and not {count}: a key would lead to another one",
-                String::from_utf8_lossy(&recorded)
+                "the queue has {recorded} partitions, and with {count} a key would lead to another one: open it with {recorded}. To change the number, let it run empty, and delete the key {}",
+                String::from_utf8_lossy(&queue.keys.partitions())
             )));
         }
         let partition = |number| {
@@ -192,7 +195,7 @@ impl<T: 'static> PartitionedQueue<T> {
         &self.of(key.as_ref()).delayed
     }
 
-    /// Puts a payload into the list of one of the partitions, by turns.
+    /// Puts a payload into the list of one of the partitions, round-robin.
     ///
     /// # Errors
     /// As [`BlockingQueue::put`].
@@ -211,8 +214,7 @@ impl<T: 'static> PartitionedQueue<T> {
         self.turn(&self.turns.puts).ready.put(value).await
     }
 
-    /// Stores a payload that is due after `delay` in one of the partitions, by turns. The ticket is one of that partition's
-    /// [delayed queue](Self::delayed_queues).
+    /// Stores a payload that is due after `delay` in one of the partitions, round-robin.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`].
@@ -250,6 +252,48 @@ impl<T: 'static> PartitionedQueue<T> {
     /// ```
     pub async fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Result<Ticket> {
         self.turn(&self.turns.offers).delayed.offer_at(value, at).await
+    }
+
+    /// Removes a pending payload: see [`DelayedQueue::cancel`].
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::cancel`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::cancel`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let ticket = orders.offer(&17, Duration::from_secs(30)).await?;
+    /// assert!(orders.cancel(&ticket).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
+        self.of_ticket(ticket).delayed.cancel(ticket).await
+    }
+
+    /// Gives a pending payload another delay: see [`DelayedQueue::reschedule`].
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::reschedule`].
+    ///
+    /// # Cancel safety
+    /// As [`DelayedQueue::reschedule`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let ticket = orders.offer(&17, Duration::from_secs(30)).await?;
+    /// assert!(orders.reschedule(&ticket, Duration::from_secs(60)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reschedule(&self, ticket: &Ticket, delay: Duration) -> Result<bool> {
+        self.of_ticket(ticket).delayed.reschedule(ticket, delay).await
     }
 
     /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::Offer::id).
@@ -419,6 +463,12 @@ impl<T: 'static> PartitionedQueue<T> {
 
     fn of(&self, key: &[u8]) -> &Partition<T> {
         &self.partitions[partition_of(key, self.partitions.len())]
+    }
+
+    /// The partition that has given a ticket. If none has, any of them says so.
+    fn of_ticket(&self, ticket: &Ticket) -> &Partition<T> {
+        let is_its = |partition: &&Partition<T>| partition.delayed.has_given(ticket);
+        self.partitions.iter().find(is_its).unwrap_or(&self.partitions[0])
     }
 
     fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {

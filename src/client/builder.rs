@@ -348,7 +348,7 @@ impl Builder {
     /// most 1 s). If more entries are due, the next call follows at once and continues there.
     ///
     /// A call ends soon after this time. With more than 250,000 pending entries it may take three times as long, because
-    /// there is more to read for each due entry. `docs/deployment.md` has the longest calls that were measured.
+    /// there is more to read for each due entry. `docs/scaling.md` has the longest calls that were measured.
     ///
     /// # Examples
     /// ```no_run
@@ -419,6 +419,10 @@ impl Builder {
     /// this option, a call returns `Ok` when the master and `count` replicas have its effect, by `WAIT`. If too few replicas confirm
     /// it within `timeout`, an offer is tried again until the command timeout is over. Then the error is
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have: the write is on the master, and may survive.
+    ///
+    /// The promoted server must have as many replicas, too: until it has, calls end with
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` comes through a failover without such errors
+    /// if each master has two replicas.
     ///
     /// Use the number of replicas of a master that may become the next one: with Sentinel, all of them. `timeout` is above zero,
     /// and not longer than the [command timeout](Self::command_timeout). Each client has one more connection to each master for this. A call takes

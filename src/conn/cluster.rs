@@ -82,6 +82,14 @@ impl Masters {
         }
     }
 
+    /// Those that may serve a slot.
+    fn candidates(&self, slot: Option<Slot>) -> Vec<Arc<Master>> {
+        match slot {
+            Some(_) => self.choose(slot).cloned().into_iter().collect(),
+            None => self.all.values().cloned().collect(),
+        }
+    }
+
     fn addresses(&self) -> Vec<String> {
         self.all.keys().map(ToString::to_string).collect()
     }
@@ -155,11 +163,11 @@ impl Cluster {
         let mut masters = self.masters.clone();
         let serving = async {
             loop {
-                let master = masters.borrow_and_update().choose(slot).cloned();
+                let candidates = masters.borrow_and_update().candidates(slot);
                 tokio::select! {
                     // Nobody publishes masters after the end of the runtime.
                     changed = masters.changed() => changed.map_err(|_| OpError::Closed)?,
-                    served = connected(master) => return served,
+                    served = first_connected(candidates) => return served,
                 }
             }
         };
@@ -428,12 +436,18 @@ async fn first_answer(
     }
 }
 
-/// Waits until a master is connected. While there is none, or it was replaced, that does not happen.
-async fn connected(master: Option<Arc<Master>>) -> Result<Arc<Master>, OpError> {
-    let Some(master) = master else { return pending().await };
-    match master.commands.link.connected().await {
-        Ok(_) => Ok(master),
-        Err(OpError::Closed) => Err(OpError::Closed),
-        Err(_) => pending().await,
+/// Waits until one of these masters is connected. While there is none, or all were replaced, that does not happen.
+async fn first_connected(masters: Vec<Arc<Master>>) -> Result<Arc<Master>, OpError> {
+    let mut connecting: FuturesUnordered<_> = masters
+        .into_iter()
+        .map(|master| async move { (master.commands.link.connected().await, master) })
+        .collect();
+    while let Some((connected, master)) = connecting.next().await {
+        match connected {
+            Ok(_) => return Ok(master),
+            Err(OpError::Closed) => return Err(OpError::Closed),
+            Err(_) => {}
+        }
     }
+    pending().await
 }

@@ -275,7 +275,7 @@ impl Link {
         let text = format!("there is no connection to {server}");
         OpError::NotExecuted(match why {
             Some(why) => Cause::new(format!("{text} ({why})"), why.source().cloned()),
-            None => Cause::of_kind(ErrorKind::NotConnected, "there is no connection"),
+            None => Cause::of_kind(ErrorKind::NotConnected, "there is no connection").instead(text),
         })
     }
 

@@ -34,6 +34,8 @@ pub(crate) enum OpError {
     NotExecuted(Cause),
     /// The command was sent and its reply is lost: the server may or may not have run it.
     Unknown(Cause),
+    /// The server has run the command, but replicas have not confirmed it: if the master fails now, it may be lost.
+    Unconfirmed(Cause),
     /// One of our scripts rejected its arguments and wrote nothing.
     Rejected(String),
     /// The server answered with any other error.
@@ -45,7 +47,7 @@ pub(crate) enum OpError {
 impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotExecuted(cause) | Self::Unknown(cause) => cause.fmt(f),
+            Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause.fmt(f),
             Self::Rejected(why) | Self::Server(why) => f.write_str(why),
             Self::Closed => f.write_str("the client is shut down"),
         }
@@ -56,7 +58,7 @@ impl OpError {
     /// The reason alone.
     pub(super) fn into_cause(self) -> Cause {
         match self {
-            Self::NotExecuted(cause) | Self::Unknown(cause) => cause,
+            Self::NotExecuted(cause) | Self::Unknown(cause) | Self::Unconfirmed(cause) => cause,
             other => other.to_string().into(),
         }
     }
@@ -155,6 +157,11 @@ impl Cause {
     /// A text of ours, and an I/O error of this kind as its source.
     pub(super) fn of_kind(kind: io::ErrorKind, text: &'static str) -> Self {
         Self::new(text, Some(Arc::new(io::Error::new(kind, text))))
+    }
+
+    /// The same with another text.
+    pub(super) fn instead(self, text: String) -> Self {
+        Self::new(text, self.source)
     }
 
     /// The same, and where.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::session::Session;
 use super::topology::Topology;
@@ -60,9 +60,10 @@ pub(crate) struct Unconfirmed {
 
 impl Conn {
     /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
-    /// [`Replicas`].
+    /// [`Replicas`]; for that not beyond the deadline.
     pub(crate) fn replicated<'a, R: 'a>(
         &'a self,
+        deadline: Instant,
         write: impl Future<Output = Result<R, OpError>> + 'a,
     ) -> impl Future<Output = Result<R, OpError>> + 'a {
         // In a box, as is what is rare, so that the futures of callers stay small.
@@ -72,10 +73,10 @@ impl Conn {
                 return write.await;
             }
             // Without a connection, nothing could be confirmed.
-            Box::pin(self.confirming()).await?;
+            Box::pin(self.confirming(deadline)).await?;
             let unconfirmed = self.before_write();
             let reply = write.await?;
-            Box::pin(self.confirm(unconfirmed)).await?;
+            Box::pin(self.confirm(unconfirmed, deadline)).await?;
             Ok(reply)
         }
     }
@@ -88,14 +89,18 @@ impl Conn {
         Some(Unconfirmed::new(self.confirmations(), changes))
     }
 
-    /// Waits until replicas have a write that was answered.
-    pub(crate) async fn confirm(&self, unconfirmed: Option<Unconfirmed>) -> Result<(), OpError> {
+    /// Waits until replicas have a write that was answered, until the deadline.
+    pub(crate) async fn confirm(
+        &self,
+        unconfirmed: Option<Unconfirmed>,
+        deadline: Instant,
+    ) -> Result<(), OpError> {
         let Some(unconfirmed) = unconfirmed else { return Ok(()) };
         if unconfirmed.changes != self.changes() {
             // Another server may have executed it.
             return Err(lost());
         }
-        unconfirmed.confirm().await
+        unconfirmed.confirm(deadline).await
     }
 
     /// How often the servers of slots have changed.
@@ -107,9 +112,8 @@ impl Conn {
         self.commands()?.confirmations
     }
 
-    /// Waits for a connection that confirms writes, within the command timeout.
-    async fn confirming(&self) -> Result<(), OpError> {
-        let deadline = Instant::now() + self.command_timeout;
+    /// Waits for a connection that confirms writes, until the deadline.
+    async fn confirming(&self, deadline: Instant) -> Result<(), OpError> {
         let mut retries = Retries::until(deadline);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -151,6 +155,12 @@ impl Confirmations {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The server has executed a write, and too few replicas have it.
+    fn unconfirmed(&self, replicas: &str, within: Duration) -> OpError {
+        let why = format!("{replicas} confirmed it to {} within {within:?}", self.link.address());
+        OpError::Unconfirmed(why.into())
+    }
+
     /// Until no write waits.
     async fn run(self: Arc<Self>) {
         loop {
@@ -182,11 +192,7 @@ impl Confirmations {
         if reached >= i64::from(count) {
             return Ok(());
         }
-        let server = self.link.address();
-        let why = format!(
-            "it is on {server}, and {reached} of {count} replicas have confirmed it within {timeout:?}"
-        );
-        Err(OpError::Unknown(why.into()))
+        Err(self.unconfirmed(&format!("{reached} of {count} replicas have"), timeout))
     }
 }
 
@@ -199,7 +205,7 @@ impl Unconfirmed {
 
     /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
     /// before they have it.
-    async fn confirm(self) -> Result<(), OpError> {
+    async fn confirm(self, deadline: Instant) -> Result<(), OpError> {
         let (Some(confirmations), Some(session)) = (self.confirmations, self.session) else {
             return Err(lost());
         };
@@ -212,13 +218,15 @@ impl Unconfirmed {
         if starts {
             confirmations.runtime.spawn(confirmations.clone().run());
         }
+        let begun = Instant::now();
         // Behind a `WAIT` that is on its way.
-        match timeout(2 * confirmations.within, confirmation).await {
+        match timeout_at(deadline.min(begun + 2 * confirmations.within), confirmation).await {
             Ok(Ok((confirmed_in, confirmed))) if confirmed_in == Some(session) => {
                 // Whatever it says, the write was executed.
-                confirmed.map_err(|error| OpError::Unknown(error.into_cause()))
+                confirmed.map_err(|error| OpError::Unconfirmed(error.into_cause()))
             }
-            _ => Err(lost()),
+            Ok(_) => Err(lost()),
+            Err(_) => Err(confirmations.unconfirmed("replicas have not", begun.elapsed())),
         }
     }
 }

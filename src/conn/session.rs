@@ -361,7 +361,7 @@ impl Supervisor {
             self.expected_loss.store(false, Relaxed);
             if std::mem::replace(&mut self.loss, Loss::None) == Loss::Reported {
                 self.shared.counters.reconnected();
-                events::connection_back(self.role.name());
+                events::connection_back(self.role.name(), &self.here.address());
             }
             return;
         };
@@ -400,7 +400,7 @@ impl Supervisor {
         self.loss = if self.expected_loss.swap(false, Relaxed) { Loss::Expected } else { Loss::Reported };
         if self.loss == Loss::Reported {
             self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
-            events::connection_lost(self.role.name(), &why.to_string());
+            events::connection_lost(self.role.name(), &self.here.address(), why);
         }
     }
 

@@ -86,7 +86,9 @@ impl Batcher {
         let store = timeout.map_or_else(|| self.store.clone(), |timeout| self.store.with_timeout(timeout));
         // In a box, or the futures of callers become so deep that the compiler refuses some.
         let result = Box::pin(store.jobs(when, call)).await;
-        if let (Some(transfer), Err(OpError::Unknown(_))) = (&self.transfer, &result) {
+        if let (Some(transfer), Err(OpError::Unknown(_) | OpError::Unconfirmed(_))) =
+            (&self.transfer, &result)
+        {
             transfer.head_unknown(store.keys());
         }
         result
@@ -97,7 +99,9 @@ impl Batcher {
         if let Some(transfer) = &self.transfer {
             match &result {
                 Ok(stored) => stored.head.into_iter().for_each(|head| transfer.head(self.store.keys(), head)),
-                Err(OpError::Unknown(_)) => transfer.head_unknown(self.store.keys()),
+                Err(OpError::Unknown(_) | OpError::Unconfirmed(_)) => {
+                    transfer.head_unknown(self.store.keys());
+                }
                 Err(_) => {}
             }
         }

@@ -388,7 +388,7 @@ impl<T: 'static> Schedule<T> {
         state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
     }
 
-    /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. None if the schedule is paused, or if
+    /// The next runs after now, by the server's clock, up to `count` or 10,000 of them. Empty if the schedule is paused, or if
     /// there is no such schedule.
     ///
     /// # Errors

@@ -123,11 +123,12 @@ impl Store {
             });
             base = Some(clock?);
         }
-        let mut retries = Retries::until(begun + self.conn.command_timeout());
+        let mut deadline = begun + self.conn.command_timeout();
+        let mut retries = Retries::until(deadline);
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
-            let error = match self.conn.replicated(send(receipt.clone(), base)).await {
+            let error = match self.conn.replicated(deadline, send(receipt.clone(), base)).await {
                 Ok(outcome) => {
                     if lost.is_none() {
                         self.on_spent(receipt);
@@ -140,9 +141,15 @@ impl Store {
                 OpError::NotExecuted(_) => {}
                 OpError::Unknown(_) => {
                     if lost.is_none() {
-                        retries = Retries::until(Instant::now() + self.conn.command_timeout());
+                        deadline = Instant::now() + self.conn.command_timeout();
+                        retries = Retries::until(deadline);
                     }
                     lost = Some(error.clone());
+                }
+                // The next try may be confirmed. The last one has little time, so its error says less than the first.
+                OpError::Unconfirmed(_) => {
+                    lost =
+                        lost.filter(|lost| matches!(lost, OpError::Unconfirmed(_))).or(Some(error.clone()));
                 }
                 // No retry helps.
                 other => {

@@ -265,8 +265,13 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(true)
     }
 
+    /// Whether a ticket is of this queue.
+    pub(crate) fn has_given(&self, ticket: &Ticket) -> bool {
+        ticket.target.as_bytes() == self.queue.keys.target()
+    }
+
     fn entry_of(&self, op: Op<'_>, ticket: &Ticket) -> Result<Bytes> {
-        if ticket.target.as_bytes() == self.queue.keys.target() {
+        if self.has_given(ticket) {
             Ok(ticket.entry.clone())
         } else {
             Err(op.invalid(format!("the ticket is of another queue: `{}`", ticket.target)))

@@ -2,6 +2,7 @@
 //! queue and the verb, so that every error says which call failed on which queue.
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::{AsValue, Queue, Role};
 use crate::codec::Codec;
@@ -84,8 +85,9 @@ impl Op<'_> {
     fn split(self, name: &str) -> Error {
         let plain: String = name.chars().filter(|letter| !matches!(letter, '{' | '}')).collect();
         let plain = if plain.is_empty() { "orders" } else { &plain };
+        let why = if name.is_empty() { "its name is empty" } else { "of its braces" };
         self.invalid(format!(
-            "a cluster would put the keys of `{name}` on several servers, because of its braces; a name such as `{plain}` or `{{{plain}}}` works"
+            "a cluster would put the keys of `{name}` on several servers, because {why}; a name such as `{plain}` or `{{{plain}}}` works"
         ))
     }
 
@@ -137,7 +139,8 @@ impl Op<'_> {
     pub(crate) async fn write(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;
         let conn = &self.queue.conn;
-        conn.replicated(conn.call(command)).await.map_err(|error| self.failed(error))
+        let deadline = Instant::now() + conn.command_timeout();
+        conn.replicated(deadline, conn.call(command)).await.map_err(|error| self.failed(error))
     }
 
     /// Runs a command that only reads, and may run twice.

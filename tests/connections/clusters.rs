@@ -134,15 +134,19 @@ async fn payloads_move_between_queues_of_one_slot_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_another_password() {
     let cluster = tokio::task::block_in_place(Cluster::start);
-    let (good, bad) = ("q", elsewhere(&cluster, "q"));
+    let port = |name: &String| cluster.master_of(cluster.slot_of(name)).port();
+    let names = || (0..100).map(|number| format!("q{number}"));
+    // The first one to which a client connects.
+    let bad = names().min_by_key(port).unwrap();
+    let good = &names().max_by_key(port).unwrap();
     let server = cluster.master_of(cluster.slot_of(&bad));
     for server in cluster.servers() {
         server.cmd(["ACL", "SETUSER", "joe", "on", ">hunter2", "~*", "&*", "+@all"]);
     }
     server.cmd(["ACL", "SETUSER", "joe", "resetpass", ">other"]);
-    let seed = cluster.master_of(cluster.slot_of(good)).port();
-    let url = format!("redis-cluster://joe:hunter2@127.0.0.1:{seed}");
+    let url = format!("redis-cluster://joe:hunter2@127.0.0.1:{}", port(good));
     let client = Client::builder().url(url).command_timeout(ms(1000)).connect().await.unwrap();
+    assert!(!client.stats().connected);
     client.blocking_queue(good, codec::Long).put(&1).await.unwrap();
     let error = soon(client.blocking_queue(&bad, codec::Long).put(&1)).await.unwrap_err();
     says(&error, ErrorKind::Unavailable, &[&server.port().to_string(), "WRONGPASS"]);

@@ -411,6 +411,24 @@ async fn what_failovers_lose() {
     }
 }
 
+/// A call that may take less time than its replicas does not wait for them until the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_take_no_more_time_than_the_call_has() {
+    let server = Server::start();
+    let builder = Client::builder().url(server.url()).replicas(1, MINUTE).command_timeout(2 * MINUTE);
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let offer = soon(async { delayed.offer(&1, Duration::from_secs(3600)).timeout(ms(200)).await }).await;
+    let put = soon(client.with_timeout(ms(200)).blocking_queue("q", codec::Long).put(&2)).await;
+    for error in [offer.unwrap_err(), put.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+        assert!(error.to_string().contains("has executed the call"), "{error}");
+    }
+    assert_eq!((delayed.len().await.unwrap(), ready.len().await.unwrap()), (1, 1));
+    client.shutdown().await;
+}
+
 /// More replicas than there are: the error says so, and the offer is stored all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_replicas_than_there_are() {
@@ -426,6 +444,7 @@ async fn more_replicas_than_there_are() {
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
         let text = error.to_string();
         assert!(text.contains(&server.port().to_string()) && text.contains("0 of 1 replicas"), "{text}");
+        assert!(text.contains("has executed the call"), "{text}");
     }
     assert_eq!(delayed.len().await.unwrap(), 1);
     let receiver = ready.receiver();

@@ -163,6 +163,6 @@ async fn numbers_of_partitions_that_cannot_be() {
     client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
     client.partitioned_queue("orders", 16, codec::Long).await.unwrap();
     let why = error("orders", 8).await;
-    assert!(why.contains("`orders`") && why.contains("has 16 partitions, and not 8"), "{why}");
+    assert!(why.contains("`orders`") && why.contains("has 16 partitions, and with 8"), "{why}");
     client.shutdown().await;
 }

@@ -18,10 +18,10 @@ pub(crate) fn receives_recovered(_: &Keys) {}
 pub(crate) fn announcements_failing(_: &dyn Display) {}
 pub(crate) fn announcements_back() {}
 pub(crate) fn return_to_list_failing(_: &Keys, _: &dyn Display) {}
-pub(crate) fn connection_lost(_: &str, _: &str) {}
+pub(crate) fn connection_lost(_: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn master_changed(_: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn masters_changed(_: &str, _: &str) {}
-pub(crate) fn connection_back(_: &str) {}
+pub(crate) fn connection_back(_: &str, _: &impl std::fmt::Display) {}
 pub(crate) fn runtime_blocked(_: &Keys, _: std::time::Duration) {}
 pub(crate) fn leases_ended(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters(_: &Keys, _: u64) {}

@@ -86,13 +86,16 @@ pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
 }
 
 /// A connection was lost and is being replaced.
-pub(crate) fn connection_lost(connection: &str, error: &str) {
-    warn!(name: "redelay.connection.lost", target: "redelay", connection, error, "connection lost, reconnecting");
+pub(crate) fn connection_lost(connection: &str, server: &impl Display, error: &impl Display) {
+    warn!(
+        name: "redelay.connection.lost", target: "redelay", connection, %server, %error,
+        "connection lost, reconnecting"
+    );
 }
 
 /// A lost connection was replaced.
-pub(crate) fn connection_back(connection: &str) {
-    info!(name: "redelay.connection.recovered", target: "redelay", connection, "connection recovered");
+pub(crate) fn connection_back(connection: &str, server: &impl Display) {
+    info!(name: "redelay.connection.recovered", target: "redelay", connection, %server, "connection recovered");
 }
 
 /// The sentinels name another master.
@@ -107,7 +110,7 @@ pub(crate) fn master_changed(group: &str, old: &impl std::fmt::Display, new: &im
 pub(crate) fn masters_changed(gone: &str, masters: &str) {
     warn!(
         name: "redelay.cluster.changed", target: "redelay", gone, masters,
-        "other servers of the cluster serve its slots"
+        "the masters of the cluster have changed"
     );
 }
 
