@@ -2,6 +2,9 @@
 
 pub(crate) mod beside_java;
 pub(crate) mod delayed;
+pub(crate) mod end_to_end;
+pub(crate) mod heartbeats;
+pub(crate) mod idle_receivers;
 pub(crate) mod idle_workers;
 pub(crate) mod memory;
 pub(crate) mod receive;
@@ -12,7 +15,7 @@ use std::slice::from_mut;
 use std::time::Duration;
 
 use crate::bench::{Bench, Workers, wait_for};
-use crate::contest::Column;
+use crate::contest::columns;
 use crate::job::{Fill, Job, Receive};
 use crate::repeat::Outcome;
 use crate::worker::{System, Worker};
@@ -24,12 +27,6 @@ const WORKER: &str = "redelay";
 /// Those that are measured: redelay, and the peers that are there.
 fn systems(bench: &Bench) -> Vec<System> {
     [System::Redelay].into_iter().chain(bench.peers.iter().copied()).collect()
-}
-
-/// A column for each system.
-fn columns(systems: &[System], rounds: impl IntoIterator<Item = Vec<f64>>) -> Vec<Column> {
-    let names = systems.iter().map(|system| system.name().to_owned());
-    names.zip(rounds).map(|(of, rounds)| Column { of, rounds }).collect()
 }
 
 /// A warm process of each system.
@@ -44,7 +41,7 @@ fn workers(bench: &mut Bench) -> Workers {
 }
 
 /// Makes the connections, loads the scripts, and lets a virtual machine compile what it runs.
-fn warm_up(worker: &mut Worker, count: u64) -> Outcome<()> {
+pub(crate) fn warm_up(worker: &mut Worker, count: u64) -> Outcome<()> {
     for _ in 0..2 {
         receive(worker, 64, count / 4)?;
     }

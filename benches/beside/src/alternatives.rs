@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Measured, ask_all, wait_for};
 use crate::contest::{Column, Contest, Line};
-use crate::job::{Job, Offer};
+use crate::job::{Collect, Job, Offer};
 use crate::repeat::Outcome;
 use crate::report;
 use crate::results::{Better, quantile};
@@ -125,11 +125,11 @@ fn turn(bench: &mut Bench, way: Way, per_second: f64, count: u64) -> Outcome<Tur
         if collected == count { Ok(()) } else { Err(worker.failure("has lost messages")) }
     };
     // Makes the connections, and loads the scripts.
-    worker.ask(&Job::Collect { queue: QUEUE.into(), takers: TAKERS })?;
+    worker.ask(&Collect::new(QUEUE, TAKERS).job())?;
     late(&mut worker, count / 10)?;
     worker.ask(&Job::Stop)?;
 
-    worker.ask(&Job::Collect { queue: QUEUE.into(), takers: TAKERS })?;
+    worker.ask(&Collect::new(QUEUE, TAKERS).job())?;
     let (server, client) = (bench.server.counters(), worker.cpu_seconds());
     late(&mut worker, count)?;
     let client_seconds = (worker.cpu_seconds() - client) / count as f64;
@@ -145,7 +145,7 @@ fn idle(bench: &Bench) -> Outcome<Vec<Cost>> {
     let mut servers: Vec<_> = WAYS.iter().map(|_| Server::start(None)).collect();
     let workers = WAYS.iter().zip(&servers).map(|(way, server)| way.start(bench, server));
     let mut workers = workers.collect::<Outcome<Vec<_>>>()?;
-    ask_all(&mut workers, &Job::Collect { queue: QUEUE.into(), takers: TAKERS })?;
+    ask_all(&mut workers, &Collect::new(QUEUE, TAKERS).job())?;
     // Work that opening has left to do in the background.
     sleep(Duration::from_millis(1_000 + bench.effort.idle_millis / 10));
     let mut look = || -> Vec<_> {

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::contest::Contest;
 use crate::effort::Effort;
-use crate::job::{Job, Offer, Reply};
+use crate::job::{Collect, Job, Offer, Reply};
 use crate::repeat::{Outcome, Repeat, Repeats};
 use crate::results::{Plot, Table};
 use crate::server::Server;
@@ -232,7 +232,7 @@ fn warm_up_together(workers: &mut [Worker], millis: u64) -> Outcome<()> {
         let job = Offer { concurrency, batch, millis: millis / 4, ..Offer::new("warm-up") }.job();
         ask_all(workers, &job)?;
     }
-    ask_all(workers, &Job::Collect { queue: "warm-up-due".into(), takers: 1 })?;
+    ask_all(workers, &Collect::new("warm-up-due", 1).job())?;
     let concurrency = concurrency.div_ceil(4);
     let due = Offer { delay: (0, 50), concurrency, millis: millis / 2, ..Offer::new("warm-up-due") };
     let offered = ask_all(workers, &due.job())?.iter().map(|reply| reply.count).sum();
@@ -251,6 +251,16 @@ pub(crate) fn ask_all(workers: &mut [Worker], job: &Job) -> Outcome<Vec<Reply>> 
 /// Waits until this number of payloads is collected, or until none has come for as long as `patience`. Returns the
 /// number collected.
 pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -> Outcome<u64> {
+    wait_and_look(workers, count, patience, Duration::from_millis(10))
+}
+
+/// The same with this pause between two looks. Each costs the worker as much as a message or more.
+pub(crate) fn wait_and_look(
+    workers: &mut [Worker],
+    count: u64,
+    patience: Duration,
+    pause: Duration,
+) -> Outcome<u64> {
     let (mut last, mut since) = (0, Instant::now());
     loop {
         let collected = ask_all(workers, &Job::Collected)?.iter().map(|reply| reply.count).sum();
@@ -260,6 +270,6 @@ pub(crate) fn wait_for(workers: &mut [Worker], count: u64, patience: Duration) -
         if collected >= count || since.elapsed() > patience {
             return Ok(collected);
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(pause);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::results::{Better, Spread, spread};
+use crate::worker::System;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Contest {
@@ -100,6 +101,12 @@ impl Line {
             }
         })
     }
+}
+
+/// A column for each system.
+pub(crate) fn columns(systems: &[System], rounds: impl IntoIterator<Item = Vec<f64>>) -> Vec<Column> {
+    let names = systems.iter().map(|system| system.name().to_owned());
+    names.zip(rounds).map(|(of, rounds)| Column { of, rounds }).collect()
 }
 
 impl Column {

@@ -44,20 +44,36 @@ pub(crate) struct Effort {
     pub(crate) per_second: f64,
     /// The rates at which the cost of a message is measured, messages a second.
     pub(crate) rates: &'static [f64],
-    /// The least messages of such a measurement: the system counts CPU time in units of 10 ms.
+    /// The least messages of such a measurement: few do not show what a process does every few seconds by itself.
     pub(crate) counted: u64,
+    pub(crate) growth: Growth,
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
     /// Messages a second, and messages of a turn.
     pub(crate) alternatives: &'static [(f64, u64)],
     /// Jobs that are pending.
     pub(crate) jobs: &'static [u64],
-    /// Processes that share a queue.
+    /// Processes that share a queue, or are idle.
     pub(crate) processes: &'static [usize],
     /// Payloads to take from a cluster, for each system and round: enough to measure the CPU time of a native client.
     pub(crate) spread: u64,
     /// Numbers of partitions. One stands for an ordinary queue.
     pub(crate) partitions: &'static [usize],
+}
+
+/// How long the cost of a message is measured, and what grows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    pub(crate) millis: u64,
+    /// The least messages.
+    pub(crate) least: u64,
+    /// Messages a second. Zero stands for as many as possible.
+    pub(crate) rates: &'static [f64],
+    pub(crate) queues: &'static [usize],
+    /// Entries that are not due.
+    pub(crate) pending: &'static [u64],
+    /// Bytes of a payload. It begins with its due time, which has 17.
+    pub(crate) sizes: &'static [usize],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +88,7 @@ const fn drain(pending: u64, rounds: usize, limit: f64) -> Drain {
     Drain { pending, rounds, limit }
 }
 
-/// 50 minutes.
+/// 65 minutes.
 pub(crate) const FULL: Effort = Effort {
     name: "full",
     rounds: 3,
@@ -101,6 +117,14 @@ pub(crate) const FULL: Effort = Effort {
     per_second: 1_000.0,
     rates: &[50.0, 1_000.0],
     counted: 700,
+    growth: Growth {
+        millis: 2_500,
+        least: 100,
+        rates: &[10.0, 50.0, 200.0, 1_000.0, 5_000.0, 0.0],
+        queues: &[1, 10, 100, 1_000, 10_000],
+        pending: &[1_000, 10_000, 100_000, 1_000_000],
+        sizes: &[20, 100, 1_000, 10_000, 100_000, 1_000_000],
+    },
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
@@ -110,7 +134,7 @@ pub(crate) const FULL: Effort = Effort {
     partitions: &[1, 2, 4, 8, 16, 64],
 };
 
-/// Seven minutes.
+/// Nine minutes.
 pub(crate) const QUICK: Effort = Effort {
     name: "quick",
     rounds: 2,
@@ -134,6 +158,14 @@ pub(crate) const QUICK: Effort = Effort {
     per_second: 1_000.0,
     rates: &[50.0, 1_000.0],
     counted: 300,
+    growth: Growth {
+        millis: 800,
+        least: 50,
+        rates: &[50.0, 1_000.0, 0.0],
+        queues: &[1, 100],
+        pending: &[1_000, 10_000],
+        sizes: &[100, 10_000],
+    },
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
@@ -167,6 +199,7 @@ pub(crate) const TINY: Effort = Effort {
     per_second: 200.0,
     rates: &[200.0],
     counted: 50,
+    growth: Growth { millis: 50, least: 20, rates: &[0.0], queues: &[2], pending: &[100], sizes: &[1_000] },
     idle_queues: &[2],
     idle_millis: 200,
     alternatives: &[(200.0, 50)],

@@ -23,83 +23,95 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
 }
 
 fn rows(bench: &Bench, millis: u64) -> Outcome<Vec<Row>> {
-    let settings = bench.tuning.best;
-    // All at once, each with its own server: idle processes do not disturb each other, and the wait is the same minute
-    // for all.
-    let mut cases = Vec::new();
-    for &queues in bench.effort.idle_queues {
-        cases.push((queues, Sides::try_of(|system| Idle::open(system, queues, settings))?));
-    }
-    // Work that opening has left to do in the background.
-    sleep(Duration::from_millis(millis / 10));
-    let mut before = Vec::new();
-    for (queues, mut sides) in cases {
-        let seen = Sides::try_of(|system| sides.get_mut(system).look())?;
-        before.push((queues, sides, seen, Instant::now()));
-    }
-    sleep(Duration::from_millis(millis));
+    let (settings, numbers) = (bench.tuning.best, bench.effort.idle_queues);
+    let cases = numbers.iter().flat_map(|&queues| System::BOTH.map(|system| (system, queues)));
+    let all = cases.map(|(system, queues)| Idle::open(system, queues, settings));
+    let used = watch(&mut all.collect::<Outcome<Vec<_>>>()?, millis)?;
     let mut rows = Vec::new();
-    for (queues, mut sides, before, since) in before {
-        let seconds = since.elapsed().as_secs_f64();
-        let after = Sides::try_of(|system| sides.get_mut(system).look())?;
-        let cost = |value: fn(&Look) -> f64| {
-            vec![Sides::of(|system| value(&after.get(system).since(before.get(system))) / seconds)]
+    for (&queues, both) in numbers.iter().zip(used.chunks(System::BOTH.len())) {
+        let name = named(queues);
+        let mut row = |what: &str, unit: &str, value: fn(&Use) -> f64| {
+            let round = Sides { redelay: value(&both[0]), redisson: value(&both[1]) };
+            rows.push(Row::new(format!("{what}, {name}"), unit, Better::Less, vec![round]));
         };
-        let state = |value: fn(&Look) -> f64| vec![after.map(value)];
-        let name = if queues == 1 { "1 queue".into() } else { format!("{} queues", count(queues as u64)) };
-        let row =
-            |what: &str, unit: &str, rounds| Row::new(format!("{what}, {name}"), unit, Better::Less, rounds);
-        rows.push(row("commands", "/s", cost(|look| look.counters.commands)));
-        rows.push(row("client's CPU", "ms/s", cost(|look| look.client_cpu * 1_000.0)));
-        rows.push(row("server's CPU", "ms/s", cost(|look| look.counters.cpu_seconds * 1_000.0)));
-        rows.push(row("client's memory", "MB", state(|look| look.client_memory / 1e6)));
-        rows.push(row("server's memory", "MB", state(|look| look.server_memory / 1e6)));
+        row("commands", "/s", |used| used.counters.commands);
+        row("client's CPU", "ms/s", |used| used.client_seconds * 1_000.0);
+        row("server's CPU", "ms/s", |used| used.counters.cpu_seconds * 1_000.0);
+        row("client's memory", "MB", |used| used.client_memory / 1e6);
+        row("server's memory", "MB", |used| used.server_memory / 1e6);
     }
     Ok(rows)
 }
 
-struct Idle {
-    worker: Worker,
+pub(crate) fn named(queues: usize) -> String {
+    if queues == 1 { "1 queue".into() } else { format!("{} queues", count(queues as u64)) }
+}
+
+/// A process in which nothing happens, and its server.
+pub(crate) struct Idle {
+    pub(crate) worker: Worker,
     server: Server,
 }
 
-#[derive(Clone, Copy)]
-struct Look {
-    counters: Counters,
-    client_cpu: f64,
-    client_memory: f64,
-    server_memory: f64,
-}
-
-impl Look {
-    /// The use since then. The memory is the current one.
-    fn since(&self, before: &Self) -> Self {
-        let counters = self.counters.since(before.counters);
-        Self { counters, client_cpu: self.client_cpu - before.client_cpu, ..*self }
-    }
+/// What a process and its server use in a second, and what they have.
+pub(crate) struct Use {
+    pub(crate) counters: Counters,
+    pub(crate) client_seconds: f64,
+    pub(crate) client_memory: f64,
+    pub(crate) server_memory: f64,
+    pub(crate) connections: f64,
 }
 
 impl Idle {
-    fn open(system: System, queues: usize, settings: Settings) -> Outcome<Self> {
-        let mut server = Server::start(None);
-        let mut worker = Worker::start(system, &server.url(system), settings)?;
-        worker.ask(&Job::Open { queue: "idle".into(), number: queues })?;
-        let begun = Instant::now();
-        while server.channels() < queues {
-            if begun.elapsed() > Duration::from_secs(60) {
-                return Err(worker.failure("has not opened all queues after 60 s"));
-            }
-            sleep(Duration::from_millis(20));
-        }
+    pub(crate) fn start(system: System, settings: Settings) -> Outcome<Self> {
+        let server = Server::start(None);
+        let worker = Worker::start(system, &server.url(system), settings)?;
         Ok(Self { worker, server })
     }
 
-    fn look(&mut self) -> Outcome<Look> {
-        Ok(Look {
-            counters: self.server.counters(),
-            client_cpu: self.worker.cpu_seconds(),
-            client_memory: self.worker.memory()?,
-            server_memory: self.server.memory(),
-        })
+    fn open(system: System, queues: usize, settings: Settings) -> Outcome<Self> {
+        let mut idle = Self::start(system, settings)?;
+        idle.worker.ask(&Job::Open { queue: "idle".into(), number: queues })?;
+        wait_until_open(&mut idle.server, &idle.worker, queues)?;
+        Ok(idle)
     }
+
+    fn look(&mut self) -> (Instant, Counters, f64) {
+        (Instant::now(), self.server.counters(), self.worker.cpu_seconds())
+    }
+}
+
+/// What each of them uses while this time passes. They are watched at once: idle processes do not disturb each other, and
+/// the wait is the same minute for all.
+pub(crate) fn watch(all: &mut [Idle], millis: u64) -> Outcome<Vec<Use>> {
+    // Work that opening has left to do in the background.
+    sleep(Duration::from_millis(1_000 + millis / 10));
+    let before: Vec<_> = all.iter_mut().map(Idle::look).collect();
+    sleep(Duration::from_millis(millis));
+    let since = all.iter_mut().zip(before);
+    since
+        .map(|(idle, (begun, server, client))| {
+            let (now, server_now, client_now) = idle.look();
+            let seconds = (now - begun).as_secs_f64();
+            Ok(Use {
+                counters: server_now.since(server).divided_by(seconds),
+                client_seconds: (client_now - client) / seconds,
+                client_memory: idle.worker.memory()?,
+                server_memory: idle.server.memory(),
+                connections: idle.server.connections(),
+            })
+        })
+        .collect()
+}
+
+/// Waits until redelay or Redisson transfers this number of queues.
+pub(crate) fn wait_until_open(server: &mut Server, worker: &Worker, queues: usize) -> Outcome<()> {
+    let begun = Instant::now();
+    while server.channels() < queues {
+        if begun.elapsed() > Duration::from_secs(60) {
+            return Err(worker.failure("has not opened all queues after 60 s"));
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }

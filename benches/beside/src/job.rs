@@ -4,6 +4,8 @@
 //!
 //! A worker may be started with a number of partitions. Then the name of a queue stands for the queues `{queue}#0`,
 //! `{queue}#1`… in [`Job::Offer`], [`Job::Take`], [`Job::Receive`] and [`Job::Collect`].
+//!
+//! Some jobs have a number of queues. If it is more than one, the name stands for `{queue}-0`, `{queue}-1`…: see [`names`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,8 +34,10 @@ pub(crate) enum Job {
     Receive(Receive),
     /// Starts a worker on the delayed queue. Replies at once.
     Work(Work),
+    /// Waits with a receiver of each of the queues `{queue}-0`, `{queue}-1`… Only redelay does this.
+    Wait { queue: String, number: usize },
     /// Opens the delayed queue and starts takers. Replies at once.
-    Collect { queue: String, takers: usize },
+    Collect(Collect),
     /// Replies with the number of payloads that the takers or the handlers of the worker have got so far.
     Collected,
     /// Ends the takers or the worker. Replies with the lateness of each payload.
@@ -45,6 +49,8 @@ pub(crate) enum Job {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) queue: String,
+    /// They get the payloads by turns.
+    pub(crate) queues: usize,
     /// Bytes of a payload.
     pub(crate) size: usize,
     /// Payloads that are acknowledged together.
@@ -66,6 +72,7 @@ impl Offer {
     pub(crate) fn new(queue: impl Into<String>) -> Self {
         Self {
             queue: queue.into(),
+            queues: 1,
             size: 100,
             batch: 1,
             delay: (NOT_SOON, NOT_SOON),
@@ -112,8 +119,28 @@ pub(crate) struct Receive {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Collect {
+    pub(crate) queue: String,
+    pub(crate) queues: usize,
+    /// At least one for each queue.
+    pub(crate) takers: usize,
+}
+
+impl Collect {
+    pub(crate) fn new(queue: &str, takers: usize) -> Self {
+        Self { queue: queue.into(), queues: 1, takers }
+    }
+
+    pub(crate) fn job(self) -> Job {
+        Job::Collect(self)
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Work {
     pub(crate) queue: String,
+    pub(crate) queues: usize,
+    /// Of all queues together.
     pub(crate) concurrency: usize,
     pub(crate) handler: Handler,
     /// redelay's lease. The others have their defaults.
@@ -122,7 +149,7 @@ pub(crate) struct Work {
 
 impl Work {
     pub(crate) fn new(queue: &str, concurrency: usize, handler: Handler) -> Self {
-        Self { queue: queue.into(), concurrency, handler, lease_ms: 30_000 }
+        Self { queue: queue.into(), queues: 1, concurrency, handler, lease_ms: 30_000 }
     }
 
     pub(crate) fn job(self) -> Job {
@@ -160,6 +187,14 @@ impl Reply {
     }
 }
 
+/// The queues that a name stands for.
+pub(crate) fn names(queue: &str, queues: usize) -> Vec<String> {
+    match queues {
+        1 => vec![queue.to_owned()],
+        _ => (0..queues).map(|n| format!("{queue}-{n}")).collect(),
+    }
+}
+
 /// The wall clock, epoch µs. All processes of a machine share it.
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
@@ -191,8 +226,8 @@ mod tests {
     #[test]
     fn jobs_read_as_the_java_side_reads_them() {
         let line = serde_json::to_string(&Offer::new("q").job()).unwrap();
-        assert!(
-            line.starts_with(r#"{"job":"offer","queue":"q","size":100,"batch":1,"delay":[3600000,3600000]"#)
-        );
+        assert!(line.starts_with(
+            r#"{"job":"offer","queue":"q","queues":1,"size":100,"batch":1,"delay":[3600000,3600000]"#
+        ));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
-use crate::job::{Job, Offer};
+use crate::job::{Collect, Job, Offer};
 use crate::repeat::Outcome;
 use crate::results::{Axis, Better, Goal, Line, Plot, Row, Table, quantile};
 use crate::worker::{Sides, System, Worker};
@@ -81,7 +81,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Outcome<Turn> {
         let job = Offer { per_second: BESIDE, count: (BESIDE * seconds) as u64, ..Offer::new("beside") };
         beside.begin(&job.job())?;
     }
-    ask_all(&mut workers, &Job::Collect { queue: "late".into(), takers })?;
+    ask_all(&mut workers, &Collect::new("late", takers).job())?;
     let before = bench.server.counters();
     let (count, per_second) = (count / case.processes as u64, RATE / case.processes as f64);
     let offered = ask_all(&mut workers, &Offer { delay, count, per_second, ..Offer::new("late") }.job())?;
@@ -98,7 +98,7 @@ fn turn(bench: &mut Bench, system: System, case: Case) -> Outcome<Turn> {
 
 /// Offers and takes once without counting anything.
 fn rehearse(workers: &mut [Worker]) -> Outcome<()> {
-    ask_all(workers, &Job::Collect { queue: "rehearsal".into(), takers: 1 })?;
+    ask_all(workers, &Collect::new("rehearsal", 1).job())?;
     let (count, per_second) = (RATE as u64 / workers.len() as u64, RATE / workers.len() as f64);
     let offer = Offer { delay: (0, 300), count, per_second, ..Offer::new("rehearsal") };
     let offered = ask_all(workers, &offer.job())?.iter().map(|reply| reply.count).sum();

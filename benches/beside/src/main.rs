@@ -1,11 +1,13 @@
-//! redelay and Java Redisson in turns, on one server: `make bench`. Where messages are acknowledged, BullMQ and asynq join.
+//! redelay and Java Redisson in turns, on one server: `make bench`. BullMQ and asynq join where messages are acknowledged,
+//! and where the cost of a message grows.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `scaling.rs`, `jobs.rs` | one measurement each |
+//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `jobs.rs`, `cost.rs` | one measurement each |
 //! | `alternatives.rs` and its folder | redelay beside a sorted set that is polled, and beside timers of the process |
 //! | `acknowledged.rs` and its folder | receivers and workers: one measurement each |
 //! | `cluster.rs` and its folder | a cluster of three masters beside one server, and partitions |
+//! | `load.rs` | messages that are offered and handled, and what each costs |
 //! | `bench.rs` | shared by all of them: a server, workers, taking turns |
 //! | `repeat.rs` | repeats a turn in which a system failed |
 //! | `worker.rs`, `job.rs` | a process that does the jobs it receives, on any system |
@@ -28,6 +30,7 @@ mod bench;
 mod cluster;
 mod codecs;
 mod contest;
+mod cost;
 mod drain;
 mod effort;
 mod end_to_end;
@@ -35,6 +38,7 @@ mod idle;
 mod job;
 mod jobs;
 mod lateness;
+mod load;
 mod machine;
 mod offer;
 mod options;
@@ -47,7 +51,6 @@ mod redisson;
 mod repeat;
 mod report;
 mod results;
-mod scaling;
 mod server;
 mod take;
 mod tuning;
@@ -67,7 +70,7 @@ use server::Server;
 
 type Measurement = (&'static str, fn(&mut Bench) -> Measured);
 
-const MEASUREMENTS: [Measurement; 18] = [
+const MEASUREMENTS: [Measurement; 21] = [
     ("offer", offer::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
@@ -75,13 +78,16 @@ const MEASUREMENTS: [Measurement; 18] = [
     ("end-to-end", end_to_end::measure),
     ("idle", idle::measure),
     ("codecs", codecs::measure),
-    ("scaling", scaling::measure),
     ("jobs", jobs::measure),
+    ("cost", cost::measure),
     ("alternatives", alternatives::measure),
     ("receive", acknowledged::receive::measure),
+    ("receive-end-to-end", acknowledged::end_to_end::measure),
     ("delayed-jobs", acknowledged::delayed::measure),
     ("retries", acknowledged::retries::measure),
     ("idle-workers", acknowledged::idle_workers::measure),
+    ("idle-receivers", acknowledged::idle_receivers::measure),
+    ("heartbeats", acknowledged::heartbeats::measure),
     ("recovery", acknowledged::recovery::measure),
     ("memory", acknowledged::memory::measure),
     ("beside-java", acknowledged::beside_java::measure),
@@ -89,7 +95,17 @@ const MEASUREMENTS: [Measurement; 18] = [
 ];
 
 /// Those in which the peers take part.
-const WITH_PEERS: [&str; 6] = ["receive", "delayed-jobs", "retries", "idle-workers", "recovery", "memory"];
+const WITH_PEERS: [&str; 9] = [
+    "cost",
+    "receive",
+    "receive-end-to-end",
+    "delayed-jobs",
+    "retries",
+    "idle-workers",
+    "heartbeats",
+    "recovery",
+    "memory",
+];
 
 /// The delay that a check of the harness adds to each reply to redelay: longer than Redisson is ever late.
 const SLOWED: Duration = Duration::from_millis(100);

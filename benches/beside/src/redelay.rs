@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::codecs;
-use crate::job::{Fill, Job, Offer, Reply, due, now, payload};
+use crate::job::{Fill, Job, Offer, Reply, due, names, now, payload};
 use queue::Queue;
 use working::Working;
 
@@ -46,12 +46,15 @@ struct Worker {
     open: HashMap<String, Queue>,
     collector: Option<Collector>,
     working: Option<Working>,
+    /// Receivers that wait until the process ends.
+    waiting: JoinSet<redelay::Result<()>>,
 }
 
 impl Worker {
     async fn connect(url: &str, partitions: usize) -> Self {
         let client = Client::connect(url).await.unwrap_or_else(|error| panic!("{error}"));
-        Self { client, partitions, open: HashMap::new(), collector: None, working: None }
+        let waiting = JoinSet::new();
+        Self { client, partitions, open: HashMap::new(), collector: None, working: None, waiting }
     }
 
     async fn run(&mut self, job: Job) -> redelay::Result<Reply> {
@@ -68,14 +71,15 @@ impl Worker {
                 }
                 Ok(Reply::default())
             }
-            Job::Offer(job) => offer(self.queue(&job.queue).await?, job).await,
+            Job::Offer(job) => offer(self.queues(&job.queue, job.queues).await?, job).await,
             Job::Take { queue, takers, count } => take(&self.lists(&queue).await?, takers, count).await,
             Job::TakeAny { queue, takers, count } => {
                 let queue = self.queue(&queue).await?;
                 take_any(&queue, takers, count).await
             }
-            Job::Collect { queue, takers } => {
-                self.collector = Some(Collector::start(&self.queue(&queue).await?, takers));
+            Job::Collect(job) => {
+                let queues = self.queues(&job.queue, job.queues).await?;
+                self.collector = Some(Collector::start(&queues, job.takers));
                 Ok(Reply::default())
             }
             Job::Collected => {
@@ -96,8 +100,17 @@ impl Worker {
                 receives::run(&self.lists(&job.queue).await?, worker, &job).await
             }
             Job::Work(job) => {
-                self.queue(&job.queue).await?;
-                self.working = Some(Working::start(&self.ready(&job.queue), &job));
+                self.queues(&job.queue, job.queues).await?;
+                let ready: Vec<_> =
+                    names(&job.queue, job.queues).iter().map(|name| self.ready(name)).collect();
+                self.working = Some(Working::start(&ready, &job));
+                Ok(Reply::default())
+            }
+            Job::Wait { queue, number } => {
+                for n in 0..number {
+                    let receiver = self.ready(&format!("{queue}-{n}")).receiver();
+                    self.waiting.spawn(async move { receiver.receive().await?.ack().await });
+                }
                 Ok(Reply::default())
             }
             Job::Codec { codec, encode, millis } => {
@@ -118,6 +131,15 @@ impl Worker {
         })
     }
 
+    /// Those that a name stands for.
+    async fn queues(&mut self, name: &str, number: usize) -> redelay::Result<Vec<Queue>> {
+        let mut queues = Vec::with_capacity(number);
+        for name in names(name, number) {
+            queues.push(self.queue(&name).await?);
+        }
+        Ok(queues)
+    }
+
     /// Opens the delayed queue, if it is not open.
     async fn queue(&mut self, name: &str) -> redelay::Result<Queue> {
         if !self.open.contains_key(name) {
@@ -136,7 +158,8 @@ async fn all(mut tasks: JoinSet<redelay::Result<()>>) -> redelay::Result<()> {
     Ok(())
 }
 
-async fn offer(queue: Queue, job: Offer) -> redelay::Result<Reply> {
+/// The queues take turns.
+async fn offer(queues: Vec<Queue>, job: Offer) -> redelay::Result<Reply> {
     let begun = Instant::now();
     let stored = Arc::new(AtomicU64::new(0));
     let mut tasks = JoinSet::new();
@@ -144,20 +167,25 @@ async fn offer(queue: Queue, job: Offer) -> redelay::Result<Reply> {
         for n in 0..job.count {
             tokio::time::sleep_until((begun + Duration::from_secs_f64(n as f64 / job.per_second)).into())
                 .await;
-            let (queue, job, stored) = (queue.clone(), job.clone(), stored.clone());
+            let queue = queues[n as usize % queues.len()].clone();
+            let (job, stored) = (job.clone(), stored.clone());
             tasks.spawn(async move { offer_batch(&queue, &job, &stored).await });
         }
     } else {
         let claimed = Arc::new(AtomicU64::new(0));
         let end = begun + Duration::from_millis(job.millis);
         for _ in 0..job.concurrency {
-            let (queue, job) = (queue.clone(), job.clone());
+            let (queues, job) = (queues.clone(), job.clone());
             let (stored, claimed) = (stored.clone(), claimed.clone());
             tasks.spawn(async move {
-                while claimed.fetch_add(job.batch as u64, Relaxed) < job.count && Instant::now() < end {
-                    offer_batch(&queue, &job, &stored).await?;
+                loop {
+                    let first = claimed.fetch_add(job.batch as u64, Relaxed);
+                    if first >= job.count || Instant::now() >= end {
+                        return Ok(());
+                    }
+                    let turn = first as usize / job.batch;
+                    offer_batch(&queues[turn % queues.len()], &job, &stored).await?;
                 }
-                Ok(())
             });
         }
     }
@@ -241,11 +269,12 @@ struct Collector {
 }
 
 impl Collector {
-    fn start(queue: &Queue, takers: usize) -> Self {
+    /// At least one for each queue.
+    fn start(queues: &[Queue], takers: usize) -> Self {
         let count = Arc::<AtomicU64>::default();
         let (sender, late) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        for _ in 0..takers {
+        for queue in queues.iter().cycle().take(takers.max(queues.len())) {
             let (queue, sender, count) = (queue.clone(), sender.clone(), count.clone());
             tasks.spawn(async move {
                 loop {

@@ -154,6 +154,11 @@ impl Server {
         number(&self.info("clients"), "blocked_clients:") as usize
     }
 
+    /// Without the one of the harness.
+    pub(crate) fn connections(&mut self) -> f64 {
+        number(&self.info("clients"), "connected_clients:") - 1.0
+    }
+
     /// The number of channels with a subscriber.
     pub(crate) fn channels(&mut self) -> usize {
         number(&self.info("stats"), "pubsub_channels:") as usize

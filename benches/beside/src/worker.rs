@@ -3,7 +3,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, Reply};
@@ -43,14 +46,6 @@ pub(crate) struct Sides<T> {
 }
 
 impl<T> Sides<T> {
-    pub(crate) fn of(mut make: impl FnMut(System) -> T) -> Self {
-        Self { redelay: make(System::Redelay), redisson: make(System::Redisson) }
-    }
-
-    pub(crate) fn try_of(mut make: impl FnMut(System) -> Outcome<T>) -> Outcome<Self> {
-        Ok(Self { redelay: make(System::Redelay)?, redisson: make(System::Redisson)? })
-    }
-
     pub(crate) fn map<U>(&self, mut map: impl FnMut(&T) -> U) -> Sides<U> {
         Sides { redelay: map(&self.redelay), redisson: map(&self.redisson) }
     }
@@ -59,14 +54,6 @@ impl<T> Sides<T> {
         match system {
             System::Redelay => &self.redelay,
             System::Redisson => &self.redisson,
-            System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
-        }
-    }
-
-    pub(crate) fn get_mut(&mut self, system: System) -> &mut T {
-        match system {
-            System::Redelay => &mut self.redelay,
-            System::Redisson => &mut self.redisson,
             System::BullMq | System::Asynq => unreachable!("{} has no side", system.name()),
         }
     }
@@ -200,14 +187,12 @@ fn own(args: &[&str], settings: Settings) -> Command {
     command
 }
 
-/// The CPU time that a process has used, in user and system mode.
+/// The CPU time that a process has used, in user and system mode. `/proc` has it in units of 10 ms, which is more than a
+/// hundred messages cost.
 fn cpu_seconds(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
-    // After the name, which may contain spaces, come state, ppid and so on. utime and stime are the 12th and 13th.
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: f64 = fields[11..13].iter().map(|field| field.parse::<f64>().expect("a number")).sum();
-    // USER_HZ, the same on every Linux that Rust runs on.
-    ticks / 100.0
+    let clock = clock_getcpuclockid(Pid::from_raw(pid as i32));
+    let used = clock.and_then(|clock| clock.now()).expect("a running process");
+    Duration::from(used).as_secs_f64()
 }
 
 /// The resident memory of a process in bytes. A process that has ended has none.

@@ -62,7 +62,18 @@ fn a_tiny_run_writes_results_a_report_and_plots() {
 fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut harness = Command::new(env!("CARGO_BIN_EXE_redelay-beside"));
-    let wanted = ["receive", "delayed-jobs", "retries", "idle-workers", "recovery", "memory", "beside-java"];
+    let wanted = [
+        "receive",
+        "receive-end-to-end",
+        "delayed-jobs",
+        "retries",
+        "idle-workers",
+        "idle-receivers",
+        "heartbeats",
+        "recovery",
+        "memory",
+        "beside-java",
+    ];
     for name in wanted {
         harness.args(["--only", name]);
     }
@@ -84,7 +95,7 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
         assert!(report.contains(&format!("## {name}")), "{report}");
         let columns = match name {
             "acknowledged receive" => 3 + present,
-            "recovery" => 1,
+            "recovery" | "idle receivers" => 1,
             "beside Java's takers" => 2,
             _ => 1 + present,
         };
@@ -97,6 +108,45 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
     }
     let plot = fs::read_to_string(folder.path().join("acknowledged.svg")).expect("a plot");
     assert!(plot.starts_with("<svg") && plot.contains("by hand"), "{plot}");
+}
+
+/// A table and two plots for each of the things that grow, with every system that is there.
+#[test]
+fn a_tiny_run_of_what_a_message_costs_fills_every_column() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_redelay-beside"))
+        .args(["--tiny", "--only", "cost", "--out"])
+        .arg(folder.path())
+        .output()
+        .expect("the harness");
+    let [report, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(output.status.success(), "{errors}");
+    let results = fs::read_to_string(folder.path().join("results.json")).expect("results");
+    let results: Value = serde_json::from_str(&results).expect("JSON");
+    let array = |value: &Value| value.as_array().expect("an array").clone();
+    let present = array(&results["peers"]["present"]).len();
+    let contests = array(&results["contests"]);
+    let names: Vec<_> = contests.iter().filter_map(|contest| contest["name"].as_str()).collect();
+    let axes = ["rate", "queues", "pending", "payload", "processes"];
+    assert_eq!(names, axes.map(|axis| format!("cost by {axis}")));
+    for contest in &contests {
+        for row in array(&contest["rows"]) {
+            assert_eq!(array(&row["columns"]).len(), 2 + present, "{row}");
+            for column in array(&row["columns"]) {
+                let measured = column["rounds"][0].as_f64();
+                assert!(measured.is_some_and(|measured| measured > 0.0), "{row}");
+            }
+        }
+    }
+    for file in
+        axes.iter().flat_map(|axis| ["client", "server"].map(|side| format!("cost-by-{axis}-{side}.svg")))
+    {
+        let plot = fs::read_to_string(folder.path().join(&file)).expect("a plot");
+        assert!(
+            plot.starts_with("<svg") && plot.contains("Redisson") && report.contains(&file),
+            "{file}: {plot}"
+        );
+    }
 }
 
 /// A cluster beside one server: both systems where both can do the work, and redelay by the number of partitions.

@@ -27,9 +27,13 @@ type working struct {
 // millisecond. Nothing of a message is retained, which is asynq's default.
 func start(redis asynq.RedisConnOpt, wanted job) (*working, error) {
 	working := &working{all: make(chan struct{}), over: make(chan struct{})}
+	queues := make(map[string]int)
+	for _, name := range wanted.names() {
+		queues[name] = 1
+	}
 	working.server = asynq.NewServer(redis, asynq.Config{
 		Concurrency:     wanted.Concurrency,
-		Queues:          map[string]int{wanted.Queue: 1},
+		Queues:          queues,
 		RetryDelayFunc:  func(int, error, *asynq.Task) time.Duration { return time.Millisecond },
 		LogLevel:        asynq.FatalLevel,
 		ShutdownTimeout: time.Second,

@@ -1,18 +1,21 @@
 'use strict';
 const { Worker } = require('bullmq');
+const { names } = require('./names');
 
-// A worker whose handler counts.
+// Workers whose handler counts, one for each queue.
 class Working {
-  // Starts a worker with BullMQ's defaults, but for the concurrency.
+  // Starts workers with BullMQ's defaults, but for the concurrency.
   static async start(connection, job) {
     const working = new Working(job);
-    working.worker = new Worker(job.queue, received => working.handle(received), {
-      connection,
-      concurrency: job.concurrency,
+    const queues = names(job);
+    const concurrency = Math.ceil(job.concurrency / queues.length);
+    working.workers = queues.map(queue => {
+      const worker = new Worker(queue, received => working.handle(received), { connection, concurrency });
+      worker.on('error', error => console.error(error));
+      worker.on('completed', () => working.completed());
+      return worker;
     });
-    working.worker.on('error', error => console.error(error));
-    working.worker.on('completed', () => working.completed());
-    await working.worker.waitUntilReady();
+    await Promise.all(working.workers.map(worker => worker.waitUntilReady()));
     return working;
   }
 
@@ -46,7 +49,7 @@ class Working {
 
   async stop() {
     // With a handler that never returns, a close would wait for ever.
-    await this.worker.close(this.job.handler === 'hold');
+    await Promise.all(this.workers.map(worker => worker.close(this.job.handler === 'hold')));
     return { count: this.count, late: this.late };
   }
 }

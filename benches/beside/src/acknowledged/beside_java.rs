@@ -8,7 +8,7 @@ use redelay_fixture::redis::cmd;
 use super::QUEUE;
 use crate::bench::{Bench, Measured, ask_all, wait_for, warm_up};
 use crate::contest::{Aim, Column, Contest, Line};
-use crate::job::{Handler, Job, Work, payload};
+use crate::job::{Collect, Handler, Job, Work, payload};
 use crate::repeat::Outcome;
 use crate::results::Better;
 use crate::worker::{System, Worker};
@@ -68,7 +68,7 @@ fn start(bench: &mut Bench) -> Outcome<Vec<Worker>> {
 fn turn(bench: &mut Bench, processes: &mut [Worker], arriving: bool, is_beside: bool) -> Outcome<Turn> {
     let count = bench.effort.taken;
     let running = if is_beside { &mut processes[..] } else { &mut processes[..1] };
-    running[0].ask(&Job::Collect { queue: QUEUE.into(), takers: TAKERS })?;
+    running[0].ask(&Collect::new(QUEUE, TAKERS).job())?;
     if let [_, redelay] = running {
         redelay.ask(&Work::new(QUEUE, TAKERS, Handler::Done).job())?;
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::in_process::Timers;
 use super::polling::Polled;
-use crate::job::{Job, Offer, Reply, due, now, payload};
+use crate::job::{Collect, Job, Offer, Reply, due, now, payload};
 use crate::redelay::answer;
 
 /// Where messages wait until they are due. Dropping it ends its consumer.
@@ -39,7 +39,7 @@ pub(crate) fn work(url: &str, interval: u64) {
     for line in stdin().lines() {
         let job = serde_json::from_str(&line.expect("a readable line")).expect("a job");
         let reply = match (job, &mut running) {
-            (Job::Collect { queue, .. }, _) => {
+            (Job::Collect(Collect { queue, .. }), _) => {
                 let (late, received) = channel();
                 let taken = Taken { late, count: Arc::default() };
                 let store: Box<dyn Store> = match interval {

@@ -7,7 +7,7 @@ use super::place::{Place, QUEUE};
 use super::{Cost, IN_FLIGHT, counted};
 use crate::bench::{Bench, wait_for, warm_up};
 use crate::contest::{Column, Contest, Line};
-use crate::job::{Job, Offer, Reply};
+use crate::job::{Collect, Job, Offer, Reply};
 use crate::repeat::Outcome;
 use crate::report::count;
 use crate::results::Better;
@@ -89,7 +89,7 @@ fn turn(bench: &Bench, place: &mut Place, partitions: usize) -> Outcome<Turn> {
 
 /// Offers, transfers and takes.
 fn end_to_end(place: &mut Place, worker: &mut Worker, offer: &Offer) -> Outcome<Cost> {
-    worker.ask(&Job::Collect { queue: QUEUE.into(), takers: TAKERS })?;
+    worker.ask(&Collect::new(QUEUE, TAKERS).job())?;
     let cost = counted(place, worker, |worker| {
         let begun = Instant::now();
         let offered = worker.ask(&offer.clone().job())?.count;

@@ -25,10 +25,10 @@ struct Counts {
 }
 
 impl Working {
-    pub(super) fn start(queue: &BlockingQueue<String>, job: &Work) -> Self {
+    pub(super) fn start(queues: &[BlockingQueue<String>], job: &Work) -> Self {
         let counts = Arc::<Counts>::default();
         let (stop, stopped) = oneshot::channel::<()>();
-        let worker = Worker::new(queue)
+        let worker = Worker::weighted(queues.iter().map(|queue| (queue, 1)))
             .concurrency(job.concurrency)
             .lease(Duration::from_millis(job.lease_ms))
             .retry(Backoff::fixed(Duration::from_millis(1)))

@@ -28,9 +28,9 @@ final class Jobs {
         return switch (job.get("job").asText()) {
             case "open" -> open(job.get("queue").asText(), job.get("number").asInt());
             case "close" -> close();
-            case "offer" -> new Offers(allDelayed(job.get("queue").asText()), job).run();
-            case "take" -> Takes.run(allReady(job.get("queue").asText()), job.get("takers").asInt(), job.get("count").asLong());
-            case "collect" -> collect(job.get("queue").asText(), job.get("takers").asInt());
+            case "offer" -> new Offers(allDelayed(names(job)), job).run();
+            case "take" -> Takes.run(allReady(partitions(job.get("queue").asText())), job.get("takers").asInt(), job.get("count").asLong());
+            case "collect" -> collect(names(job), job.get("takers").asInt());
             case "collected" -> Reply.rate(collector.count(), 0);
             case "stop" -> Reply.late(collector.stop());
             case "codec" -> Codecs.run(job.get("codec").asText(), job.get("encode").asBoolean(), job.get("millis").asLong());
@@ -38,17 +38,24 @@ final class Jobs {
         };
     }
 
-    /** The names of the queues that a name stands for. redelay names the partitions of a queue so, too. */
-    private List<String> names(String name) {
+    /** The names of all queues that the name in a job stands for. */
+    private List<String> names(JsonNode job) {
+        String name = job.get("queue").asText();
+        int queues = job.get("queues").asInt();
+        return queues == 1 ? partitions(name) : IntStream.range(0, queues).boxed().flatMap(i -> partitions(name + "-" + i).stream()).toList();
+    }
+
+    /** redelay names the partitions of a queue so, too. */
+    private List<String> partitions(String name) {
         return partitions == 1 ? List.of(name) : IntStream.range(0, partitions).mapToObj(i -> name + "#" + i).toList();
     }
 
-    private List<RBlockingQueue<String>> allReady(String name) {
-        return names(name).stream().map(this::ready).toList();
+    private List<RBlockingQueue<String>> allReady(List<String> names) {
+        return names.stream().map(this::ready).toList();
     }
 
-    private List<RDelayedQueue<String>> allDelayed(String name) {
-        return names(name).stream().map(this::delayed).toList();
+    private List<RDelayedQueue<String>> allDelayed(List<String> names) {
+        return names.stream().map(this::delayed).toList();
     }
 
     private RBlockingQueue<String> ready(String name) {
@@ -73,9 +80,9 @@ final class Jobs {
         return new Reply();
     }
 
-    private Reply collect(String queue, int takers) {
-        allDelayed(queue);
-        collector = new Collector(allReady(queue), takers);
+    private Reply collect(List<String> names, int takers) {
+        allDelayed(names);
+        collector = new Collector(allReady(names), takers);
         return new Reply();
     }
 }
