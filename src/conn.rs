@@ -38,6 +38,7 @@ mod cluster;
 mod commands;
 mod connect;
 mod credentials;
+mod execute;
 mod expect;
 mod failover;
 mod library;
@@ -64,6 +65,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -192,7 +194,14 @@ struct Base {
 
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
-    pub(crate) async fn connect(options: Options) -> Result<Self, ConnectError> {
+    ///
+    /// Compiled once: see [`execute`].
+    #[inline(never)]
+    pub(crate) fn connect(options: Options) -> BoxFuture<'static, Result<Self, ConnectError>> {
+        Box::pin(Self::connect_now(options))
+    }
+
+    async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
         options.follow_sentinels(&shared);
@@ -288,7 +297,7 @@ impl Conn {
         match &self.base.servers {
             Servers::One(commands) => self.call_on(&commands.link, command, within).await,
             // In a box, or the futures of callers become so deep that the compiler refuses some.
-            Servers::Cluster(cluster) => Box::pin(self.call_in_cluster(cluster, command, within)).await,
+            Servers::Cluster(cluster) => self.call_in_cluster(cluster, command, within).await,
         }
     }
 

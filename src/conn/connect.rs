@@ -8,6 +8,7 @@ use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::interfaces::ClientLike;
 use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
 use fred::types::{Builder, RespVersion};
+use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -17,7 +18,7 @@ use super::probe::probe;
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::slots::Slot;
 use super::topology::Lead;
-use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
+use super::{Cause, ConnectError, Link, OpError, Options, Shared, execute, library};
 use crate::telemetry::events;
 
 /// How long one try to open a socket may take.
@@ -74,8 +75,19 @@ impl Link {
         Ok(Self::new(options, supervisor, shared.clone()))
     }
 
-    /// Connects, or says why not. A reason is looked for no longer than `left`.
-    async fn open_within(
+    /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see [`execute`].
+    #[inline(never)]
+    fn open_within<'a>(
+        left: Duration,
+        options: &'a Options,
+        role: Role,
+        shared: &'a Shared,
+        lead: Option<Lead>,
+    ) -> BoxFuture<'a, Result<Self, ConnectError>> {
+        Box::pin(Self::open_where_led(left, options, role, shared, lead))
+    }
+
+    async fn open_where_led(
         left: Duration,
         options: &Options,
         role: Role,
@@ -147,13 +159,17 @@ pub(super) enum Failure {
     Silence,
 }
 
-/// Connects once.
-pub(super) async fn establish(options: &Options, role: Role) -> Result<Established, Failure> {
+/// Makes one attempt to connect. Compiled once: see [`execute`].
+#[inline(never)]
+pub(super) fn establish(options: &Options, role: Role) -> BoxFuture<'_, Result<Established, Failure>> {
+    Box::pin(establish_now(options, role))
+}
+
+async fn establish_now(options: &Options, role: Role) -> Result<Established, Failure> {
     let client = build(options, role).map_err(Failure::Build)?;
     let fetch = options.credentials.fetch_timeout(options.connect_timeout);
     let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
-    // `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
-    let mut connection = AbortOnDropHandle::new(client.connect());
+    let mut connection = execute::connect(&client);
     let connecting = async {
         tokio::select! {
             connected = client.wait_for_connect() => connected,

@@ -8,16 +8,16 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
-use fred::error::ErrorKind as FredErrorKind;
-use fred::interfaces::{ClientLike, EventInterface};
-use fred::types::config::Options as CallOptions;
-use fred::types::{ClusterHash, CustomCommand, Message};
+use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
+use fred::interfaces::EventInterface;
+use fred::types::{ClusterHash, CustomCommand, Message, Resp3Frame};
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
+use super::execute::{Executing, execute, force_reconnection, quit};
 use super::expect::{Expect, FOREIGN};
 use super::options::Source;
 use super::reply::NoReply;
@@ -54,6 +54,16 @@ impl Role {
             Self::Sentinel => "a sentinel",
         }
     }
+}
+
+/// What is remembered of a command until its reply comes.
+struct Sent {
+    command_name: &'static str,
+    expect: Expect,
+    session: Option<Session>,
+    /// In µs since the link was opened.
+    at: u64,
+    is_patient: bool,
 }
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
@@ -125,14 +135,12 @@ impl Link {
         // A shorter silence is no reason to give the connection up: others may be ready to wait.
         let is_patient = within >= self.command_timeout;
         if self.session().is_some() && within == self.command_timeout {
-            return self.send(&self.client(), command, is_patient).await;
+            return self.send(command, None, is_patient).await;
         }
         let begun = Instant::now();
         let session = timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
         let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-        let options = CallOptions { timeout: Some(left), ..CallOptions::default() };
-        let client = self.client().with_options(&options);
-        let mut reply = pin!(self.send(&client, command, is_patient));
+        let mut reply = pin!(self.send(command, Some(left), is_patient));
         if left > self.command_timeout {
             // This caller may wait for longer than a silent connection is kept.
             let sent = self.micros();
@@ -165,7 +173,7 @@ impl Link {
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
     /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
-        self.send(&self.client(), command, true).await
+        self.send(command, None, true).await
     }
 
     /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
@@ -183,10 +191,22 @@ impl Link {
 
     async fn send(
         &self,
-        client: &impl ClientLike,
         command: Command,
+        within: Option<Duration>,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
+        let (sent, executing) = self.begin_sending(command, within, is_patient)?;
+        let executed = executing.await;
+        self.finish(sent, executed)
+    }
+
+    #[inline(never)]
+    fn begin_sending(
+        &self,
+        command: Command,
+        within: Option<Duration>,
+        is_patient: bool,
+    ) -> Result<(Sent, Executing), OpError> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(OpError::Closed);
         }
@@ -197,10 +217,15 @@ impl Link {
         let command_name = command.name;
         let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
-        let (session, sent) = (self.session(), self.micros());
-        // In a box: it is large, and the futures around it would all have room for it, some of them twice.
-        let executed = Box::pin(client.custom_raw(custom, command.args));
-        let error = match executed.await {
+        let client = self.client();
+        let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
+        Ok((sent, execute(client, custom, command.args, within)))
+    }
+
+    #[inline(never)]
+    fn finish(&self, sent: Sent, executed: Result<Resp3Frame, FredError>) -> Result<Reply, OpError> {
+        let Sent { command_name, expect, session, at, is_patient } = sent;
+        let error = match executed {
             Ok(frame) => {
                 self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
                 let mut reply = self.check(expect.read(frame), session);
@@ -226,7 +251,7 @@ impl Link {
         };
         if *error.kind() == FredErrorKind::Timeout {
             if is_patient {
-                self.on_silence(session, sent);
+                self.on_silence(session, at);
             }
         } else {
             // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
@@ -364,9 +389,8 @@ impl Link {
     /// Requests a new connection, unless another caller has: once for each session is enough.
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
-            let client = self.client();
-            // Its future ends with the reconnection. The caller need not wait for it.
-            tokio::spawn(async move { client.force_reconnection().await });
+            // The caller need not wait for it.
+            force_reconnection(self.client());
         }
     }
 
@@ -388,7 +412,7 @@ impl Link {
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        let _ = timeout(QUIT_TIMEOUT, self.client().quit()).await;
+        let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
         self.supervisor.abort();
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::{Cluster, ServerId};
@@ -90,8 +91,18 @@ impl Conn {
     }
 
     /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
-    /// will.
-    pub(super) async fn call_in_cluster(
+    /// will. Compiled once: see [`execute`](super::execute).
+    #[inline(never)]
+    pub(super) fn call_in_cluster<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        command: Command,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Reply, OpError>> {
+        Box::pin(self.call_until_accepted(cluster, command, within))
+    }
+
+    async fn call_until_accepted(
         &self,
         cluster: &Cluster,
         command: Command,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use fred::clients::Client;
 use fred::error::Error as FredError;
 use fred::interfaces::{ClientLike, EventInterface};
@@ -21,12 +22,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::connect::{Established, Failure, establish};
+use super::execute::execute;
 use super::expect::Expect;
 use super::link::Role;
 use super::probe::probe;
 use super::reply::{NoReply, Reply};
 use super::topology::Lead;
-use super::{Cause, OpError, Options, Shared, library};
+use super::{Cause, OpError, Options, Shared, execute, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -332,7 +334,7 @@ impl Supervisor {
             self.report_loss(&self.cause(&error));
         }
         sleep(PROBE).await;
-        self.connection = AbortOnDropHandle::new(self.client.connect());
+        self.connection = execute::connect(&self.client);
     }
 
     fn cause(&self, error: &FredError) -> Cause {
@@ -387,8 +389,7 @@ impl Supervisor {
 
     /// Its future ends with the reconnection, which the library reports.
     fn force_reconnection(&self) {
-        let client = self.client.clone();
-        tokio::spawn(async move { client.force_reconnection().await });
+        execute::force_reconnection(self.client.clone());
     }
 
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
@@ -423,7 +424,7 @@ impl Supervisor {
             match &self.lead {
                 Some(_) => {
                     let role = CustomCommand::new_static("ROLE", ClusterHash::FirstKey, false);
-                    self.client.custom_raw(role, Vec::<String>::new()).await.map(Some)
+                    execute(self.client.clone(), role, Vec::new(), None).await.map(Some)
                 }
                 None => Ok(None),
             }
@@ -431,7 +432,8 @@ impl Supervisor {
         // In this order on one connection, and without a pause: each is handed over when it is first polled.
         let replies = futures::future::try_join_all(words.into_iter().map(|words| {
             let command = CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false);
-            self.client.custom_raw(command, words)
+            let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
+            execute(self.client.clone(), command, words.collect(), None)
         }));
         let (replies, role) = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join(replies, role))
             .await
