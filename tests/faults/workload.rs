@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::consumers::{Consumer, consume, take_elsewhere};
+use crate::consumers::{Consumer, How, consume, take_elsewhere};
 use crate::ledger::{Ledger, Offered, outcome};
 
 type Queues = redelay_support::Queues<i64>;
@@ -71,6 +71,17 @@ pub(crate) struct Member {
     pub(crate) producers: Vec<Producer>,
     pub(crate) takers: Vec<Taker>,
     pub(crate) consumers: Vec<Consumer>,
+}
+
+impl Member {
+    /// How many messages it takes or receives at a time.
+    pub(crate) fn at_a_time(&self) -> usize {
+        let receives = |consumer: &Consumer| match consumer.how {
+            How::Works(handlers) => handlers,
+            _ => 1,
+        };
+        self.takers.len() + self.consumers.iter().map(receives).sum::<usize>()
+    }
 }
 
 /// The ways in which payloads are offered.

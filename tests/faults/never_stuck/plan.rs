@@ -247,6 +247,10 @@ const MESSAGE_KEYS: [Key; 8] = [
     Key::Control,
 ];
 
+/// A single receiver holds some messages for a second: it is too slow for a backlog.
+const QUICK: Consumer =
+    Consumer { how: How::Works(8), lease: Duration::from_secs(3), attempts: 10, extends: true };
+
 /// Unreadable entries are shorter than this.
 pub(crate) const LONGEST_POISON: usize = 300;
 
@@ -313,10 +317,8 @@ impl Plan {
                 step.fault = Fault::LoseReplies;
             }
         }
-        // A single receiver, which holds some messages for a second, is too slow for what has come during a pause.
-        let (lease, attempts) = (Duration::from_secs(3), 10);
-        let worker = Consumer { how: How::Works(8), lease, attempts, extends: true };
-        self.crew.clients[0].consumers.push(worker);
+        // For what has come during a pause.
+        self.crew.clients[0].consumers.push(QUICK);
         self.changes_limits = true;
         self
     }
@@ -335,6 +337,9 @@ impl Plan {
             if !takes {
                 member.takers.clear();
             }
+        }
+        if crew.backlog > 0 && crew.clients.iter().map(Member::at_a_time).sum::<usize>() < 4 {
+            crew.clients[0].consumers.push(QUICK);
         }
         for step in &mut self.steps {
             match &mut step.fault {
