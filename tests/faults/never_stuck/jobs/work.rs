@@ -216,7 +216,7 @@ impl Policy {
             Self::Replace => offer.replace(),
             Self::KeepEarliest => offer.keep_earliest(),
             Self::Debounce => offer.debounce(HOUR + HOUR),
-            Self::Throttle => offer.throttle(ms(30)),
+            Self::Throttle => offer.throttle(ms(300)),
         }
     }
 }
