@@ -60,11 +60,12 @@ pub(crate) struct Unconfirmed {
 
 impl Conn {
     /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
-    /// [`Replicas`]; for that not beyond the deadline.
+    /// [`Replicas`]; for that not beyond the deadline. It does not wait if `wrote` says of the reply that nothing was written.
     pub(crate) fn replicated<'a, R: 'a>(
         &'a self,
         deadline: Instant,
         write: impl Future<Output = Result<R, OpError>> + 'a,
+        wrote: impl FnOnce(&R) -> bool + 'a,
     ) -> impl Future<Output = Result<R, OpError>> + 'a {
         // In a box, as is what is rare, so that the futures of callers stay small.
         let write = Box::pin(write);
@@ -76,7 +77,9 @@ impl Conn {
             Box::pin(self.confirming(deadline)).await?;
             let unconfirmed = self.before_write();
             let reply = write.await?;
-            Box::pin(self.confirm(unconfirmed, deadline)).await?;
+            if wrote(&reply) {
+                Box::pin(self.confirm(unconfirmed, deadline)).await?;
+            }
             Ok(reply)
         }
     }

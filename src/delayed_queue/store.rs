@@ -128,7 +128,8 @@ impl Store {
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
-            let error = match self.conn.replicated(deadline, send(receipt.clone(), base)).await {
+            let attempt = send(receipt.clone(), base);
+            let error = match self.conn.replicated(deadline, attempt, Result::is_ok).await {
                 Ok(outcome) => {
                     if lost.is_none() {
                         self.on_spent(receipt);

@@ -140,7 +140,7 @@ impl Op<'_> {
         self.ensure_open()?;
         let conn = &self.queue.conn;
         let deadline = Instant::now() + conn.command_timeout();
-        conn.replicated(deadline, conn.call(command)).await.map_err(|error| self.failed(error))
+        conn.replicated(deadline, conn.call(command), |_| true).await.map_err(|error| self.failed(error))
     }
 
     /// Runs a command that only reads, and may run twice.

@@ -61,14 +61,27 @@ pub(super) struct Answered {
 }
 
 /// Why a call was not answered.
-pub(super) enum NoAnswer {
-    Refused {
-        error: OpError,
-        /// An earlier try may have been executed.
-        lost: bool,
-    },
-    /// The client has ended.
-    Closed(OpError),
+pub(super) struct NoAnswer {
+    pub(super) error: OpError,
+    /// A try may have been executed.
+    pub(super) lost: bool,
+    /// The client has ended. Otherwise the server has refused the call.
+    pub(super) closed: bool,
+}
+
+/// What a call is to do. If the call is dropped on its way, those that settle are told that it may have been executed.
+struct OnItsWay(Turn);
+
+impl OnItsWay {
+    fn ended(mut self) -> Turn {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.answer_all(&OpError::Unknown("the client ended before the server had answered".into()));
+    }
 }
 
 impl InFlight {
@@ -145,8 +158,9 @@ impl Shared {
         demand: Demand,
     ) -> (Caller, Answered) {
         let sent = Instant::now();
-        let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
-        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
+        let turn = OnItsWay(turn);
+        let call = turn.0.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
+        let settlements = turn.0.acknowledge.len() + turn.0.extend.len() + turn.0.settle.len();
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
         let result = loop {
@@ -156,11 +170,13 @@ impl Shared {
                     Some(outcome) => break Ok(outcome),
                     None => drop(self.conn.desynchronised()),
                 },
-                Err(error @ OpError::Closed) => break Err(NoAnswer::Closed(error)),
+                Err(error @ OpError::Closed) => break Err(NoAnswer { error, lost, closed: true }),
                 Err(error @ (OpError::Server(_) | OpError::Rejected(_))) => {
-                    break Err(NoAnswer::Refused { error, lost });
+                    break Err(NoAnswer { error, lost, closed: false });
                 }
-                Err(error) if self.stop.is_cancelled() => break Err(NoAnswer::Closed(error)),
+                Err(error) if self.stop.is_cancelled() => {
+                    break Err(NoAnswer { error, lost, closed: true });
+                }
                 // Receives that do not wait are not delayed by what nobody can do now.
                 Err(error) => self.waiting.answer(u64::MAX, false, || Err(error.clone())),
             }
@@ -168,6 +184,16 @@ impl Shared {
             attempts += 1;
         };
         caller.lost |= lost;
-        (caller, Answered { turn, demand, sent, repeated: attempts > 0 || lost, unconfirmed, result })
+        (
+            caller,
+            Answered {
+                turn: turn.ended(),
+                demand,
+                sent,
+                repeated: attempts > 0 || lost,
+                unconfirmed,
+                result,
+            },
+        )
     }
 }

@@ -286,11 +286,13 @@ impl Task {
         self.content = Content::Unknown;
     }
 
-    /// Whether there is so much to do that a call beside the one that is on its way saves time.
-    fn is_worth_another(&self, wanted: usize) -> bool {
+    /// Whether there is so much to do that a call beside the one that is on its way saves time. A receive of many ends with
+    /// what the first call brings, so a second one might claim what nobody waits for.
+    fn is_worth_another(&self, demand: Demand, wanted: usize) -> bool {
         !self.in_flight.is_full()
             && self.content == Content::Left
             && self.pause_until.is_none()
+            && demand.one_each
             && wanted >= WORTH_A_CALL
     }
 
@@ -299,7 +301,7 @@ impl Task {
         let now = Instant::now();
         let demand = self.waiting.demand();
         let wanted = demand.messages.saturating_sub(self.in_flight.claiming());
-        if !self.in_flight.is_empty() && !self.is_worth_another(wanted) {
+        if !self.in_flight.is_empty() && !self.is_worth_another(demand, wanted) {
             return None;
         }
         if demand.messages > 0 {
@@ -406,6 +408,10 @@ impl Task {
         self.close();
         let bound = self.conn.command_timeout();
         let _ = timeout(bound, async {
+            while !self.in_flight.is_empty() {
+                let answered = self.in_flight.next().await;
+                self.on_ended(answered);
+            }
             if let Some(mut parked) = self.parked.take() {
                 parked.expire();
                 let _ = parked.wake.await;

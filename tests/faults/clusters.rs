@@ -451,5 +451,15 @@ async fn more_replicas_than_there_are() {
     let error = soon(receiver.receive()).await.unwrap().ack().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     assert_eq!(ready.stats().await.unwrap().receiving.in_flight, 0);
+
+    // What has written nothing needs no confirmation.
+    soon(ready.put(&3)).await.unwrap_err();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    server.cmd(["FLUSHALL"]);
+    let error = soon(delivery.ack()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LeaseLost, "{error}");
+    server.cmd(["SET", "redisson_delay_queue:{q}", "no list"]);
+    let error = soon(async { delayed.offer(&4, Duration::from_secs(3600)).await }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     client.shutdown().await;
 }

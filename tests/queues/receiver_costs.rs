@@ -127,10 +127,15 @@ async fn few_receives_share_one_call() {
 async fn a_receive_of_many_gets_all_of_a_backlog() {
     let server = Server::start();
     let (_client, queue, _delayed) = still_text_queues(&server).await;
-    let payloads: Vec<String> = (0..2_000).map(|number| number.to_string()).collect();
+    let payloads: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
     queue.offer_all(&payloads).await.unwrap();
     let receiver = queue.receiver();
     for _ in 0..3 {
         assert_eq!(soon(receiver.receive_many(500)).await.unwrap().len(), 500);
     }
+    // More than one call claims. No second call claims messages for a receive that the first one answers.
+    for _ in 0..3 {
+        assert_eq!(soon(receiver.receive_many(2_000)).await.unwrap().len(), 1_000);
+    }
+    assert_eq!(queue.stats().await.unwrap().receiving.released, 0);
 }

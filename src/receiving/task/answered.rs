@@ -27,14 +27,13 @@ impl Task {
                 self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
                 self.on_answered(turn, demand, outcome, sent, repeated, unconfirmed);
             }
-            Err(NoAnswer::Refused { error, lost }) => {
+            Err(NoAnswer { error, lost, closed }) => {
                 turn.answer_all(&if lost { error.clone().after_a_lost_try() } else { error.clone() });
+                if closed {
+                    return false;
+                }
                 turn.extend.iter().for_each(|member| self.leases.on_refused(member));
                 self.on_refused(error, demand);
-            }
-            Err(NoAnswer::Closed(error)) => {
-                turn.answer_all(&error);
-                return false;
             }
         }
         true
@@ -140,8 +139,8 @@ impl Task {
                 parked.expire();
                 self.place = None;
             }
-            // They have seen what there is. If there is more, the next call is for them.
-            if is_all || self.hold {
+            // They have seen what there is. If there is more, the next call is for them. Another call may bring them some.
+            if (is_all || self.hold) && self.in_flight.is_empty() {
                 self.waiting.answer(demand.before, false, || Ok(()));
             }
         } else if turn.empty_inbox {
@@ -159,7 +158,13 @@ impl Task {
         let confirm = async move {
             let confirmed = conn.confirm(unconfirmed, deadline).await;
             for (answer, result) in answers {
-                let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
+                let result = match result {
+                    // Nothing was written that could be confirmed.
+                    Ok(Settled::Gone) => Ok(Settled::Gone),
+                    Ok(settled) => confirmed.clone().map(|()| settled),
+                    Err(error) => Err(error),
+                };
+                let _ = answer.send(result);
             }
         };
         self.confirming.spawn_on(confirm, self.conn.runtime());
