@@ -394,6 +394,7 @@ impl<T> Delivery<T> {
             let member = open.claim.member;
             Ok((
                 open.receiving.settle(member, Settlement::Extend { by_ms }),
+                open.receiving.deadline(),
                 open.receiving.clone(),
                 open.queue.clone(),
                 open.span.settle(&open.queue.keys, member.id(), "extend"),
@@ -401,8 +402,8 @@ impl<T> Delivery<T> {
         });
         Box::pin(async move {
             match started {
-                Some(Ok((answer, receiving, queue, span))) => {
-                    answered("extend", answer, &receiving, &queue, &span).await
+                Some(Ok((answer, deadline, _receiving, queue, span))) => {
+                    answered("extend", answer, deadline, &queue, &span).await
                 }
                 Some(Err(error)) => Err(error),
                 None => Ok(()),

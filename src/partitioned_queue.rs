@@ -32,8 +32,10 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// with the same key go to the same partition, and keep their order. There is no order between partitions.
 ///
 /// Jobs by id and schedules are in the partition of their id or name. Dead letters, batches, streams and the like are handled
-/// per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. There are no limits
-/// for all partitions together, since no server sees all of them: divide a limit by the number of partitions.
+/// per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. To receive by hand
+/// from all partitions, merge the streams of their receivers:
+/// `futures::stream::select_all(orders.queues().map(|queue| queue.receiver().into_stream()))`. There are no limits for all
+/// partitions together, since no server sees all of them: divide a limit by the number of partitions.
 ///
 /// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue do: an offer is
 /// not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.

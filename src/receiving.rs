@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use call::{Settled, Settlement};
@@ -150,9 +150,9 @@ impl Receiving {
         receiver
     }
 
-    /// How long a caller waits for the result of a settlement.
-    pub(crate) fn patience(&self) -> Duration {
-        2 * self.command_timeout
+    /// Until when a caller waits for the result of a settlement that begins now.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + 2 * self.command_timeout
     }
 
     fn join(&self, most: usize, patient: bool) -> PendingReceive {

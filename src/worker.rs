@@ -104,8 +104,8 @@ type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 pub struct Stopped {
     /// Messages that were acknowledged.
     pub done: u64,
-    /// Deliveries that failed or were rejected, whose payload did not decode, or whose lease was lost while the handler ran. A
-    /// message that fails twice counts twice.
+    /// Deliveries that failed or were rejected, whose payload did not decode, whose lease was lost while the handler ran, or
+    /// whose settlement failed. A message that fails twice counts twice.
     pub failed: u64,
     /// Messages that were snoozed.
     pub snoozed: u64,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::conn::OpError;
@@ -51,11 +51,12 @@ pub(super) fn settle(
         let settlement = settlement(&mut open);
         open.span.processed(verb);
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
-        (open.receiving.settle(open.claim.member, settlement), open.receiving, open.queue, span)
+        let deadline = open.receiving.deadline();
+        (open.receiving.settle(open.claim.member, settlement), deadline, open.receiving, open.queue, span)
     });
     Box::pin(async move {
-        let Some((answer, receiving, queue, span)) = started else { return Ok(()) };
-        answered(verb, answer, &receiving, &queue, &span).await
+        let Some((answer, deadline, _receiving, queue, span)) = started else { return Ok(()) };
+        answered(verb, answer, deadline, &queue, &span).await
     })
 }
 
@@ -83,12 +84,12 @@ pub(super) fn settle_after(
 pub(super) async fn answered(
     verb: &'static str,
     answer: oneshot::Receiver<std::result::Result<Settled, OpError>>,
-    receiving: &Receiving,
+    deadline: Instant,
     queue: &Queue,
     span: &Span,
 ) -> Result<()> {
     let op = queue.op(verb);
-    let result = match span.run(timeout(receiving.patience(), answer)).await {
+    let result = match span.run(timeout_at(deadline, answer)).await {
         Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
         Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
         Ok(Ok(Err(error))) => Err(op.failed(error)),

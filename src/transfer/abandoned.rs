@@ -23,8 +23,16 @@ pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
     let run = async || -> Result<i64, OpError> { Ok(call.clone().run(&conn).await?.into_count()?) };
     let mut released = 0;
-    while let Ok(more @ 1..) = run().await {
-        released += more as u64;
+    loop {
+        match run().await {
+            Ok(more @ 1..) => released += more as u64,
+            Ok(_) => break,
+            Err(error) => {
+                let what = format!("release of abandoned messages of `{}`", events::name(&keys));
+                conn.counters().failed(what, &error);
+                break;
+            }
+        }
     }
     if released > 0 {
         events::abandoned_released(&keys, released);

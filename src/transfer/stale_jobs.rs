@@ -6,6 +6,7 @@ use tokio::time::sleep;
 
 use crate::conn::{Conn, OpError};
 use crate::scripts;
+use crate::telemetry::events;
 use crate::wire::keys::Keys;
 
 /// How many fields one call looks at, about.
@@ -19,7 +20,16 @@ pub(super) async fn remove(conn: Conn, keys: Keys) {
         let [_removed, wait] = call.clone().run(&conn).await?.into_parts()?;
         Ok(wait.into_int()?)
     };
-    while let Ok(wait @ 0..) = step().await {
-        sleep(Duration::from_millis(wait.unsigned_abs()).mul_f64(1.0 + fastrand::f64() / 10.0)).await;
+    loop {
+        match step().await {
+            Ok(wait @ 0..) => {
+                sleep(Duration::from_millis(wait.unsigned_abs()).mul_f64(1.0 + fastrand::f64() / 10.0)).await;
+            }
+            Ok(_) => break,
+            Err(error) => {
+                conn.counters().failed(format!("removal of stale ids of `{}`", events::name(&keys)), &error);
+                break;
+            }
+        }
     }
 }

@@ -118,7 +118,10 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let Some(Settling { count, message, .. }) = settling else { return };
         match result {
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
-            Err(error) => self.failed(message, error, false),
+            Err(error) => {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.failed(message, error, false);
+            }
         }
     }
 

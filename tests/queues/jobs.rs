@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Offered};
-use redelay_fixture::{Proxy, Server, until_async};
+use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{
     CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
     still_builder, still_text_queues, text_queues,
@@ -376,14 +376,14 @@ async fn stale_ids_among_many_are_swept() {
     remove_as_java(&server, 2000);
     let other = sweeping(&server).await;
     let is_due = |id: &String| id.parse::<u32>().unwrap() < 1000;
-    until_async("those that were due are gone", || async { !ids(&server).iter().any(is_due) }).await;
+    until_async_within(MINUTE, "those that were due are gone", || async { !ids(&server).iter().any(is_due) }).await;
     other.client.shutdown().await;
     assert_eq!(ids(&server).len(), 12_000, "of which 1,000 are stale");
 
     remove_as_java(&server, 8000);
     server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
     let other = sweeping(&server).await;
-    until_async("they are gone", || async { ids(&server).len() == 3000 }).await;
+    until_async_within(MINUTE, "they are gone", || async { ids(&server).len() == 3000 }).await;
     other.client.shutdown().await;
     client.shutdown().await;
 }

@@ -5,7 +5,7 @@ use redelay::{BlockingQueue, Client, Receiver};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{LEASES, MESSAGES, RECEIPTS, TARGET, soon, still_text_queues};
 
-/// A receiver gives a sign of life every ten seconds, which may come in the middle of a message. So some are counted, and
+/// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So some are counted, and
 /// what most of them cost is what a message costs.
 const MESSAGES_COUNTED: usize = 9;
 

@@ -390,6 +390,36 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     }
 }
 
+/// An acknowledgement that fails is counted and reported.
+#[tokio::test]
+async fn a_settlement_that_fails_is_a_failure() {
+    let server = Server::start();
+    let (client, ready, _) = number_queues(&server).await;
+    ready.put(&1).await.unwrap();
+    let (goes_on, reports) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+    let worker = Worker::new(&ready).on_failure({
+        let reports = reports.clone();
+        move |failure| reports.lock().unwrap().push((failure.to_string(), failure.is_dead))
+    });
+    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), {
+        let goes_on = goes_on.clone();
+        move |_: i64| {
+            let goes_on = goes_on.clone();
+            async move { goes_on.notified().await }
+        }
+    }));
+    until_async("it is handled", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
+    // As if another receiver had handled it.
+    server.cmd(["DEL", LEASES, MESSAGES]);
+    goes_on.notify_one();
+    until_async("a report", || async { !reports.lock().unwrap().is_empty() }).await;
+    client.stop_taking().await;
+    let stopped = soon(running).await.unwrap().unwrap();
+    assert_eq!((stopped.done, stopped.failed), (0, 1));
+    let reports = reports.lock().unwrap();
+    assert!(reports.len() == 1 && reports[0].0.contains("lease") && !reports[0].1, "{reports:?}");
+}
+
 /// Number, queue, attempt, and whether it is the last one.
 type Seen = Arc<Mutex<BTreeSet<(i64, String, u32, bool)>>>;
 
