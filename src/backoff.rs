@@ -176,4 +176,14 @@ mod tests {
         assert_eq!(pauses(&Backoff::ladder([])), [Duration::ZERO; 5]);
         assert_eq!(Backoff::youzan().after(100), secs(15 * 3_600));
     }
+
+    #[test]
+    fn youzan_has_nine_steps() {
+        let (minute, hour) = (60, 3_600);
+        let steps =
+            [15, 3 * minute, 10 * minute, 30 * minute, 30 * minute, hour, 2 * hour, 6 * hour, 15 * hour];
+        for (failures, step) in (1..).zip(steps) {
+            assert_eq!(Backoff::youzan().after(failures), Duration::from_secs(step), "{failures}");
+        }
+    }
 }

@@ -1,14 +1,26 @@
-//! redelay and Redisson on the same cluster, and on a master that the same sentinels name: before and after failovers, and after
-//! the slot of the queue has moved.
+//! redelay and Redisson on the same cluster, and on a master that the same sentinels name: before and after failovers and moves of a
+//! slot, and through them.
 
-use redelay_fixture::{Cluster, Failover, Sentinels};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use super::peer::Setup;
-use super::{Cast, all_roles, report};
+use redelay::{Client, codec};
+use redelay_fixture::{Cluster, Failover, Sentinels, Server, until_within};
+use redelay_support::{ms, soon};
+
+use super::peer::{Peer, Setup};
+use super::{BOTH, Cast, all_roles, report};
+
+const ORDERS: &str = "orders";
+const PENDING: &str = "redisson_delay_queue:{orders}";
+/// The last payload for a taker.
+const END: &str = "end";
 
 /// Offers, transfers and takes in every combination of the two.
 fn play_all(cast: &mut Cast, what: &str) {
-    for name in ["orders", "{tag}orders"] {
+    for name in [ORDERS, "{tag}orders"] {
         for roles in all_roles() {
             cast.play(name, roles, 4);
         }
@@ -16,37 +28,228 @@ fn play_all(cast: &mut Cast, what: &str) {
     report(what);
 }
 
+/// What happens while entries are pending.
+struct Change<'a> {
+    what: &'a str,
+    master: &'a Server,
+    replicas: Vec<&'a Server>,
+    /// Whether the old master accepts writes for a while that are lost: what is taken there comes again.
+    undoes: bool,
+}
+
+impl Cast {
+    /// Both have pending entries, both transfer, and takers of both wait when the change happens. Then everything is delivered, once.
+    /// `change` returns the master of the queue.
+    fn play_through<'a>(&mut self, change: &Change<'_>, happen: impl FnOnce() -> &'a Server) {
+        let Change { what, master, replicas, undoes } = change;
+        let patience = Duration::from_secs(60);
+        until_within(patience, "the replicas follow", || {
+            replicas.iter().all(|replica| replica.follows(master))
+        });
+        self.movers.iter_mut().for_each(|mover| mover.open(ORDERS));
+        let (taken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        let mut expected = Vec::new();
+        let refused = thread::scope(|scope| {
+            let (taken, is_over) = (&taken, Over(&is_over));
+            let [rust, java] = &mut self.takers;
+            let rust = scope.spawn(move || take_until_the_end(rust, taken));
+            let until = is_over.0;
+            let java = scope.spawn(move || poll_until(until, java, taken));
+            until_within(patience, "both wait", || master.blocked_clients() == 2);
+            for (number, delay) in ["2000", "2600", "3200", "4000"].into_iter().enumerate() {
+                for (lang, offerer) in BOTH.into_iter().zip(&mut self.offerers) {
+                    let value = format!("{lang:?} {number} é");
+                    offerer.tell(&["offer", ORDERS, &format!("\"{value}\""), delay]);
+                    expected.push(value);
+                }
+            }
+            let written = offset(master);
+            until_within(patience, "they are replicated", || {
+                replicas.iter().all(|replica| offset(replica) >= written)
+            });
+            assert!(length(master, PENDING) > 0, "entries are pending when it happens");
+            let master = happen();
+            let count = || taken.lock().unwrap().len();
+            until_within(patience, "all is delivered", || count() >= expected.len());
+            until_within(patience, "nothing is left", || {
+                length(master, PENDING) + length(master, ORDERS) == 0
+            });
+            drop(is_over);
+            let refused = java.join().expect("it ends");
+            master.cmd(["RPUSH", ORDERS, END]);
+            rust.join().expect("no take fails");
+            refused
+        });
+        self.movers.iter_mut().for_each(|mover| mover.tell(&["destroy", ORDERS]));
+        let mut taken = taken.into_inner().unwrap();
+        let all = taken.len();
+        taken.sort();
+        expected.sort();
+        if *undoes {
+            taken.dedup();
+        }
+        assert_eq!(taken, expected, "{what}");
+        report(&format!(
+            "through {what}: {} doubled, {refused} of Redisson's polls failed",
+            all - taken.len()
+        ));
+    }
+}
+
+fn length(server: &Server, list: &str) -> usize {
+    server.get(["LLEN", list])
+}
+
+fn offset(server: &Server) -> u64 {
+    let info = server.info("replication");
+    let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
+    line.and_then(|number| number.parse().ok()).expect("the offset")
+}
+
+/// One take of redelay waits through all of it.
+fn take_until_the_end(rust: &mut Peer, taken: &Mutex<Vec<String>>) {
+    loop {
+        let value = text(&rust.ask(&["take", ORDERS]));
+        if value == END {
+            return;
+        }
+        taken.lock().unwrap().push(value);
+    }
+}
+
+/// Redisson throws where the server says that the master is another one. Returns how often.
+fn poll_until(is_over: &AtomicBool, java: &mut Peer, taken: &Mutex<Vec<String>>) -> usize {
+    let mut refused = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        match java.ask(&["poll", ORDERS, "2000"]).as_str() {
+            "null" => {}
+            answer if answer.starts_with('!') => {
+                refused += 1;
+                thread::sleep(ms(20));
+            }
+            answer => taken.lock().unwrap().push(text(answer)),
+        }
+    }
+    refused
+}
+
+/// Ends the polls, even if the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn text(json: &str) -> String {
+    serde_json::from_str(json).unwrap_or_else(|_| panic!("no text: {json}"))
+}
+
 #[test]
 fn a_cluster_with_failovers_and_a_slot_that_moves() {
     let cluster = Cluster::start();
-    let slot = cluster.slot_of("orders");
+    let slot = cluster.slot_of(ORDERS);
     let mut cast = Cast::start(&Setup::new(&cluster.url()));
     play_all(&mut cast, "in a cluster");
-    cluster.failover(slot, Failover::Planned);
+    let change = |what| {
+        let (master, replicas) = (cluster.master_of(slot), vec![cluster.replica_of(slot)]);
+        Change { what, master, replicas, undoes: false }
+    };
+    cast.play_through(&change("a planned failover"), || cluster.failover(slot, Failover::Planned));
     play_all(&mut cast, "after a planned failover");
-    let old = cluster.master_of(slot);
-    old.kill_9();
-    cluster.wait_for_other_master(slot, old.port());
+    let killed =
+        Change { replicas: vec![cluster.wait_for_replica(slot)], ..change("the death of the master") };
+    cast.play_through(&killed, || {
+        killed.master.kill_9();
+        cluster.wait_for_other_master(slot, killed.master.port())
+    });
     play_all(&mut cast, "after the master was killed");
-    let from = cluster.master_of(slot).port();
+    let moved = Change {
+        what: "the move of the slot",
+        master: cluster.master_of(slot),
+        replicas: Vec::new(),
+        undoes: false,
+    };
     let masters = cluster.servers()[..3].iter().filter(|server| server.is_running());
     let to = masters
         .clone()
-        .find(|server| server.port() != from && cluster.is_master(server))
+        .find(|server| server.port() != moved.master.port() && cluster.is_master(server))
         .expect("another master");
-    cluster.begin_move(slot, to);
-    cluster.migrate_keys(slot);
-    cluster.end_move(slot);
+    cast.play_through(&moved, || {
+        cluster.begin_move(slot, to);
+        cluster.migrate_keys(slot);
+        // Half moved while entries become due.
+        thread::sleep(ms(2500));
+        cluster.migrate_keys(slot);
+        cluster.end_move(slot);
+        to
+    });
     play_all(&mut cast, "after the slot has moved");
     cast.quit();
 }
 
 #[test]
-fn a_master_that_sentinels_name_with_a_failover() {
+fn a_master_that_sentinels_name_with_failovers() {
     let group = Sentinels::start();
     let mut cast = Cast::start(&Setup::new(&group.url()));
     play_all(&mut cast, "with sentinels");
-    group.failover();
+    let change = |what, undoes| Change { what, master: group.master(), replicas: group.replicas(), undoes };
+    // The old master serves whoever has not left it yet.
+    cast.play_through(&change("their failover", true), || group.failover());
     play_all(&mut cast, "after their failover");
+    let killed = change("the death of their master", false);
+    cast.play_through(&killed, || {
+        killed.master.kill_9();
+        group.wait_for_other_master(killed.master.port())
+    });
     cast.quit();
+}
+
+/// The partitions of a queue are ordinary queues.
+#[tokio::test(flavor = "multi_thread")]
+async fn java_offers_to_partitions_and_takes_from_them() {
+    const PARTITIONS: usize = 4;
+    let server = Server::start();
+    let mut java = Setup::new(&server.url()).java();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue(ORDERS, PARTITIONS, codec::String).await.unwrap();
+    let names: Vec<String> = (0..PARTITIONS).map(|number| format!("orders#{number}")).collect();
+    names.iter().for_each(|name| java.open(name));
+
+    // Sixteen in turn go to each.
+    let mut expected: Vec<String> = (0..16 * PARTITIONS).map(|number| format!("r{number} é")).collect();
+    for value in &expected {
+        orders.offer(value, ms(300)).await.unwrap();
+    }
+    let mut taken = Vec::new();
+    for name in &names {
+        let drained = java.ask(&["drain", name, "16"]);
+        taken.extend(serde_json::from_str::<Vec<String>>(&drained).unwrap_or_else(|_| panic!("{drained}")));
+    }
+    taken.sort();
+    expected.sort();
+    assert_eq!(taken, expected);
+
+    let mut expected = Vec::new();
+    for name in &names {
+        for (number, delay) in ["1", "200", "3600000"].into_iter().enumerate() {
+            let value = format!("{name} {number}");
+            java.tell(&["offer", name, &format!("\"{value}\""), delay]);
+            expected.push(value);
+        }
+    }
+    let mut taken = Vec::new();
+    for _ in 0..2 * PARTITIONS {
+        taken.push(soon(orders.take()).await.unwrap());
+    }
+    for delayed in orders.delayed_queues() {
+        taken.extend(delayed.read_all().await.unwrap());
+    }
+    taken.sort();
+    expected.sort();
+    assert_eq!(taken, expected);
+    assert_eq!(java.ask(&["size", &names[0]]), "1");
+    java.quit();
+    client.shutdown().await;
 }

@@ -54,6 +54,15 @@ fn documented_user() -> Vec<&'static str> {
 
 /// The calls for which a user needs permissions, each of them once.
 async fn everything_works(client: &Client) -> redelay::Result<()> {
+    all_but_receivers_works(client).await?;
+    let ready = client.blocking_queue("q", codec::String);
+    ready.put("one").await?;
+    let received = ready.receiver().receive().await?;
+    received.ack().await
+}
+
+/// Those without receivers.
+async fn all_but_receivers_works(client: &Client) -> redelay::Result<()> {
     const HOUR: Duration = Duration::from_secs(3600);
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
@@ -98,9 +107,6 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
     unconfirmed.read(HOUR, 1).await?;
     unconfirmed.requeue(HOUR).await?;
     unconfirmed.remove(HOUR).await?;
-    ready.put("one").await?;
-    let received = ready.receiver().receive().await?;
-    received.ack().await?;
     until_async("each pop is confirmed", || async {
         ready.stats().await.is_ok_and(|stats| stats.unconfirmed_pops == 0)
     })
@@ -156,6 +162,65 @@ async fn as_a_user_with_too_few_permissions() {
         let client = Client::connect(&url).await.expect("a connection");
         let outcome = everything_works(&client).await;
         assert_eq!(outcome.is_ok(), rarely_needed.contains(permission), "without {permission}: {outcome:?}");
+    }
+}
+
+/// Connects as a user who may do what docs/deployment.md says, except this.
+async fn documented_user_but(server: &Server, refused: &[&str]) -> Client {
+    let is_kept = |word: &&str| !refused.contains(word);
+    let without = refused.iter().filter(|word| !word.starts_with('&')).map(|command| format!("-{command}"));
+    let words = documented_user().into_iter().filter(is_kept).map(str::to_owned);
+    server.cmd(words.chain(without));
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let builder = Client::builder().url(url).sweep_interval(Duration::from_secs(1));
+    builder.connect().await.expect("a connection")
+}
+
+/// What only receivers need, according to docs/deployment.md.
+#[tokio::test]
+async fn as_a_user_who_receives_nothing() {
+    let server = Server::start();
+    let of_receivers =
+        ["&redelay:receivers:{q}", "hmget", "hscan", "blmove", "lmove", "zmscore", "zrangebyscore", "zrank"];
+    let client = documented_user_but(&server, &of_receivers).await;
+    works(&client).await;
+    all_but_receivers_works(&client).await.expect("nothing is refused");
+    let stats = client.stats();
+    assert_eq!(stats.failed_transfers, 0);
+    let last_error = stats.last_error.expect("INFO was refused").message;
+    assert!(last_error.starts_with("INFO: NOPERM"), "{last_error}");
+    let error = client.blocking_queue("q", codec::String).receiver().receive().await.unwrap_err();
+    assert_eq!(error.kind(), redelay::ErrorKind::Refused, "{error}");
+}
+
+/// Of the commands that receivers need, too, one is for the moves from list to list.
+#[tokio::test]
+async fn as_a_user_who_moves_nothing() {
+    let server = Server::start();
+    let client = documented_user_but(&server, &["rpoplpush", "brpoplpush"]).await;
+    works(&client).await;
+    let ready = client.blocking_queue("q", codec::String);
+    ready.put("one").await.expect("a put");
+    let error = ready.poll_last_and_offer_first_to("q").await.unwrap_err();
+    assert_eq!(error.kind(), redelay::ErrorKind::Refused, "{error}");
+    assert_eq!(ready.poll().await.expect("a poll").as_deref(), Some("one"));
+}
+
+/// A transfer forgets the ids of the jobs that it delivers. Without the permission they are delivered all the same, and a later
+/// sweep forgets them.
+#[tokio::test]
+async fn as_a_user_who_cannot_forget_jobs() {
+    const JOBS: &str = "redelay:jobs:{q}";
+    for refused in [&[][..], &["hmget"]] {
+        let server = Server::start();
+        let client = documented_user_but(&server, refused).await;
+        let ready = client.blocking_queue("q", codec::String);
+        let delayed = client.delayed_queue(&ready);
+        delayed.offer("one", Duration::from_millis(20)).id("a").await.expect("an offer");
+        assert_eq!(ready.take().await.expect("a payload"), "one");
+        assert_eq!(server.get::<usize, _>(["HLEN", JOBS]), refused.len());
+        server.cmd(["ACL", "SETUSER", "worker", "+hmget"]);
+        until_async("the id is forgotten", || async { server.get::<usize, _>(["HLEN", JOBS]) == 0 }).await;
     }
 }
 

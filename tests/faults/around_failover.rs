@@ -1,10 +1,12 @@
 //! Offers around a failover: how many are acknowledged, how many of these are gone, and whether later ones are delivered.
+//! And what is waited for before and after it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redelay::{BlockingQueue, Builder, DelayedQueue, codec};
+use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;
 
@@ -50,5 +52,27 @@ pub(crate) async fn delivers(delayed: &DelayedQueue<i64>, ready: &BlockingQueue<
         soon(delayed.offer(&value, ms(1))).await.unwrap();
         assert_eq!(soon(ready.take()).await.unwrap(), value);
         tokio::time::sleep(ms(20)).await;
+    }
+}
+
+/// Waits until a replica has everything that the master has now.
+pub(crate) async fn until_replicated(master: &Server, replica: &Server) {
+    let offset = |server: &Server| -> u64 {
+        let info = server.info("replication");
+        let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
+        line.and_then(|number| number.parse().ok()).expect("the offset")
+    };
+    let least = offset(master);
+    until_async("it is replicated", || async { offset(replica) >= least }).await;
+}
+
+/// Waits until no client has a connection to a server that is no master any more, and nothing is parked there. Does nothing if it is
+/// down.
+pub(crate) async fn until_left(old: &Server) {
+    if old.is_running() {
+        until_async("the old master is left", || async {
+            old.clients_named("redelay") == 0 && old.blocked_clients() == 0
+        })
+        .await;
     }
 }

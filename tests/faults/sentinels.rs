@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Sentinels, until_async, until_async_within};
-use redelay_support::{ms, rounds, soon};
+use redelay_support::{is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
-use super::around_failover::{acknowledged_and_lost, delivers};
+use super::around_failover::{acknowledged_and_lost, delivers, until_left, until_replicated};
+use super::failover_load::FailoverLoad;
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +37,15 @@ async fn goes_on(failure: Failure) {
 }
 
 async fn goes_on_once(failure: Failure) {
-    let group = Sentinels::start();
+    let group = Arc::new(Sentinels::start());
     let client = Client::connect(&group.url()).await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
+    let load = FailoverLoad::start(&group.url(), {
+        let group = group.clone();
+        move || group.master().port()
+    })
+    .await;
     delayed.offer(&1, ms(100)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     let pending = tokio::spawn({
@@ -48,36 +54,56 @@ async fn goes_on_once(failure: Failure) {
     });
     let receiver = client.blocking_queue("r", codec::Long).receiver();
     let receiving = tokio::spawn(async move { receiver.receive().await?.ack().await });
+    let dropped = client.blocking_queue("beside", codec::Long);
+    let dropped = tokio::spawn(async move { dropped.take().await });
+    load.under_way().await;
     delayed.offer(&2, ms(4000)).await.unwrap();
-    // The replicas have it.
-    until_async("it is replicated", || async {
-        group.replicas().iter().all(|replica| replica.list("redisson_delay_queue:{q}").len() == 1)
-    })
-    .await;
-    let old = group.master().port();
+    let due = Instant::now() + ms(4000);
+    let old = group.master();
+    for replica in group.replicas() {
+        until_replicated(old, replica).await;
+    }
+    let failed = Instant::now();
+    // A taker leaves while nobody answers.
+    let leaving = tokio::spawn(async move {
+        tokio::time::sleep(ms(50)).await;
+        dropped.abort();
+    });
     let new = block_in_place(|| {
         match failure {
             Failure::Planned => drop(group.failover()),
-            Failure::Killed => group.master().kill_9(),
-            Failure::Frozen => group.master().freeze(),
+            Failure::Killed => old.kill_9(),
+            Failure::Frozen => old.freeze(),
         }
-        group.wait_for_other_master(old)
+        group.wait_for_other_master(old.port())
     });
     let promoted = Instant::now();
-    // The entry that was armed, then a foreign push, then an offer.
-    assert_eq!(soon(pending).await.unwrap().unwrap(), 2);
+    soon(leaving).await.unwrap();
+    new.cmd(["RPUSH", "beside", "5"]);
+    // A foreign push and the entry that was armed, then both ways for one taker.
     new.cmd(["RPUSH", "r", "3"]);
     soon(receiving).await.unwrap().unwrap();
+    let received = promoted.elapsed();
+    assert_eq!(soon(pending).await.unwrap().unwrap(), 2);
     new.cmd(["RPUSH", "q", "3"]);
     assert_eq!(soon(ready.take()).await.unwrap(), 3);
     soon(delayed.offer(&4, ms(1))).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 4);
-    println!("{failure:?}: everything is delivered {:?} after the promotion", promoted.elapsed());
+    let delivered = promoted.max(due).elapsed();
+    println!(
+        "{failure:?}: {received:?} after the promotion a message is received, after {delivered:?} all is delivered"
+    );
+    let back = Duration::from_secs(if is_soak() { 2 } else { 10 });
+    assert!(received.max(delivered) < back, "{received:?} {delivered:?}");
+    load.judge(failed, promoted, new).await;
     if let Failure::Frozen = failure {
         group.servers().iter().for_each(|server| server.thaw());
         // It becomes a replica of the new one. Nothing goes there meanwhile.
         delivers(&delayed, &ready).await;
     }
+    until_left(old).await;
+    // Nobody has this but the taker that has left.
+    assert_eq!(new.list("beside"), [b"5"]);
     client.shutdown().await;
 }
 
@@ -143,7 +169,9 @@ async fn a_frozen_sentinel() {
     group.sentinel(0).freeze();
     let begun = Instant::now();
     let client = soon(Client::connect(&group.url())).await.unwrap();
-    println!("connected after {:?}", begun.elapsed());
+    let late = begun.elapsed();
+    println!("connected after {late:?}");
+    assert!(late < Duration::from_secs(3), "{late:?}");
     let ready = client.blocking_queue("q", codec::Long);
     ready.put(&1).await.unwrap();
     block_in_place(|| kill_master(&group));

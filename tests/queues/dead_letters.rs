@@ -243,6 +243,54 @@ async fn what_is_abandoned_goes_back_by_itself() {
     assert_eq!(server.get::<usize, _>(["HLEN", MESSAGES]), 0);
 }
 
+/// An hour's grace, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A payload that kills
+/// each of its processes does not begin anew.
+#[tokio::test]
+async fn what_is_abandoned_stays_until_the_limit_is_over() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let dying = Queues::of_numbers(builder(&proxy).transfer(false)).await;
+    dying.ready.offer_all(&[1, 2]).await.unwrap();
+    // Nothing extends them.
+    let receiver = dying.ready.receiver().lease(ms(300)).extend_for(Duration::ZERO);
+    soon(receiver.receive()).await.unwrap().retry_after(HOUR).await.unwrap();
+    let lost = soon(receiver.receive()).await.unwrap();
+    let again = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*again, again.attempt(), again.id()), (2, 2, lost.id()));
+    server.cmd(["RPUSH", INBOX, "3"]);
+    proxy.refuse(true);
+    proxy.cut();
+    // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with one of the second ones.
+    let looks = || ["hmget", "hlen"].map(|command| server.command_calls(command) as i64);
+    let [before, others_before] = looks();
+
+    let sweeping = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
+    let sweeping = Queues::of_numbers(sweeping).await;
+    until_async("it has looked twice", || async {
+        let [calls, others] = looks();
+        calls - before >= others - others_before + 2
+    })
+    .await;
+    assert!(sweeping.ready.is_empty().await.unwrap(), "takers find nothing");
+    let kept: [usize; 2] = [server.get(["HLEN", MESSAGES]), server.get(["LLEN", INBOX])];
+    assert_eq!(kept, [2, 1]);
+
+    let receiver = sweeping.ready.receiver().lease(ms(300));
+    let mut got = Vec::new();
+    for _ in 0..2 {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        got.push((*delivery, delivery.attempt()));
+        if *delivery == 2 {
+            assert_eq!(delivery.id(), lost.id());
+        }
+        delivery.ack().await.unwrap();
+    }
+    got.sort_unstable();
+    assert_eq!(got, [(2, 3), (3, 1)]);
+    let waiting = sweeping.ready.unsettled().waiting(0, 9).await.unwrap();
+    assert_eq!((waiting.len(), waiting[0].attempt, &waiting[0].payload[..]), (1, 2, &b"1"[..]));
+}
+
 /// The content of the oldest one was removed by somebody else.
 #[tokio::test]
 async fn each_is_listed_once() {

@@ -376,7 +376,8 @@ async fn stale_ids_among_many_are_swept() {
     remove_as_java(&server, 2000);
     let other = sweeping(&server).await;
     let is_due = |id: &String| id.parse::<u32>().unwrap() < 1000;
-    until_async_within(MINUTE, "those that were due are gone", || async { !ids(&server).iter().any(is_due) }).await;
+    until_async_within(MINUTE, "those that were due are gone", || async { !ids(&server).iter().any(is_due) })
+        .await;
     other.client.shutdown().await;
     assert_eq!(ids(&server).len(), 12_000, "of which 1,000 are stale");
 

@@ -13,6 +13,7 @@ mod quarantine;
 mod receiver_costs;
 mod receiving;
 mod refusals;
+mod retries;
 mod returned;
 mod scale;
 #[cfg(feature = "cron")]

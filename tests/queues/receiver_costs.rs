@@ -1,9 +1,15 @@
 //! What receivers cost the server, in commands and not in time.
 
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
 use futures::future::join_all;
 use redelay::{BlockingQueue, Client, Receiver};
-use redelay_fixture::{Server, until_async};
-use redelay_support::{LEASES, MESSAGES, RECEIPTS, TARGET, soon, still_text_queues};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{
+    LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues,
+};
 
 /// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So some are counted, and
 /// what most of them cost is what a message costs.
@@ -86,6 +92,61 @@ async fn a_batch_costs_two_scripts_and_leaves_only_its_leases() {
     assert!(acknowledged.iter().all(Result::is_ok), "{acknowledged:?}");
     assert_eq!(calls(&server)[0] - before, 1, "scripts for 64 acknowledgements");
     assert_eq!(server.get::<usize, _>(["EXISTS", LEASES, MESSAGES]), 0);
+}
+
+/// Case 24: the messages of a dead process cost each of the others one look, when the leases end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_ended_leases_cost_sixteen_receivers_a_script_each() {
+    const RECEIVERS: usize = 16;
+    const LOST: usize = 100;
+    const LEASE: u64 = 3_000;
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let dying = Queues::of_texts(still_builder(&proxy)).await;
+    let payloads: Vec<String> = (0..LOST).map(|number| number.to_string()).collect();
+    dying.ready.offer_all(&payloads).await.unwrap();
+
+    // Together they receive what is lost, and nobody has to ask twice.
+    let each = LOST.div_ceil(RECEIVERS);
+    let got = Arc::<Mutex<Vec<(String, u32)>>>::default();
+    let held = soon(dying.ready.receiver().lease(ms(LEASE)).receive_many(LOST)).await.unwrap();
+    assert_eq!(held.len(), LOST);
+    let clients = join_all((0..RECEIVERS).map(|_| still_text_queues(&server))).await;
+    for (_, queue, _) in &clients {
+        let (receiver, got) = (queue.receiver().lease(ms(LEASE)), got.clone());
+        tokio::spawn(async move {
+            let received = receiver.receive_many(each).await.unwrap();
+            let received: Vec<_> = received.into_iter().map(Result::unwrap).collect();
+            let seen = received.iter().map(|delivery| ((**delivery).clone(), delivery.attempt()));
+            got.lock().unwrap().extend(seen);
+            // Nothing is settled, and nothing else received: these would be calls, too.
+            let _held = (receiver, received);
+            pending::<()>().await;
+        });
+    }
+    until_async("all of them wait", || async { server.blocked_clients() == RECEIVERS as u64 }).await;
+    proxy.refuse(true);
+    proxy.cut();
+
+    let ends = server.zset(LEASES).into_iter().map(|(_, end)| end).fold(0.0, f64::max);
+    let near = || async {
+        let (seconds, micros): (u64, u64) = server.get(["TIME"]);
+        (seconds * 1000 + micros / 1000) as f64 > ends - 100.0
+    };
+    until_async("the leases are about to end", near).await;
+    let (began, before) = (Instant::now(), calls(&server)[0]);
+    assert!(got.lock().unwrap().is_empty(), "they have not ended");
+    until_async("all are received", || async { got.lock().unwrap().len() >= LOST }).await;
+    let (scripts, took) = (calls(&server)[0] - before, began.elapsed());
+    let mut got = got.lock().unwrap().clone();
+    got.sort_unstable();
+    let mut expected: Vec<_> = payloads.into_iter().map(|payload| (payload, 2)).collect();
+    expected.sort_unstable();
+    assert_eq!(got, expected, "each once");
+    // Beside the looks, each receiver gives a sign of life every fifth of its lease.
+    let signs = RECEIVERS * (1 + took.as_millis() as usize * 5 / LEASE as usize);
+    println!("{scripts} scripts in {took:?}, with up to {signs} signs of life");
+    assert!(scripts as usize <= RECEIVERS + signs, "{scripts} scripts, with up to {signs} signs of life");
 }
 
 /// Lets this number of tasks receive a backlog. Returns how many calls the receiver had in flight at most: the server has a

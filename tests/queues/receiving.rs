@@ -8,7 +8,7 @@ use futures::future::join_all;
 use redelay::{Backoff, BlockingQueue, Delivery, ErrorKind, OnUndecodable, Receiver, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, ms,
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, builder, ms,
     number_queues, soon, still_number_queues, text_queues,
 };
 
@@ -364,6 +364,48 @@ async fn receivers_drain_a_server_without_memory() {
             delivery.ack().await.unwrap();
         }
     }
+    assert!(is_empty(&server));
+}
+
+/// Case 29: what is rejected, and what a lost receiver had, is not in the way either.
+#[tokio::test]
+async fn a_server_without_memory_takes_rejected_and_lost_messages() {
+    let server = Server::start();
+    let (_first, ready, _) = number_queues(&server).await;
+    let (_second, other, delayed) = number_queues(&server).await;
+    ready.offer_all(&[1, 2]).await.unwrap();
+    // Nothing extends it.
+    let receiver = ready.receiver().lease(ms(300)).extend_for(Duration::ZERO);
+    let lost = soon(receiver.receive()).await.unwrap();
+    server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
+    assert_eq!(delayed.offer(&3, ms(1)).await.unwrap_err().kind(), ErrorKind::Refused);
+    let receiver = other.receiver().lease(ms(300));
+    let mut got = BTreeSet::new();
+    for _ in 0..2 {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        got.insert((*delivery, delivery.attempt()));
+        delivery.reject("no").await.unwrap();
+    }
+    assert_eq!(got, BTreeSet::from([(1, 2), (2, 1)]));
+    assert_eq!(lost.ack().await.unwrap_err().kind(), ErrorKind::LeaseLost);
+    let letters = other.dead_letters().read(0, 9).await.unwrap();
+    let losses: BTreeSet<_> = letters.iter().map(|letter| (&letter.payload[..], letter.lost)).collect();
+    assert_eq!(losses, BTreeSet::from([(&b"1"[..], 1), (&b"2"[..], 0)]));
+    assert_eq!(other.dead_letters().remove(2).await.unwrap(), 2);
+    assert!(is_empty(&server));
+}
+
+/// As a taker does, without a handle of the delayed queue.
+#[tokio::test]
+async fn a_receiver_alone_keeps_its_queue_moving() {
+    let server = Server::start();
+    let (_producer, _, delayed) = still_number_queues(&server).await;
+    delayed.offer(&7, ms(20)).await.unwrap();
+    let client = builder(&server).connect().await.unwrap();
+    let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    assert_eq!(*delivery, 7);
+    delivery.ack().await.unwrap();
     assert!(is_empty(&server));
 }
 

@@ -21,6 +21,6 @@ pub use keys::{
     QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET, everything,
     keys, lasting,
 };
-pub use part::{Part, part, rounds};
+pub use part::{Part, is_soak, part, rounds};
 pub use recorded::{Listener, Listening, Recorded};
 pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, ms, pending, soon, unread, woken};

@@ -49,6 +49,13 @@ pub fn rounds() -> usize {
     env::var("REDELAY_ROUNDS").map_or(1, number)
 }
 
+/// Whether tests are repeated: `make soak` does it, with the machine for itself. So there is time for more of the same, and for
+/// limits that a busy machine would exceed.
+#[must_use]
+pub fn is_soak() -> bool {
+    rounds() > 1
+}
+
 /// The part that `REDELAY_PART` asks for.
 ///
 /// # Panics

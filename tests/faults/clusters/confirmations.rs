@@ -1,0 +1,66 @@
+//! `WAIT`: a few for many writes, and nothing else waits behind it.
+
+use futures::future::try_join_all;
+use redelay::{Client, codec};
+use redelay_fixture::{Server, until, until_async};
+use redelay_support::{HOUR, MINUTE, ms, soon};
+use tokio::task::block_in_place;
+
+/// A master, and a replica that has all its data.
+fn pair() -> (Server, Server) {
+    let quick = ["repl-diskless-sync yes", "repl-diskless-sync-delay 0"];
+    let master = quick.into_iter().fold(Server::builder(), |builder, line| builder.config(line)).start();
+    let replica = format!("replicaof 127.0.0.1 {}", master.port());
+    let replica = Server::builder().config(replica).start();
+    until("the replica is online", || replica.follows(&master));
+    (master, replica)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_confirmation_is_for_many_writes() {
+    const OFFERS: i64 = 100;
+    let (master, _replica) = block_in_place(pair);
+    let builder = Client::builder().url(master.url()).replicas(1, MINUTE).command_timeout(MINUTE);
+    let client = builder.connect().await.unwrap();
+    // Queues of their own: offers to the same one share a call.
+    let offer = |value: i64| {
+        let delayed = client.delayed_queue(&client.blocking_queue(&format!("q{value}"), codec::Long));
+        async move { delayed.offer(&value, HOUR).await }
+    };
+    let before = master.command_calls("wait");
+    soon(try_join_all((0..OFFERS).map(offer))).await.unwrap();
+    let waits = master.command_calls("wait") - before;
+    println!("{waits} WAIT for {OFFERS} offers");
+    assert!((1..=OFFERS as u64 / 4).contains(&waits), "{waits}");
+    client.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receive_does_not_wait_for_confirmations() {
+    let (master, replica) = block_in_place(pair);
+    let builder = Client::builder().url(master.url()).replicas(1, 2 * MINUTE).command_timeout(2 * MINUTE);
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    soon(ready.put(&1)).await.unwrap();
+    replica.freeze();
+    let delayed = client.delayed_queue(&ready);
+    let offering = tokio::spawn(async move { delayed.offer(&2, HOUR).await });
+    until_async("the offer waits for the replica", || async { master.blocked_clients() == 1 }).await;
+    let receiver = ready.receiver();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    assert_eq!((*delivery, delivery.attempt()), (1, 1));
+    // One that waits gets what another program pushes.
+    let waiting = tokio::spawn(async move { receiver.receive().await });
+    until_async("it waits", || async { master.blocked_clients() == 2 }).await;
+    master.cmd(["RPUSH", "q", "3"]);
+    let next = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(*next, 3);
+    let settling = tokio::spawn(async move { delivery.ack().await });
+    tokio::time::sleep(ms(100)).await;
+    assert!(!offering.is_finished() && !settling.is_finished(), "the replica is frozen");
+    replica.thaw();
+    soon(offering).await.unwrap().unwrap();
+    soon(settling).await.unwrap().unwrap();
+    soon(next.ack()).await.unwrap();
+    client.shutdown().await;
+}

@@ -1,0 +1,389 @@
+//! The matrix of crashes in docs/guarantees.md, cell by cell: a call is lost before or after its execution, and the client, its
+//! connection or the server ends. Another receiver finds each message in the one place where it belongs, with its counts.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::thread;
+
+use futures::future::BoxFuture;
+use redelay::{Backoff, Delivery, MessageId, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{
+    DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, soon,
+};
+use tokio::time::{sleep, timeout};
+
+use super::receivers::count;
+
+const LEASE: u64 = 1000;
+/// How many cells run at a time.
+const THREADS: usize = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Ack,
+    Retry,
+    Snooze,
+    Release,
+    Reject,
+    /// Of a dead letter.
+    Requeue,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    /// The call was not executed.
+    Request,
+    /// It was.
+    Reply,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// For good. Another client takes over.
+    ClientDies,
+    /// The same client goes on.
+    ConnectionIsCut,
+    /// With `kill -9`. It starts again with its append-only file.
+    ServerDies,
+}
+
+const FAULTS: [Fault; 3] = [Fault::ClientDies, Fault::ConnectionIsCut, Fault::ServerDies];
+
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    call: Call,
+    lost: Lost,
+    fault: Fault,
+}
+
+/// What another receiver finds in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Gone,
+    DeadLetter { failed: u32, lost: u32 },
+    Message { failed: u32, lost: u32 },
+}
+
+impl Cell {
+    /// What docs/guarantees.md says.
+    fn expected(self) -> Found {
+        // A client that lives repeats what was lost.
+        let is_done = self.lost == Lost::Reply || self.fault != Fault::ClientDies;
+        match (self.call, is_done) {
+            // It has failed once, and begins with the first attempt again.
+            (Call::Requeue, true) => Found::Message { failed: 0, lost: 0 },
+            (Call::Requeue, false) => Found::DeadLetter { failed: 1, lost: 0 },
+            (_, false) => Found::Message { failed: 0, lost: 1 },
+            (Call::Ack, true) => Found::Gone,
+            (Call::Retry, true) => Found::Message { failed: 1, lost: 0 },
+            (Call::Snooze | Call::Release, true) => Found::Message { failed: 0, lost: 0 },
+            (Call::Reject, true) => Found::DeadLetter { failed: 0, lost: 0 },
+        }
+    }
+
+    /// Whether the server has executed the call.
+    fn is_executed(self, server: &Server) -> bool {
+        match self.call {
+            Call::Ack => count(server, "HLEN", MESSAGES) == 0,
+            Call::Retry | Call::Snooze | Call::Release | Call::Requeue => {
+                count(server, "ZCARD", RETRIES) == 1
+            }
+            Call::Reject => count(server, "ZCARD", DEAD) == 1,
+        }
+    }
+
+    async fn run(self) {
+        for _ in 0..10 {
+            if self.meets_the_call().await {
+                return;
+            }
+        }
+        panic!("{self:?}: another call was on its way each time");
+    }
+
+    /// Returns false if another call of the receiver was on its way, and the fault met that one.
+    async fn meets_the_call(self) -> bool {
+        let server = Server::builder().appendonly(true).start();
+        let proxy = Proxy::start(server.port());
+        let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+        let first = Queues::of_numbers(builder(&proxy).transfer(false).command_timeout(MINUTE)).await;
+        load_scripts(&server, &other).await;
+        other.ready.put(&7).await.unwrap();
+        // Only what settles has a receiver: its signs of life are calls, too.
+        let (mut receiver, mut delivery) = (None, None);
+        let id = if self.call == Call::Requeue {
+            bury(&other).await
+        } else {
+            let receiving = first.ready.receiver().lease(ms(LEASE)).retry(Backoff::fixed(ms(1)));
+            let received = soon(receiving.receive()).await.unwrap();
+            let id = received.id();
+            (receiver, delivery) = (Some(receiving), Some(received));
+            id
+        };
+        // It lies beside the other one all the time.
+        other.ready.put(&8).await.unwrap();
+
+        let call = || -> BoxFuture<'static, redelay::Result<()>> {
+            let settle = |delivery: Delivery<i64>| match self.call {
+                Call::Ack => delivery.ack(),
+                Call::Retry => delivery.retry(),
+                Call::Snooze => delivery.snooze(ms(1)),
+                Call::Release => delivery.release(),
+                Call::Reject | Call::Requeue => delivery.reject("no"),
+            };
+            let dead = first.ready.dead_letters();
+            match delivery {
+                Some(delivery) => settle(delivery),
+                None => Box::pin(async move {
+                    assert!(dead.requeue_one(id).await?, "it is there");
+                    Ok(())
+                }),
+            }
+        };
+        let calling;
+        match self.lost {
+            Lost::Request => {
+                proxy.blackhole(true);
+                calling = tokio::spawn(call());
+                // Until it was sent, which nobody can see.
+                sleep(ms(50)).await;
+            }
+            Lost::Reply => {
+                proxy.hold_replies(true);
+                calling = tokio::spawn(call());
+                if self.call == Call::Requeue {
+                    // It looks for the letter first. This reply comes through, and no further byte.
+                    until_async("the letter is found", || async { proxy.held() > 0 }).await;
+                    proxy.refuse(true);
+                    proxy.truncate(proxy.held());
+                    proxy.hold_replies(false);
+                }
+                let executed = until_async("it is executed", || async { self.is_executed(&server) });
+                if timeout(ms(2000), executed).await.is_err() {
+                    return false;
+                }
+                if self.call == Call::Requeue {
+                    until_async("the connection has ended", || async { proxy.connections() == 0 }).await;
+                    proxy.truncate_nothing();
+                }
+            }
+        }
+        assert!(!calling.is_finished(), "{self:?}: the call was answered");
+        assert_eq!(self.is_executed(&server), self.lost == Lost::Reply, "{self:?}");
+
+        match self.fault {
+            Fault::ClientDies => {
+                proxy.refuse(true);
+                proxy.cut();
+                calling.abort();
+            }
+            Fault::ConnectionIsCut => restore(&proxy),
+            Fault::ServerDies => {
+                server.kill_9();
+                restore(&proxy);
+                server.start_again();
+            }
+        }
+        if self.fault != Fault::ClientDies {
+            let answer = soon(calling).await.unwrap();
+            answer.unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        }
+        self.judge(&server, &other, id).await;
+        drop(receiver);
+        true
+    }
+
+    /// Receives and reads all that there is.
+    async fn judge(self, server: &Server, other: &Queues<i64>, id: MessageId) {
+        let expected = self.expected();
+        let receiver = other.ready.receiver().lease(ms(LEASE));
+        let mut got = BTreeMap::new();
+        let messages = if matches!(expected, Found::Message { .. }) { 2 } else { 1 };
+        while got.len() < messages {
+            let delivery = soon(receiver.receive()).await.unwrap();
+            let (number, attempt) = (*delivery, delivery.attempt());
+            if number == 7 {
+                assert_eq!(delivery.id(), id, "{self:?}: the id stays");
+                delivery.reject("judged").await.unwrap();
+            } else {
+                delivery.ack().await.unwrap();
+            }
+            assert_eq!(got.insert(number, attempt), None, "{self:?}: {number} is there twice");
+        }
+        assert_eq!(got.get(&8), Some(&1), "{self:?}");
+        let letters = other.ready.dead_letters().read(0, 9).await.unwrap();
+        let found = match &letters[..] {
+            [] => Found::Gone,
+            [letter] => {
+                assert_eq!(
+                    (letter.id, letter.reason.as_str(), &letter.payload[..]),
+                    (id, "rejected", &b"7"[..])
+                );
+                let (failed, lost) = (letter.failed, letter.lost);
+                match letter.error.as_str() {
+                    "no" => Found::DeadLetter { failed, lost },
+                    _ => Found::Message { failed, lost },
+                }
+            }
+            _ => panic!("{self:?}: {letters:?}"),
+        };
+        assert_eq!(found, expected, "{self:?}");
+        if let Found::Message { failed, lost } = found {
+            assert_eq!(got.get(&7), Some(&(1 + failed + lost)), "{self:?}");
+        }
+        let left =
+            count(server, "LLEN", "q") + count(server, "LLEN", INBOX) + count(server, "HLEN", MESSAGES);
+        let sets = count(server, "ZCARD", LEASES) + count(server, "ZCARD", RETRIES);
+        assert_eq!((left, sets, count(server, "HLEN", DEAD_MESSAGES)), (0, 0, letters.len()), "{self:?}");
+    }
+}
+
+/// Ends the connections, and lets new ones work.
+fn restore(proxy: &Proxy) {
+    proxy.cut();
+    proxy.hold_replies(false);
+    proxy.blackhole(false);
+    proxy.refuse(false);
+}
+
+/// So that no call is sent twice because the server does not know its script.
+async fn load_scripts(server: &Server, other: &Queues<i64>) {
+    let receiver = other.ready.receiver();
+    other.ready.put(&1).await.unwrap();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let id = delivery.id();
+    delivery.reject("to load the scripts").await.unwrap();
+    assert!(other.ready.dead_letters().requeue_one(id).await.unwrap());
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+    assert_eq!(count(server, "HLEN", MESSAGES), 0);
+}
+
+/// Makes a dead letter of the message, which has failed once before.
+async fn bury(other: &Queues<i64>) -> MessageId {
+    let receiver = other.ready.receiver();
+    soon(receiver.receive()).await.unwrap().retry_after(ms(0)).await.unwrap();
+    let again = soon(receiver.receive()).await.unwrap();
+    let id = again.id();
+    again.reject("no").await.unwrap();
+    id
+}
+
+/// Runs the cells on some threads, each with a runtime of its own: what one of them waits for delays no other.
+fn each_on_threads<C: Send>(cells: Vec<C>, run: impl AsyncFn(C) + Sync) {
+    let cells = Mutex::new(cells);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let Some(cell) = cells.lock().unwrap().pop() else { return };
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    runtime.block_on(run(cell));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn each_cell_of_the_matrix_is_as_documented() {
+    let mut cells = Vec::new();
+    for call in [Call::Ack, Call::Retry, Call::Snooze, Call::Release, Call::Reject, Call::Requeue] {
+        for lost in [Lost::Request, Lost::Reply] {
+            cells.extend(FAULTS.map(|fault| Cell { call, lost, fault }));
+        }
+    }
+    assert_eq!(cells.len(), 36);
+    each_on_threads(cells, async |cell| cell.run().await);
+}
+
+/// Where a dead letter is on its way to another queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    NotPushed,
+    Pushed,
+    Removed,
+}
+
+/// The push to the other queue goes through a proxy of its own.
+async fn forward(step: Step, fault: Fault) {
+    let server = Server::builder().appendonly(true).start();
+    let (here, there) = (Proxy::start(server.port()), Proxy::start(server.port()));
+    let client = |proxy: &Proxy| builder(proxy).transfer(false).command_timeout(MINUTE);
+    let first = Queues::of_numbers(client(&here)).await;
+    let destination = client(&there).connect().await.unwrap();
+    let dead = destination.blocking_queue::<i64>("dead", codec::Long);
+    let receiver = first.ready.receiver().lease(ms(LEASE)).dead_letters_to(&dead);
+    // The first one loads the scripts.
+    first.ready.put(&1).await.unwrap();
+    soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
+    until_async("it is sent", || async {
+        server.list("dead") == [b"1"] && count(&server, "ZCARD", DEAD) == 0
+    })
+    .await;
+    server.cmd(["DEL", "dead"]);
+
+    first.ready.put(&7).await.unwrap();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    match step {
+        Step::NotPushed => there.blackhole(true),
+        _ => there.hold_replies(true),
+    }
+    delivery.reject("no").await.unwrap();
+    match step {
+        // Until the push was sent, which nobody can see.
+        Step::NotPushed => sleep(ms(50)).await,
+        _ => until_async("it is pushed", || async { server.list("dead") == [b"7"] }).await,
+    }
+    assert_eq!(count(&server, "ZCARD", DEAD), 1);
+    if step == Step::Removed {
+        here.hold_replies(true);
+        there.hold_replies(false);
+        until_async("it is removed", || async { count(&server, "ZCARD", DEAD) == 0 }).await;
+    }
+
+    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+    let other_dead = other.client.blocking_queue::<i64>("dead", codec::Long);
+    let mut completes = None;
+    match fault {
+        Fault::ClientDies => {
+            for proxy in [&here, &there] {
+                proxy.refuse(true);
+                proxy.cut();
+            }
+            let receiver = other.ready.receiver().lease(ms(LEASE)).dead_letters_to(&other_dead);
+            completes = Some(tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) }));
+        }
+        Fault::ConnectionIsCut => [&here, &there].into_iter().for_each(restore),
+        Fault::ServerDies => {
+            server.kill_9();
+            [&here, &there].into_iter().for_each(restore);
+            server.start_again();
+        }
+    }
+    until_async("it is in the other queue only", || async {
+        let letters = count(&server, "ZCARD", DEAD) + count(&server, "HLEN", DEAD_MESSAGES);
+        letters == 0 && !server.list("dead").is_empty()
+    })
+    .await;
+    // What is on its way is done or given up.
+    drop((receiver, dead));
+    if fault != Fault::ClientDies {
+        first.client.shutdown().await;
+        destination.shutdown().await;
+    }
+    assert_eq!(server.list("dead"), [b"7"], "{step:?}, {fault:?}");
+    let left = count(&server, "LLEN", "q") + count(&server, "HLEN", MESSAGES) + count(&server, "ZCARD", DEAD);
+    assert_eq!(left, 0, "{step:?}, {fault:?}");
+    if let Some(completes) = completes {
+        assert!(!completes.is_finished(), "it is no message any more");
+        completes.abort();
+    }
+}
+
+#[test]
+fn a_dead_letter_is_sent_once_whatever_ends_meanwhile() {
+    let steps = [Step::NotPushed, Step::Pushed, Step::Removed];
+    let cells = steps.iter().flat_map(|step| FAULTS.map(|fault| (*step, fault))).collect();
+    each_on_threads(cells, async |(step, fault)| forward(step, fault).await);
+}
