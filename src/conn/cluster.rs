@@ -332,7 +332,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
         let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
         let doubted = topology.doubted();
         {
-            let mut asking = pin!(ask(&link, &address, |table| topology.agrees_with(table)));
+            let mut asking = pin!(ask(&link, &address, |table| topology.knows(table)));
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {

@@ -392,6 +392,10 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
     let client = Client::connect(&format!("redis-cluster://{}", seeds.join(","))).await.unwrap();
     let names = ["a", "b", "c", "d"];
     let queues = names.map(|name| client.blocking_queue(name, codec::Long));
+    for queue in &queues {
+        queue.put(&0).await.unwrap();
+        assert_eq!(soon(queue.take()).await.unwrap(), 0);
+    }
     let pending: Vec<_> = queues
         .iter()
         .map(|queue| {
@@ -401,6 +405,19 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
         .collect();
     until_async("they wait", || async {
         masters.iter().map(Server::blocked_clients).sum::<u64>() == names.len() as u64
+    })
+    .await;
+    // A server does not name a replica before it has received something. Two answers later, the client knows it.
+    let named = |master: &Server| {
+        let slots = format!("{:?}", master.cmd(["CLUSTER", "SLOTS"]));
+        replicas.iter().all(|replica| slots.contains(&format!("int({})", replica.port())))
+    };
+    until_async("all replicas are named", || async { masters.iter().all(named) }).await;
+    let answers =
+        |master: &Server| master.command_calls("cluster|slots").max(master.command_calls("cluster"));
+    let before: Vec<_> = masters.iter().map(answers).collect();
+    until_async("two answers", || async {
+        masters.iter().map(answers).zip(&before).all(|(now, before)| now > before + 1)
     })
     .await;
     block_in_place(|| {
