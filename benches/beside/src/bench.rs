@@ -47,7 +47,7 @@ impl Bench {
         let begun = Instant::now();
         let repeats = Repeats::new(progress.clone());
         let tuning = tune(&effort, &mut server, &repeats, |what| progress.set_message(what));
-        let workers = Workers::new(|bench, system| bench.start_warm(system, bench.tuning.best));
+        let workers = Workers::warm();
         let mut bench = Self { effort, server, tuning, peers, workers, progress, repeats, begun };
         bench.with_shared(|bench, workers| workers.start(bench, System::BOTH));
         bench
@@ -151,8 +151,8 @@ impl Bench {
     }
 
     fn with_shared<T>(&mut self, work: impl FnOnce(&mut Self, &mut Workers) -> T) -> T {
-        let none = Workers::new(|_, _| unreachable!("the shared workers are in use"));
-        let mut workers = replace(&mut self.workers, none);
+        // If this work panics, its workers end, and the next work starts new ones.
+        let mut workers = replace(&mut self.workers, Workers::warm());
         let result = work(self, &mut workers);
         self.workers = workers;
         result
@@ -180,6 +180,11 @@ impl Workers {
     /// `start` returns a warm worker.
     pub(crate) fn new(start: impl Fn(&mut Bench, System) -> Outcome<Worker> + 'static) -> Self {
         Self { all: BTreeMap::new(), start: Box::new(start) }
+    }
+
+    /// With the settings that suit each system best.
+    fn warm() -> Self {
+        Self::new(|bench, system| bench.start_warm(system, bench.tuning.best))
     }
 
     /// Starts these now, and not in their first turns.

@@ -21,8 +21,8 @@
 //! | `report.rs`, `plot.rs`, `machine.rs` | the report |
 //! | `options.rs`, `effort.rs` | what is measured, and how much of it |
 //!
-//! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a sentence:
-//! half a measurement is none.
+//! A turn whose worker fails is repeated with a new one (`repeat.rs`). Anything else that fails panics with a sentence, and
+//! ends its measurement: half a measurement is none. The other measurements go on, and the report says which one is missing.
 
 mod acknowledged;
 mod alternatives;
@@ -57,6 +57,7 @@ mod tuning;
 mod worker;
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -125,6 +126,9 @@ fn main() -> ExitCode {
             if options.self_check {
                 return check(&results);
             }
+            if !results.failed.is_empty() {
+                return ExitCode::FAILURE;
+            }
         }
         Err(error) => {
             eprintln!("{error}\n\n{}", options::HELP);
@@ -144,11 +148,17 @@ fn measure(options: &Options) -> Results {
     let machine = Machine::here(&server, &options.effort, options.command());
     let mut bench = Bench::start(options.effort, server, peers.present.clone(), measurements.len() as u64);
     let mut all = Measured::default();
+    let mut failed = Vec::new();
     for (name, measure) in measurements {
-        let measured = measure(&mut bench);
-        all.tables.extend(measured.tables);
-        all.contests.extend(measured.contests);
-        all.plots.extend(measured.plots);
+        // An hour of measurements must not be lost because one of them fails. The panic has said why.
+        match catch_unwind(AssertUnwindSafe(|| measure(&mut bench))) {
+            Ok(measured) => {
+                all.tables.extend(measured.tables);
+                all.contests.extend(measured.contests);
+                all.plots.extend(measured.plots);
+            }
+            Err(_) => failed.push(name.to_owned()),
+        }
         bench.progress.inc(1);
         if bench.progress.is_hidden() {
             eprintln!("{name}: done after {:.0?}", bench.elapsed());
@@ -161,6 +171,7 @@ fn measure(options: &Options) -> Results {
         peers,
         tuning: bench.tuning.clone(),
         repeated: bench.repeated(),
+        failed,
         tables,
         contests,
         plots,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::System;
 
-/// How often a turn is tried before the run gives up.
+/// How often a turn is tried before its measurement fails.
 const TRIES: usize = 3;
 
 /// A worker process could not do a job.
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_failure_of_a_turn_ends_the_run() {
+    fn the_third_failure_of_a_turn_ends_the_measurement() {
         let (result, tries, _) = failing(3);
         let wanted =
             "lateness: this turn failed 3 times. The last time, the worker on Redisson has ended (3)";

@@ -22,6 +22,10 @@ pub(crate) fn markdown(results: &Results, folder: &Path) -> String {
         text += "\nThe numbers explained, and why a goal is missed: [notes.md](notes.md).\n";
     }
     repeated(results, &mut text);
+    if !results.failed.is_empty() {
+        write!(text, "\nThese measurements failed, and are missing: {}.\n", results.failed.join(", "))
+            .expect("a string");
+    }
     for skipped in &results.peers.skipped {
         write!(text, "\n{skipped}.\n").expect("a string");
     }

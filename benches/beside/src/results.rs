@@ -19,6 +19,9 @@ pub(crate) struct Results {
     /// The turns in which a system failed. Results of older versions have none.
     #[serde(default)]
     pub(crate) repeated: Vec<Repeat>,
+    /// The measurements that failed. Nothing of them is here.
+    #[serde(default)]
+    pub(crate) failed: Vec<String>,
     pub(crate) tables: Vec<Table>,
     #[serde(default)]
     pub(crate) contests: Vec<Contest>,
