@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a message that failed waits for its next attempt.
+/// How long a failed message waits for its next attempt.
 ///
 /// The default is [`Backoff::exponential`] from 15 seconds to 6 hours.
 ///
@@ -28,8 +28,8 @@ enum Kind {
 }
 
 impl Backoff {
-    /// Doubles with each failure: `first`, twice as long, and so on up to `most`. Each pause is shortened by up to half of
-    /// it at random, so that messages that failed together do not come back together.
+    /// Doubles with each failure: `first`, twice as long, and so on up to `most`. Each pause is shortened at random by
+    /// up to half, so that messages that failed together are not redelivered together.
     ///
     /// # Examples
     /// ```

@@ -38,8 +38,8 @@ use crate::wire::keys::Keys;
 /// A list on the server from which payloads are taken: Redisson's `RBlockingQueue<T>`.
 /// [`Client::blocking_queue`](crate::Client::blocking_queue) makes one. Cloning is cheap.
 ///
-/// No method blocks the thread: the ones that wait are `async`. From its first `take` until its last clone is dropped,
-/// a handle also transfers due entries into this queue. (In Redisson nothing moves until some process creates an
+/// No method blocks the thread: methods that wait are `async`. From its first `take` until its last clone is dropped, a
+/// handle also transfers due entries into this queue. (In Redisson nothing moves until some process creates an
 /// `RDelayedQueue`.)
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
@@ -52,7 +52,7 @@ use crate::wire::keys::Keys;
 ///
 /// # What a lost connection can cost
 /// A lost connection can cost one payload. While a taker waits, a blocking pop waits on the server. If the server
-/// replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works that way for every client.
+/// replies to it at the moment when the connection dies, that payload is lost: `BLPOP` works this way for every client.
 ///
 /// Other pops lose nothing as long as this process lives. For payloads that are popped without blocking (polls, and
 /// batches for several takers), the server keeps a copy until the reply has arrived: see

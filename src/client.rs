@@ -21,8 +21,8 @@ pub use builder::Builder;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
-/// A client of one Redis server, of the master that sentinels name, or of a cluster. The handles of its queues are made from it.
-/// Cloning is cheap. All clones share the connections.
+/// A client of one Redis server, of the master that sentinels name, or of a cluster. It makes the handles of its
+/// queues. Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
 /// | connection | open |
@@ -40,7 +40,7 @@ pub use tls::Tls;
 /// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
 /// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.
 ///
-/// The client restores lost connections by itself, however long that takes.
+/// The client restores lost connections automatically, however long that takes.
 ///
 /// # Shutting down
 /// A service ends in two phases. [`Client::stop_taking`] ends the takers, receivers and workers; handlers that are still
@@ -73,9 +73,9 @@ impl Client {
     /// `rediss://`, `rediss-sentinel://` and `rediss-cluster://` use TLS and need the feature `tls`. `valkey` may be written instead of `redis`
     /// in all of them. User, password and the name of the master are percent-encoded.
     ///
-    /// A queue of a cluster is on the master that has its slot. The client asks the servers for all others, follows failovers and
-    /// slots that move, and never reads from replicas. All keys of a queue must have one slot, which is so unless its name has
-    /// unusual braces; calls for other names are refused.
+    /// A queue of a cluster is on the master that has its slot. The client asks the servers for all others, follows
+    /// failovers and slots that move, and never reads from replicas. All keys of a queue must have one slot. They do
+    /// unless the name has unusual braces; calls for such names are refused.
     ///
     /// The user and password of a sentinel URL are those of the servers; for those of the sentinels, see
     /// [`Builder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
@@ -123,18 +123,18 @@ impl Client {
         Builder::default()
     }
 
-    /// Returns the same client with another command timeout, for a part of the program that must answer sooner or may
+    /// Returns the same client with another command timeout, for a part of the program that must answer sooner or can
     /// wait longer. Handles made from it inherit the timeout. Connections, background tasks and stats are shared.
     ///
-    /// The timeout bounds commands, including the wait for a connection and retries. A shorter timeout than 1 ms counts
-    /// as 1 ms, and a longer one than a year as a year. These waits differ:
+    /// The timeout bounds commands, including the wait for a connection and retries. A timeout below 1 ms counts as 1
+    /// ms, one above a year as a year. These waits differ:
     ///
     /// * If the server is silent, a poll of either queue ends after twice the timeout.
     /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is over, if that
     ///   is longer.
     /// * `take` waits without limit.
     /// * A connection on which the server is silent is replaced after the [`command_timeout`](Builder::command_timeout)
-    ///   of the builder, whatever this timeout is.
+    ///   of the builder, regardless of this timeout.
     ///
     /// # Examples
     /// ```no_run
@@ -154,9 +154,9 @@ impl Client {
 
     /// Returns a handle for the list that takers read: Redisson's `getBlockingQueue(name, codec)`. No command is sent.
     ///
-    /// Every name works on a single server, as in Redisson. In a cluster, calls are refused if the braces of the name put its keys into
-    /// several slots: `a{b` does, while `q`, `{shop}q` and `q{shop}` do not. The codec decides the type of the values. All clients of
-    /// a queue have to use the same codec; this is not checked.
+    /// Every name works on a single server, as in Redisson. In a cluster, calls are refused if the braces of the name
+    /// put its keys into several slots: `a{b` does, while `q`, `{shop}q` and `q{shop}` do not. The codec decides the
+    /// type of the values. All clients of a queue must use the same codec; this is not checked.
     ///
     /// # Examples
     /// ```no_run
@@ -211,7 +211,7 @@ impl Client {
     /// Returns a handle for the delayed queue in front of a blocking queue: Redisson's
     /// `getDelayedQueue(destinationQueue)`. No command is sent.
     ///
-    /// While the handle or a clone exists, this client transfers what becomes due, unless it was built with
+    /// While the handle or a clone exists, this client transfers due entries, unless it was built with
     /// [`Builder::transfer`]`(false)`. The handle belongs to the client that `target` was made with.
     ///
     /// # Examples
@@ -257,10 +257,10 @@ impl Client {
     /// can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its handlers get the
     /// [grace](crate::Worker::grace).
     ///
-    /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has the time. If
-    /// the server is down for longer, the client returns them in the background until [`Client::shutdown`] ends it. There
-    /// is no way back: connect a new client to take again. Calling it again waits for the same end. It applies to all
-    /// clones of this client and all queues made from it.
+    /// It waits until the payloads are back in their lists, but not without limit: `docs/guarantees.md` has the time.
+    /// If the server is down for longer, the client returns them in the background until [`Client::shutdown`] ends it.
+    /// This cannot be undone: connect a new client to take again. Calling it again waits for the same end. It applies
+    /// to all clones of this client and all queues made from it.
     ///
     /// # Errors
     /// It cannot fail.

@@ -36,7 +36,7 @@ use job::Canceller;
 ///
 /// When a payload is due, it moves to the blocking queue behind the delayed queue, where takers find it. While the
 /// handle or a clone lives, this client transfers due entries. So does every other client, and every Redisson, that has
-/// a handle of its own. The server's clock decides what is due, so the clocks of producers need not agree.
+/// its own handle. The server's clock decides what is due, so the clocks of producers need not agree.
 ///
 /// After [`Client::shutdown`](crate::Client::shutdown), every method that needs the server returns
 /// [`Closed`](crate::ErrorKind::Closed).
@@ -139,7 +139,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// Dropping the handle and all its clones does the same without waiting.
     ///
     /// # Cancel safety
-    /// Cancel safe: transferring stops in any case.
+    /// Cancel safe: transferring stops anyway.
     ///
     /// # Examples
     /// ```no_run

@@ -22,8 +22,8 @@ use settle::{Open, answered, cut, settle, settle_after};
 
 /// A message that was received, until it is settled.
 ///
-/// The server keeps the message. It gives it to nobody else as long as this process extends its lease, which happens in the
-/// background. A method that settles it takes `self`, so a message cannot be settled twice:
+/// The server keeps the message. It gives it to no other receiver as long as this process extends its lease, which
+/// happens in the background. A method that settles it takes `self`, so a message cannot be settled twice:
 ///
 /// | call | effect |
 /// |---|---|
@@ -34,8 +34,9 @@ use settle::{Open, answered, cut, settle, settle_after};
 /// | [`reject`](Self::reject) | it becomes a dead letter now |
 /// | drop | as [`retry`](Self::retry) |
 ///
-/// It dereferences to the value. The server decides by its own clock whether the lease holds, so a message may be delivered
-/// twice if this process stands still for longer than the lease: make handlers idempotent, with [`id`](Self::id) as the key.
+/// It dereferences to the value. The server decides by its own clock whether the lease holds, so a message may be
+/// delivered twice if this process stalls for longer than the lease: make handlers idempotent, with [`id`](Self::id) as
+/// the key.
 ///
 /// # Examples
 /// ```no_run
@@ -154,9 +155,9 @@ impl<T> Delivery<T> {
         self.attempt
     }
 
-    /// Whether the message becomes a dead letter if this delivery fails: [`Receiver::attempts`](crate::Receiver::attempts) of
-    /// this receiver allows no more failures. A lease that ends is no failure, but a loss, with a limit of its own:
-    /// [`Receiver::losses`](crate::Receiver::losses).
+    /// Whether the message becomes a dead letter if this delivery fails:
+    /// [`Receiver::attempts`](crate::Receiver::attempts) of this receiver allows no more failures. A lease that ends is
+    /// not a failure, but a loss, which has its own limit: [`Receiver::losses`](crate::Receiver::losses).
     ///
     /// # Examples
     /// ```no_run
@@ -201,7 +202,7 @@ impl<T> Delivery<T> {
         &self.bytes
     }
 
-    /// Takes the value out. The delivery is still to be settled.
+    /// Takes the value out. The delivery must still be settled.
     ///
     /// # Examples
     /// ```no_run
@@ -220,7 +221,7 @@ impl<T> Delivery<T> {
         (value, self.with_value(()))
     }
 
-    /// Notes why it failed. A dead letter shows the error of its last attempt, at most 1,000 bytes of it.
+    /// Records why it failed. A dead letter has the error of its last attempt, up to 1,000 bytes of it.
     ///
     /// # Examples
     /// ```no_run
@@ -240,11 +241,11 @@ impl<T> Delivery<T> {
     ///
     /// # Errors
     /// These are the errors of all methods that settle a delivery:
-    /// * [`LeaseLost`](crate::ErrorKind::LeaseLost): the lease ended before, and the message has been given to another
-    ///   receiver, or will be. Nothing was changed.
-    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the server has not answered within twice the command timeout.
-    ///   The call goes on in the background. If it does not reach the server before the lease ends, the message is delivered
-    ///   again.
+    /// * [`LeaseLost`](crate::ErrorKind::LeaseLost): the lease ended before the call, and the message was or will be
+    ///   given to another receiver. Nothing was changed.
+    /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the server has not answered within twice the command
+    ///   timeout. The call continues in the background. If it does not reach the server before the lease ends, the
+    ///   message is delivered again.
     /// * [`Refused`](crate::ErrorKind::Refused): a permission is missing. The message is delivered again when the lease ends.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::shutdown`](crate::Client::shutdown). The message is delivered
     ///   again when the lease ends.
@@ -368,7 +369,7 @@ impl<T> Delivery<T> {
     }
 
     /// Extends the lease to at least this long from now on; never shortens it. Leases are extended automatically. Call
-    /// this only if that is [switched off](crate::Receiver::extend_for), or ends too early.
+    /// this only if that is [turned off](crate::Receiver::extend_for), or ends too early.
     ///
     /// # Errors
     /// As [`Delivery::ack`]; and [`Invalid`](crate::ErrorKind::Invalid) for more than a day.
@@ -436,8 +437,8 @@ impl<T> Delivery<T> {
         }
     }
 
-    /// Waits until the lease is certainly over, by this machine's clock: the message may be another receiver's. Stop then, or
-    /// go on only with what may be done twice. The future does not borrow the delivery.
+    /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the message. Stop
+    /// then, or continue only with work that may be done twice. The future does not borrow the delivery.
     ///
     /// # Cancel safety
     /// Cancel safe.

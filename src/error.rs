@@ -93,18 +93,18 @@ pub enum ErrorKind {
     /// that ends with this error may have lost a payload, as any lost connection may: see
     /// [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
-    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. Check before
-    /// you retry, or retry only idempotent calls. With [`Builder::replicas`](crate::Builder::replicas) also: the server has
-    /// executed it, but too few replicas have confirmed that.
+    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. Check
+    /// before you retry, or retry only idempotent calls. Or, with [`Builder::replicas`](crate::Builder::replicas), the
+    /// server has executed it, but too few replicas have confirmed it.
     OutcomeUnknown,
     /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
     /// Fix the server, the key or the ACL.
     Refused,
     /// The user name or password is wrong or missing. Fix the credentials.
     Credentials,
-    /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's name, the server
-    /// requires a client certificate, or it does not speak TLS. Only connecting ends with it. It is not retried: fix the
-    /// certificates, or the options in [`Builder::tls`](crate::Builder#method.tls).
+    /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's name, the
+    /// server requires a client certificate, or it does not speak TLS. Only connecting can fail with it. It is not
+    /// retried: fix the certificates, or the options in [`Builder::tls`](crate::Builder#method.tls).
     Tls,
     /// The server is older than Redis 6.2. Upgrade it.
     UnsupportedServer,
@@ -112,7 +112,7 @@ pub enum ErrorKind {
     Encode,
     /// The payload could not be decoded. [`Error::payload`] has its bytes.
     Decode,
-    /// The lease of a delivery ended before it was settled, so the message has been given to another receiver, or will be.
+    /// The lease of a delivery ended before it was settled, so the message was or will be given to another receiver.
     /// Nothing was changed. Undo what was done, or rely on the id of the message.
     LeaseLost,
     /// The client was shut down, or its Tokio runtime has ended. A call that takes from a

@@ -4,7 +4,7 @@
 //! | consume with | delivery |
 //! |---|---|
 //! | [`Worker`] | at-least-once: runs an async function for each message, with retries, dead letters and a graceful stop |
-//! | [`BlockingQueue::receiver`] | at-least-once, in a loop of your own |
+//! | [`BlockingQueue::receiver`] | at-least-once, in your own loop |
 //! | [`BlockingQueue::take`] | at-most-once, as in Java: once it returns, the payload exists only in your process, and a crash loses it |
 //!
 //! ```no_run
@@ -50,17 +50,17 @@
 //! |---|---|
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
-//! | `docs/patterns.md` | well-known delayed queues, and the same with redelay; when to use which |
+//! | `docs/patterns.md` | well-known delayed queues, and how to build them with redelay; when to use which |
 //! | `docs/deployment.md` | `redis.conf`, the permissions that a user needs, TLS, Sentinel, Cluster |
 //! | `docs/scaling.md` | memory, throughput, connections; one queue, partitions, or more masters |
 //! | `docs/from-redisson.md` | every method of Redisson's queues, and its name here |
 //! | `docs/migrating.md` | moving a service from Java and back |
-//! | `docs/codecs.md` | which Redisson codec is which here; Java classes as structs |
+//! | `docs/codecs.md` | the counterpart of each Redisson codec; Java classes as structs |
 //! | `docs/keys.md` | every key, channel and byte layout |
 //! | `docs/observability.md` | stats, events and spans |
 //! | `docs/troubleshooting.md` | symptoms, causes and fixes |
 //!
-//! Programs to run are in the folder `examples`. The comment at the top of each says how it is run.
+//! Runnable programs are in the folder `examples`. The comment at the top of each says how to run it.
 //!
 //! # The path of a message
 //!
@@ -69,12 +69,12 @@
 //! | offer | the caller; concurrent offers share a call | a script adds the entry to the timeout set and the ordered list, and announces it if it is the new head |
 //! | transfer | one background task per client, when the head is due | a script removes what is due from both, and appends the payloads to the target |
 //! | take | one background task per client, on behalf of all its takers | `BLPOP` while takers wait; a script for what is ready already, which keeps a copy until the reply has arrived |
-//! | receive | one background task per [`Receiver`] | a script moves messages to keys of redelay's own, with leases; `BLMOVE` while receives wait |
+//! | receive | one background task per [`Receiver`] | a script moves messages to redelay's own keys, with leases; `BLMOVE` while receives wait |
 //! | settle, extend | the same task, in the same calls | the script deletes the message, moves it to the retries or the dead letters, or extends its lease |
 //!
 //! Every client that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], transfers, unless
 //! [`Builder::transfer`]`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
-//! to call the script moves what is due. The others find nothing.
+//! to call the script moves due entries. The others find nothing.
 //!
 //! | word | means |
 //! |---|---|

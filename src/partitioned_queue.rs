@@ -23,27 +23,28 @@ const POLL: &str = "poll_timeout";
 /// How long one wait of a `take` lasts.
 const TAKE: Duration = Duration::from_secs(3600);
 
-/// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread over the
-/// masters of a cluster; or for very many pending entries with mixed delays, of which each transfer has to search a part only.
-/// `docs/scaling.md` has the numbers from which that is worth it.
+/// One logical queue over several ordinary queues, its *partitions*: for more messages than one server handles, spread
+/// over the masters of a cluster; or for very many pending entries with mixed delays, so that each transfer searches
+/// only a part of them. `docs/scaling.md` says when that is worth it.
 ///
 /// The partitions of `orders` are the queues `orders#0`, `orders#1` and so on. Each is an ordinary queue of Redisson, so Java
 /// services open them by these names. Payloads are spread over them round-robin, in blocks of sixteen, or by a key. Payloads
 /// with the same key go to the same partition, and keep their order. There is no order between partitions.
 ///
-/// Jobs by id and schedules are in the partition of their id or name. Dead letters, batches, streams and the like are handled
-/// per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. To receive by hand
-/// from all partitions, merge the streams of their receivers:
-/// `futures::stream::select_all(orders.queues().map(|queue| queue.receiver().into_stream()))`. There are no limits for all
-/// partitions together, since no server sees all of them: divide a limit by the number of partitions.
+/// Jobs by id and schedules are in the partition of their id or name. Dead letters, batches, streams and the like are
+/// handled per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. To
+/// receive by hand from all partitions, merge the streams of their receivers:
+/// `futures::stream::select_all(orders.queues().map(|queue| queue.receiver().into_stream()))`. No limit can hold for
+/// all partitions together, because no server sees all of them: divide a limit by the number of partitions.
 ///
 /// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue do: an offer is
 /// not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
 ///
 /// # Number of partitions
-/// It is a part of the queue, since a key leads to another partition if it changes. The first client records it, and the others are
-/// refused if they ask for another one. With fewer than 16 partitions, some masters may have none, or many more than others. To change it:
-/// let everything be consumed, stop all clients, and delete the key `redelay:partitions:{orders}`.
+/// It is fixed, because a key would lead to another partition if it changed. The first client records it, and other
+/// clients are refused if they ask for another number. With fewer than 16 partitions, some masters may have none, or
+/// many more than others. To change it, drain the queue and stop all clients: `docs/recipes.md` has the
+/// steps.
 ///
 /// # Examples
 /// ```no_run
@@ -126,7 +127,7 @@ impl<T: 'static> PartitionedQueue<T> {
         Ok(Self { name: name.into(), partitions, turns: Arc::new(turns) })
     }
 
-    /// The name, as it was given. The partitions have a number behind it.
+    /// The name, as it was given. The names of the partitions add a number.
     ///
     /// # Examples
     /// ```no_run
@@ -170,7 +171,7 @@ impl<T: 'static> PartitionedQueue<T> {
         self.partitions.iter().map(|partition| &partition.delayed)
     }
 
-    /// The list of the partition of a key: what is put there stays in its order.
+    /// The list of the partition of a key. Payloads that are put there keep their order.
     ///
     /// # Examples
     /// ```no_run
@@ -405,7 +406,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// Holds back the receivers of all partitions: see [`BlockingQueue::pause`].
     ///
     /// # Errors
-    /// As [`BlockingQueue::pause`]. Some of the partitions may be paused then: call it again.
+    /// As [`BlockingQueue::pause`]. Some of the partitions may be paused already: repeat the call.
     ///
     /// # Cancel safety
     /// If it is dropped, some of the partitions may be paused.
@@ -425,7 +426,7 @@ impl<T: 'static> PartitionedQueue<T> {
     /// Ends what [`pause`](Self::pause) began.
     ///
     /// # Errors
-    /// As [`BlockingQueue::resume`]. Some of the partitions may still be paused then: call it again.
+    /// As [`BlockingQueue::resume`]. Some of the partitions may still be paused: repeat the call.
     ///
     /// # Cancel safety
     /// If it is dropped, some of the partitions may still be paused.
@@ -441,8 +442,9 @@ impl<T: 'static> PartitionedQueue<T> {
         try_join_all(self.queues().map(BlockingQueue::resume)).await.map(drop)
     }
 
-    /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused, `next_due_in` is that of the
-    /// next entry of all, and `overdue_for` that of the oldest. `server` is empty if the partitions are on several servers.
+    /// The stats of all partitions together: numbers are sums, `is_paused` says whether all are paused, `next_due_in`
+    /// is that of the next entry overall, and `overdue_for` that of the oldest. `server` is empty if the partitions are
+    /// on several servers.
     ///
     /// # Errors
     /// As [`BlockingQueue::stats`].

@@ -39,8 +39,8 @@ const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=
 /// | dead letters | kept without a limit: see [`keep_dead_letters`](Self::keep_dead_letters) |
 ///
 /// # Receivers, `take` and Java
-/// Java's takers, `take` and receivers of one queue share its messages. A message that a receiver has, or that waits for a
-/// retry, is in keys of redelay's own: for Java it is taken.
+/// Java's takers, `take` and receivers of one queue share its messages. A message that a receiver has, or that waits
+/// for a retry, is in redelay's own keys: Java sees it as taken.
 ///
 /// # Examples
 /// ```no_run
@@ -75,7 +75,7 @@ struct Options {
     send_to: Option<Destination>,
 }
 
-/// What becomes of a message whose payload cannot be decoded. [`Receiver::on_undecodable`] sets it.
+/// What happens to a message whose payload cannot be decoded. [`Receiver::on_undecodable`] sets it.
 ///
 /// # Examples
 /// ```no_run
@@ -165,7 +165,7 @@ impl<T: 'static> Receiver<T> {
     }
 
     /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
-    /// [`Duration::ZERO`] switches that off. After that, only [`Delivery::extend`] extends it.
+    /// [`Duration::ZERO`] turns this off. After that time, only [`Delivery::extend`] extends it.
     ///
     /// # Examples
     /// ```no_run
@@ -179,7 +179,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.extend_for = time)
     }
 
-    /// How often a message may fail until it becomes a dead letter: 1 to 65,535, 10 by default.
+    /// After how many failures a message becomes a dead letter: 1 to 65,535, 10 by default.
     ///
     /// # Examples
     /// ```no_run
@@ -193,8 +193,8 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.attempts = attempts)
     }
 
-    /// How often the lease of a message may end until it becomes a dead letter: 1 to 65,535, 5 by default. A payload that
-    /// kills its process does so at each delivery. Others that were in the same process are innocent, so this should not be
+    /// After how many ended leases a message becomes a dead letter: 1 to 65,535, 5 by default. A payload that kills its
+    /// process does so at each delivery. Other messages in that process lose their leases, too, so this should not be
     /// 1.
     ///
     /// # Examples
@@ -208,7 +208,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.losses = losses)
     }
 
-    /// How long a message that failed waits for its next delivery.
+    /// How long a failed message waits for its next delivery.
     ///
     /// # Examples
     /// ```no_run
@@ -223,7 +223,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.backoff = backoff)
     }
 
-    /// What becomes of a message whose payload cannot be decoded.
+    /// What happens to a message whose payload cannot be decoded.
     ///
     /// # Examples
     /// ```no_run
@@ -237,7 +237,7 @@ impl<T: 'static> Receiver<T> {
         self.with(|options| options.undecodable = undecodable)
     }
 
-    /// How many dead letters of the queue are kept, and for how long; zero means no limit. By default, there is none. When
+    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the default. When
     /// there are more, this receiver removes the oldest ones.
     ///
     /// # Examples
@@ -256,7 +256,7 @@ impl<T: 'static> Receiver<T> {
         })
     }
 
-    /// Messages that would become dead letters are deleted.
+    /// Deletes messages that would become dead letters.
     ///
     /// # Examples
     /// ```no_run
@@ -272,8 +272,8 @@ impl<T: 'static> Receiver<T> {
         })
     }
 
-    /// Dead letters are sent to this queue, bare: as an element of a Redisson `RBlockingQueue`, which Java can read. This is a
-    /// second step, which a receiver with this setting completes; until then they are in [`BlockingQueue::dead_letters`].
+    /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java can read.
+    /// A receiver with this setting does this in a second step; until then they are in [`BlockingQueue::dead_letters`].
     ///
     /// # Examples
     /// ```no_run
@@ -298,8 +298,8 @@ impl<T: 'static> Receiver<T> {
     /// # Errors
     /// * [`Decode`](crate::ErrorKind::Decode): its bytes are in [`Error::payload`](crate::Error::payload). The message is
     ///   settled as [`Receiver::on_undecodable`] says.
-    /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The next attempt comes
-    ///   after a pause: 10 ms, doubled with each refusal up to a second.
+    /// * [`Refused`](crate::ErrorKind::Refused): a key is of another type, or a permission is missing. The next attempt
+    ///   follows after a pause: 10 ms, doubled with each refusal up to a second.
     /// * [`Invalid`](crate::ErrorKind::Invalid): a setting is out of its range.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
@@ -353,7 +353,7 @@ impl<T: 'static> Receiver<T> {
         self.one(VERB, &receiving, claims).transpose()
     }
 
-    /// Waits for the next message for this time. `None` if there was none.
+    /// Waits up to this time for the next message. Returns `None` if there was none.
     ///
     /// # Errors
     /// As [`Receiver::try_receive`].
@@ -446,7 +446,7 @@ impl<T: 'static> Receiver<T> {
         DeliveryStream::new(self)
     }
 
-    /// Waits until the client takes no more: [`Client::stop_taking`](crate::Client::stop_taking) or
+    /// Waits until the client stops taking: [`Client::stop_taking`](crate::Client::stop_taking) or
     /// [`Client::shutdown`](crate::Client::shutdown) was called. The future does not borrow the receiver.
     ///
     /// # Cancel safety

@@ -14,11 +14,12 @@ pub(crate) use step::{State, Step};
 
 use crate::wire::time;
 
-/// What becomes of missed runs: those whose times passed before any client stored them. No client was running, none had a
-/// connection, the server was full, or all of them stalled. The run that was stored ahead is not missed: it is delivered, late.
-/// [`Schedule::missed`](crate::Schedule::missed) accepts this.
+/// What happens to missed runs: those whose times passed before any client stored them. No client was running, none had
+/// a connection, the server was full, or all clients stalled. The run that was stored ahead is not missed: it is
+/// delivered late. [`Schedule::missed`](crate::Schedule::missed) accepts this.
 ///
-/// With an interval of a second or less, a short stall is enough to miss a run. If each run counts, use `UpTo`.
+/// With an interval of a second or less, a short stall is enough to miss a run. If every run must be offered, use
+/// `UpTo`.
 ///
 /// # Examples
 /// ```

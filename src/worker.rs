@@ -35,9 +35,10 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// Runs a handler for each message of one or more queues, a number of them at a time.
 ///
-/// A handler is an async function of the value, or of the value and a [`Context`]. What it returns says what becomes of the
-/// message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are failures: the message is delivered again
-/// after the [backoff](Self::retry), and becomes a dead letter after the last [attempt](Self::attempts).
+/// A handler is an async function of the value, or of the value and a [`Context`]. What it returns decides what happens
+/// to the message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are failures: the message is
+/// delivered again after the [backoff](Self::retry), and becomes a dead letter after the last
+/// [attempt](Self::attempts).
 ///
 /// Delivery is at least once: a process that dies loses nothing, but a message that was handled may be delivered again if its
 /// acknowledgement was lost. So a handler should be idempotent; [`Context::id`] is the same for all deliveries of a message.
@@ -88,7 +89,7 @@ pub struct Worker<T> {
 type Setting<T> = Box<dyn Fn(Receiver<T>) -> Receiver<T> + Send>;
 type OnFailure = Arc<dyn Fn(&Failure) + Send + Sync>;
 
-/// What a worker has done when it stopped.
+/// What a worker did until it stopped.
 ///
 /// # Examples
 /// ```no_run
@@ -109,7 +110,7 @@ pub struct Stopped {
     pub failed: u64,
     /// Messages that were snoozed.
     pub snoozed: u64,
-    /// Messages whose handlers had not ended when the grace was over. Others get them at once.
+    /// Messages whose handlers had not ended when the grace was over. Other receivers get them at once.
     pub released: u64,
 }
 
@@ -196,7 +197,7 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How often a message may fail until it becomes a dead letter: see [`Receiver::attempts`].
+    /// After how many failures a message becomes a dead letter: see [`Receiver::attempts`].
     ///
     /// # Examples
     /// ```no_run
@@ -233,7 +234,8 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.lease(lease))
     }
 
-    /// How long a handler may take: 30 minutes by default. After it, its future is dropped, and the message has failed.
+    /// How long a handler may take: 30 minutes by default. After that, its future is dropped, and the message has
+    /// failed.
     ///
     /// # Examples
     /// ```no_run
@@ -247,11 +249,11 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long handlers may go on after the signal to stop: 15 s by default. After it, they have a second to end by themselves.
+    /// How long handlers may continue after the signal to stop: 15 s by default. After that, they have a second to end.
     ///
-    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to twice the command
-    /// timeout more (10 s), and so does [`Client::shutdown`](crate::Client::shutdown) after it: 36 s together. Kubernetes kills
-    /// a process after 30 s, unless `terminationGracePeriodSeconds` says otherwise.
+    /// So by default the stop takes about 16 s if the server answers. If it does not, settling takes up to twice the
+    /// command timeout more (10 s), and so does the [`Client::shutdown`](crate::Client::shutdown) that follows: 36 s in
+    /// all. Kubernetes kills a process after 30 s, unless `terminationGracePeriodSeconds` says otherwise.
     ///
     /// # Examples
     /// ```no_run
@@ -265,7 +267,7 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long a message that failed waits for its next delivery: see [`Receiver::retry`].
+    /// How long a failed message waits for its next delivery: see [`Receiver::retry`].
     ///
     /// # Examples
     /// ```no_run
@@ -277,7 +279,7 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.retry(backoff.clone()))
     }
 
-    /// What becomes of a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
+    /// What happens to a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
     ///
     /// # Examples
     /// ```no_run
@@ -303,7 +305,7 @@ impl<T: Send + 'static> Worker<T> {
         self.with(move |receiver| receiver.keep_dead_letters(most, age))
     }
 
-    /// Messages that would become dead letters are deleted: see [`Receiver::discard_dead_letters`].
+    /// Deletes messages that would become dead letters: see [`Receiver::discard_dead_letters`].
     ///
     /// # Examples
     /// ```no_run
@@ -315,7 +317,7 @@ impl<T: Send + 'static> Worker<T> {
         self.with(Receiver::discard_dead_letters)
     }
 
-    /// Dead letters are sent to this queue: see [`Receiver::dead_letters_to`].
+    /// Sends dead letters to this queue: see [`Receiver::dead_letters_to`].
     ///
     /// # Examples
     /// ```no_run
@@ -329,7 +331,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Sets a callback for failed attempts: an error, a panic, a timeout, a lost lease, an undecodable payload. It should be
-    /// quick. [`Failure::is_dead`] says whether the message is tried again.
+    /// quick. [`Failure::is_dead`] says whether it was the last one.
     ///
     /// Errors of the server that concern no message are not reported here. They are in
     /// [`ClientStats::last_error`](crate::ClientStats), and in the event `redelay.receives.failing`.
@@ -345,14 +347,15 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// Runs until the process gets Ctrl-C or SIGTERM. Then it receives no more, lets handlers go on for the
-    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace. After
-    /// [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
+    /// Runs until the process gets Ctrl-C or SIGTERM. Then it stops receiving, lets handlers continue for the
+    /// [grace](Self::grace), and releases the messages of those that have not ended; a second signal ends the grace.
+    /// After [`Client::stop_taking`](crate::Client::stop_taking), it ends in the same way.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
-    /// concurrency of zero, [`attempts`](Self::attempts), [`losses`](Self::losses) or a [`lease`](Self::lease) out of range, or
-    /// a queue that is to get its own dead letters. Errors of the server do not end it: the worker goes on when the server is back.
+    /// concurrency of zero, [`attempts`](Self::attempts), [`losses`](Self::losses) or a [`lease`](Self::lease) out of
+    /// range, or a queue that would get its own dead letters. Errors of the server do not end it: the worker continues
+    /// when the server is back.
     ///
     /// # Cancel safety
     /// If the future is dropped, the handlers are dropped at once, and their messages are released.
@@ -374,8 +377,8 @@ impl<T: Send + 'static> Worker<T> {
         self.run_until(signals(), handler).await
     }
 
-    /// As [`Worker::run`], until these signals. The first item of the stream begins the stop, the second one ends the grace; the
-    /// end of the stream is no signal.
+    /// As [`Worker::run`], until these signals. The first item of the stream starts the stop, the second one ends the
+    /// grace; the end of the stream is not a signal.
     ///
     /// # Errors
     /// As [`Worker::run`].

@@ -178,12 +178,12 @@ impl DeadLetters {
         Ok(letters)
     }
 
-    /// Lets up to `most` dead letters be delivered again at once, the oldest first; `usize::MAX` means all. They keep their
-    /// ids, and begin with the first attempt. Returns how many.
+    /// Requeues up to `most` dead letters, the oldest first; `usize::MAX` means all. They are delivered again at once,
+    /// keep their ids, and start with the first attempt. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before the call
-    /// failed, or if a reply was lost. A repetition does no harm.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before
+    /// the call failed, or if a reply was lost. A retry is harmless.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been requeued.
@@ -225,7 +225,7 @@ impl DeadLetters {
         Ok(letters.iter().map(|letter| letter.id.bytes()).collect())
     }
 
-    /// Lets one dead letter be delivered again at once. Returns whether it was there.
+    /// Requeues one dead letter, so that it is delivered again at once. Returns whether it was there.
     ///
     /// # Errors
     /// As [`DeadLetters::len`].
@@ -266,8 +266,8 @@ impl DeadLetters {
     /// Deletes up to `most` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
-    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted before the call
-    /// failed, or if a reply was lost. A repetition does no harm.
+    /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted before
+    /// the call failed, or if a reply was lost. A retry is harmless.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have been deleted.

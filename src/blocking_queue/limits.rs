@@ -7,8 +7,8 @@ use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::Op;
 
-/// How many messages the receivers of all processes may receive together in a time: at most `burst` at once, and after that
-/// evenly. [`BlockingQueue::set_rate_limit`] accepts it.
+/// How many messages the receivers of all processes together may receive per time: at most `burst` at once, and after
+/// that evenly. [`BlockingQueue::set_rate_limit`] accepts it.
 ///
 /// In a time `t` they receive no more than `burst + messages · t / per`. Redeliveries count. Takers are not limited.
 ///
@@ -41,7 +41,7 @@ impl RateLimit {
         Self { messages, per, burst: 1 }
     }
 
-    /// How many may come at once after a time without messages. Defaults to 1.
+    /// How many may be received at once after a time without messages. Defaults to 1.
     ///
     /// # Examples
     /// ```
@@ -78,8 +78,8 @@ const MOST_INTERVAL: u128 = 86_400_000_000;
 
 impl<T: 'static> BlockingQueue<T> {
     /// Stops all receivers and workers of the queue, in all processes: they receive nothing more until
-    /// [`resume`](Self::resume). What the server had already handed out is still delivered. What was received is handled and
-    /// settled as usual. Takers, transfers and Java go on. The pause outlives all processes.
+    /// [`resume`](Self::resume). Messages that the server had already handed out are still delivered. Received messages
+    /// are handled and settled as usual. Takers, transfers and Java continue. The pause outlives all processes.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), or
@@ -102,7 +102,7 @@ impl<T: 'static> BlockingQueue<T> {
         self.control(op, Command::new("HSET"), |command| command.arg("paused").arg("1")).await
     }
 
-    /// Ends a [`pause`](Self::pause). Receivers that wait go on at once.
+    /// Ends a [`pause`](Self::pause). Waiting receivers continue at once.
     ///
     /// # Errors
     /// As [`BlockingQueue::pause`].
@@ -146,10 +146,10 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(op.optional_bytes(reply)?.is_some())
     }
 
-    /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit, which is the
-    /// default. The limit outlives all processes. What takers take does not count.
+    /// Limits how many messages are in flight at a time, in all processes together. `None` removes the limit, which is
+    /// the default. The limit outlives all processes. Payloads that takers take do not count.
     ///
-    /// Messages of a dead process count until their leases end, so a crash may stop the queue for a
+    /// Messages of a dead process count until their leases end, so a crash may stop the queue for the length of a
     /// [lease](crate::Receiver::lease).
     ///
     /// # Errors
@@ -176,8 +176,8 @@ impl<T: 'static> BlockingQueue<T> {
         }
     }
 
-    /// Limits how many messages are received in a time, in all processes together. `None` removes the limit, which is the
-    /// default. The limit outlives all processes.
+    /// Limits how many messages are received per time, in all processes together. `None` removes the limit, which is
+    /// the default. The limit outlives all processes.
     ///
     /// # Errors
     /// As [`BlockingQueue::pause`], and [`Invalid`](crate::ErrorKind::Invalid) for a burst of zero, and for a rate of zero, of

@@ -167,9 +167,9 @@ impl<T: 'static> BlockingQueue<T> {
         op.any(op.call(Command::new("DEL").arg(self.target())).await?)
     }
 
-    /// Deletes everything that is ready after this time, to the millisecond. Returns whether anything was ready.
-    /// Payloads that are put or become ready in the meantime are deleted, too, unless the list has been empty in
-    /// between.
+    /// Sets the time after which everything that is ready is deleted, exact to the millisecond. Returns whether
+    /// anything was ready. Payloads that are put or become ready in the meantime are deleted, too, unless the list has
+    /// been empty in between.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.

@@ -11,15 +11,15 @@ impl<T: 'static> BlockingQueue<T> {
     /// Waits for the next payload, without a limit, through reconnections and server restarts: Redisson's `take`.
     /// The takers of one client are served in the order in which they began.
     ///
-    /// Delivery is at most once: a payload that was taken is off the list, and a lost connection can cost
+    /// Delivery is at most once: a payload that was taken is no longer in the list, and a lost connection can cost
     /// [one payload](BlockingQueue#what-a-lost-connection-can-cost).
     ///
     /// # Errors
-    /// * [`Decode`](crate::ErrorKind::Decode): the payload is off the list; its bytes are in
+    /// * [`Decode`](crate::ErrorKind::Decode): the payload is no longer in the list; its bytes are in
     ///   [`Error::payload`](crate::Error::payload).
     /// * [`Refused`](crate::ErrorKind::Refused): the key is not a list, or a permission is missing. After such an
-    ///   error the next `take` first pauses: 10 ms, doubled with each refusal up to a second. So a loop does not
-    ///   flood the server.
+    ///   error, the next `take` first pauses, so that a loop does not flood the server: 10 ms, doubled with each
+    ///   refusal up to a second.
     /// * [`Closed`](crate::ErrorKind::Closed): after [`Client::stop_taking`](crate::Client::stop_taking) or
     ///   [`Client::shutdown`](crate::Client::shutdown).
     ///
@@ -147,9 +147,9 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// Waits for the next payload for this time; `None` when there was none. The time is exact to the millisecond.
-    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits for ever on zero.) The server
-    /// looks at the list at least once, also when the time is zero. At most once, as [`BlockingQueue::take`].
+    /// Waits up to this time for the next payload; `None` when there was none. The time is exact to the millisecond.
+    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits for ever on zero.) The server looks
+    /// at the list at least once, even when the time is zero. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::take`], and when the time is over:
@@ -157,7 +157,7 @@ impl<T: 'static> BlockingQueue<T> {
     ///   server does not answer.
     /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the connection was lost at that moment.
     ///
-    /// Either can have cost [one payload](BlockingQueue#what-a-lost-connection-can-cost). Take again.
+    /// Either may have cost [one payload](BlockingQueue#what-a-lost-connection-can-cost). Take again.
     ///
     /// # Cancel safety
     /// Cancel safe: as [`BlockingQueue::take`].
@@ -213,10 +213,10 @@ impl<T: 'static> BlockingQueue<T> {
         self.payload(verb, answer)
     }
 
-    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `poll(int)`,
-    /// `pollFirst(int)` and `drainTo`. `usize::MAX` takes all of them, or as many as arrive within the command
-    /// timeout. The server pops at most 1,000 at a time, so other clients can take in between. Each payload is
-    /// decoded separately: one that does not decode affects no other. At most once, as [`BlockingQueue::take`].
+    /// Takes up to `max` payloads that are ready, in order, without waiting: Redisson's `poll(int)`, `pollFirst(int)`
+    /// and `drainTo`. `usize::MAX` takes all of them, or as many as arrive within the command timeout. The server pops
+    /// at most 1,000 at a time, so other clients can take in between. Each payload is decoded separately: one that does
+    /// not decode does not affect the others. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
     /// As [`BlockingQueue::poll`].

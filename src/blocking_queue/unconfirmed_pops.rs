@@ -37,8 +37,8 @@ pub struct UnconfirmedPop {
     pub age: Duration,
     /// Where the payloads were.
     pub kind: PopKind,
-    /// The payloads as they were in the queue, in the order of the pop. Of a poll of a delayed queue, these are entries:
-    /// see `docs/keys.md`.
+    /// The payloads as they were in the queue, in the order of the pop. For a poll of a delayed queue, these are
+    /// entries: see `docs/keys.md`.
     pub payloads: Vec<Bytes>,
     target: Bytes,
     id: Bytes,
@@ -96,10 +96,11 @@ impl fmt::Debug for UnconfirmedPop {
 /// The pops of one queue whose replies no client has confirmed. [`BlockingQueue::unconfirmed_pops`] returns this handle.
 ///
 /// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually for 20 ms
-/// or less. A process that dies in between leaves the copy. Nobody can know whether it had begun to work on these
-/// payloads, so they do not come back by themselves: delivery is at-most-once. The copies stay until a call of this
-/// handle requeues or removes them. Seven days after the queue's last pop that does not block, the server deletes them.
-/// (A field of the hash that no pop has written is counted by [`len`](Self::len), and left alone by the others.)
+/// or less. A process that dies in between leaves the copy. Nobody can know whether it had started to work on these
+/// payloads, so they do not come back automatically: delivery is at-most-once. The copies stay until a call of this
+/// handle requeues or removes them, or until seven days after the queue's last pop that does not block, when the server
+/// deletes them. ([`len`](Self::len) also counts a field of the hash that no pop has written; the other methods ignore
+/// it.)
 ///
 /// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait of a taker on
 /// an empty queue has no copy.
@@ -128,7 +129,7 @@ impl fmt::Debug for UnconfirmedPops {
 }
 
 impl<T: 'static> BlockingQueue<T> {
-    /// The pops of this queue whose replies no client has confirmed: what a process that died had popped. No command is
+    /// The pops of this queue whose replies no client has confirmed: what a dead process had popped. No command is
     /// sent.
     ///
     /// # Examples
@@ -197,12 +198,12 @@ impl UnconfirmedPops {
         pops.into_iter().map(|pop| unconfirmed(op, target.clone(), pop)).collect()
     }
 
-    /// Returns what pops of at least this age took to where it was: to its end of the queue, or to the delayed queue with
-    /// its due time. Returns the number of payloads; after a lost reply it may be less.
+    /// Returns the payloads of pops of at least this age to where they were: to their end of the queue, or to the
+    /// delayed queue with their due times. Returns the number of payloads; after a lost reply it may be less.
     ///
     /// This can deliver a payload a second time. The server cannot tell a dead process from one that is alive: with an
-    /// age of zero, this also requeues what processes that are alive have just popped. And a process may have finished
-    /// a payload before it died. Choose an age that is longer than a handler works.
+    /// age of zero, this also requeues what processes that are alive have just popped. A process may also have finished
+    /// a payload before it died. Choose an age that is longer than any handler runs.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all. If others were requeued before the error,
@@ -244,14 +245,14 @@ impl UnconfirmedPops {
         }
     }
 
-    /// Returns what this pop took to where it was, as [`requeue`](Self::requeue) does for all pops of an age. Returns
-    /// whether the server still had the copy. It does not if the process has confirmed the pop since, or if the pop was
-    /// requeued or removed.
+    /// Returns the payloads of this pop to where they were, as [`requeue`](Self::requeue) does for all pops of an age.
+    /// Returns whether the server still had the copy. It does not if the process has confirmed the pop since, or if the
+    /// pop was requeued or removed.
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`], and [`Invalid`](crate::ErrorKind::Invalid) for a pop of another queue. A lost reply
-    /// is followed by a retry, which changes nothing more, but may return false. If the retries get no reply either, the
-    /// error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+    /// As [`UnconfirmedPops::len`], and [`Invalid`](crate::ErrorKind::Invalid) for a pop of another queue. After a lost
+    /// reply, the client retries, which changes nothing more, but may return false. If the retries get no reply either,
+    /// the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
     ///
     /// # Cancel safety
     /// Cancel safe: the pop is requeued as a whole or not at all.

@@ -40,7 +40,8 @@ pub struct UnsettledMessage {
     pub attempt: u32,
     /// When it was received for the first time, by the server's clock.
     pub first_received: SystemTime,
-    /// Until its lease ends, if it is in flight; until its next delivery is due, if it waits for a retry. Zero if that is over.
+    /// The time until its lease ends, if it is in flight, or until its next delivery is due, if it waits for a retry.
+    /// Zero if that time is over.
     pub remaining: Duration,
     /// The payload, as it was in the queue.
     pub payload: Bytes,
@@ -99,16 +100,16 @@ impl<T: 'static> BlockingQueue<T> {
         Unsettled { queue: self.queue.clone(), keys: self.queue.keys.of_messages() }
     }
 
-    /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those that wait for a
-    /// retry, and those whose leases have ended. They lose their ids and counts. Messages in flight stay with their receivers.
-    /// Returns how many went back.
+    /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those that wait
+    /// for a retry, and those whose leases have ended. They lose their ids and counts. Messages in flight stay with
+    /// their receivers. Returns how many messages went back.
     ///
-    /// This is for a queue that has no receivers any more. Without this call, a client that transfers for the queue does it
-    /// when no receiver has given a sign of life for an hour.
+    /// This is for a queue that no longer has receivers. Without this call, a client that transfers for the queue does
+    /// it when no receiver has been active for an hour.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) (a repetition does
-    /// no harm), or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) (a retry is
+    /// harmless), or [`Refused`](crate::ErrorKind::Refused) for a key of another type or a missing permission.
     ///
     /// # Cancel safety
     /// If the future is dropped, some may have gone back.
@@ -168,7 +169,8 @@ impl Unsettled {
         op.len(op.query(Command::new("HLEN").arg(self.keys.messages.clone())).await?)
     }
 
-    /// Reads up to `most` messages that receivers have now, those first whose leases end first, after skipping `skip` of them.
+    /// Reads up to `most` messages that receivers have now, in the order in which their leases end, after skipping
+    /// `skip` of them.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -189,8 +191,8 @@ impl Unsettled {
         self.read(self.queue.op("unsettled().in_flight"), &self.keys.leases, skip, most).await
     }
 
-    /// Reads up to `most` messages that wait for their next delivery, those first that are due first, after skipping `skip` of
-    /// them.
+    /// Reads up to `most` messages that wait for their next delivery, in the order in which they are due, after
+    /// skipping `skip` of them.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -227,8 +229,8 @@ impl Unsettled {
         Ok(messages)
     }
 
-    /// Lets a message be delivered again at once. If it is in flight, its delivery no longer holds: the handler that has it may
-    /// be working on it, so it may be handled twice. Returns whether it was there.
+    /// Makes a message deliverable again at once. If it is in flight, its delivery no longer holds: a handler may be
+    /// working on it, so it may be handled twice. Returns whether it was there.
     ///
     /// # Errors
     /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the reply was lost.

@@ -89,8 +89,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Sets the address of the server, or those of the sentinels that name it or of servers of a cluster; see [`Client::connect`] for the forms. Default:
-    /// `redis://localhost:6379`.
+    /// Sets the address of the server, of the sentinels that name it, or of servers of a cluster; see
+    /// [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
     ///
     /// # Examples
     /// ```no_run
@@ -167,12 +167,12 @@ impl Builder {
     /// may run at the same time, so cache a token that is expensive to get. An open connection stays open when
     /// the password changes.
     ///
-    /// A call that returns an error, or takes longer than [`connect_timeout`](Self::connect_timeout) (30 s at most),
-    /// is a failed attempt. While the client connects, failed attempts are repeated within the connect timeout, and so
-    /// are credentials that the server refuses. The last one ends [`connect`](Self::connect) with
+    /// A call that returns an error, or takes longer than [`connect_timeout`](Self::connect_timeout) (30 s at most), is
+    /// a failed attempt. While the client connects, it repeats failed attempts within the connect timeout, also after
+    /// the server refused the credentials. The last one ends [`connect`](Self::connect) with
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) and the function's error as its source, or with
-    /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, failed attempts are repeated for ever,
-    /// with pauses of up to 5 s.
+    /// [`ErrorKind::Credentials`](crate::ErrorKind::Credentials). Later, it repeats failed attempts without limit, with
+    /// pauses of up to 5 s.
     ///
     /// # Examples
     /// ```no_run
@@ -205,7 +205,7 @@ impl Builder {
     ///
     /// The system's root certificates are those of the operating system. The environment variables `SSL_CERT_FILE` (a
     /// PEM file) and `SSL_CERT_DIR` (a directory of PEM files) replace them, so a private authority can also be trusted
-    /// without a change of the program.
+    /// without changing the program.
     ///
     /// # Examples
     /// ```no_run
@@ -304,7 +304,7 @@ impl Builder {
     }
 
     /// Sets whether this client transfers due entries (default true). Each queue needs at least one client that does,
-    /// or a Redisson; several do not disturb each other.
+    /// or a Redisson; several do not interfere with each other.
     ///
     /// # Examples
     /// ```no_run
@@ -377,8 +377,8 @@ impl Builder {
     /// where every taker finds them, Java's too (default an hour, at least 30 s).
     /// `None` means never. A client that transfers for the queue notices this during its regular check of the queue.
     ///
-    /// What goes back loses its id and its counts. So this should be longer than any deployment or outage takes: a payload
-    /// that kills its process would begin again with the first attempt.
+    /// What goes back loses its id and its counts. So this should be longer than any deployment or outage takes: a
+    /// payload that kills its process would start again with the first attempt.
     ///
     /// # Examples
     /// ```no_run
@@ -415,18 +415,19 @@ impl Builder {
 
     /// Makes offers, puts and settlements wait until this number of replicas has them (default: they do not wait).
     ///
-    /// Redis copies writes to its replicas after it has answered. So what was acknowledged just before a failover may be lost. With
-    /// this option, a call returns `Ok` when the master and `count` replicas have its effect, by `WAIT`. If too few replicas confirm
-    /// it within `timeout`, an offer is tried again until the command timeout is over. Then the error is
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have: the write is on the master, and may survive.
+    /// Redis copies writes to its replicas after it has answered. So writes that were acknowledged just before a
+    /// failover may be lost. With this option, a call returns `Ok` when the master and `count` replicas have its
+    /// effect, by `WAIT`. If too few replicas confirm it within `timeout`, an offer is tried again until the command
+    /// timeout is over. Then the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many have
+    /// confirmed it: the write is on the master, and may survive.
     ///
-    /// The promoted server must have as many replicas, too: until it has, calls end with
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` comes through a failover without such errors
-    /// if each master has two replicas.
+    /// The promoted server must have as many replicas, too. Until it does, calls end with
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown). So `replicas(1, …)` survives a failover without such
+    /// errors if each master has two replicas.
     ///
-    /// Use the number of replicas of a master that may become the next one: with Sentinel, all of them. `timeout` is above zero,
-    /// and not longer than the [command timeout](Self::command_timeout). Each client has one more connection to each master for this. A call takes
-    /// about one more round trip, and many calls at a time share a `WAIT`.
+    /// Use the number of replicas that may be promoted: with Sentinel, all of them. `timeout` is above zero, and not
+    /// longer than the [command timeout](Self::command_timeout). Each client has one more connection to each master for
+    /// this. A call takes about one more round trip, and concurrent calls share a `WAIT`.
     ///
     /// Receives and takes do not wait. After a failover, a message may be delivered again although it was settled, if the
     /// settlement returned an error.
@@ -460,8 +461,8 @@ impl Builder {
     /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than Redis 6.2.
     /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.
     ///
-    /// Only what may change by itself is retried within the connect timeout: `Unavailable`, and `Credentials` if there is
-    /// a [credentials provider](Self::credentials_provider).
+    /// Only errors that may resolve on their own are retried within the connect timeout: `Unavailable`, and
+    /// `Credentials` if there is a [credentials provider](Self::credentials_provider).
     ///
     /// # Cancel safety
     /// Cancel safe: an unfinished connection is closed.

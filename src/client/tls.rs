@@ -7,7 +7,7 @@ use crate::conn::TlsOptions;
 /// TLS options for [`Builder::tls`](crate::Builder::tls), for a server whose URL begins with `rediss://`. Requires the
 /// feature `tls`.
 ///
-/// Without options, a client trusts the system's root certificates, shows no certificate of its own, and requires a
+/// Without options, a client trusts the system's root certificates, presents no client certificate, and requires a
 /// server certificate with the host name of the URL.
 ///
 /// A PEM text that cannot be used is reported by [`Builder::connect`](crate::Builder::connect), with
@@ -65,7 +65,7 @@ impl Tls {
         self
     }
 
-    /// Shows this certificate to a server that requires one (`tls-auth-clients yes`, the default of Redis).
+    /// Presents this certificate to a server that requires one (`tls-auth-clients yes`, the default of Redis).
     ///
     /// `chain` is a PEM text with the client's certificate first, followed by any intermediate certificates. `key` is
     /// the private key of the first one, as PKCS#8, PKCS#1 or SEC1 in PEM, not encrypted.

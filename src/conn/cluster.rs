@@ -39,7 +39,7 @@ const IN_DOUBT_OF_SILENCE: Duration = Duration::from_secs(60);
 const UNANSWERED: Duration = Duration::from_secs(1);
 /// How long after one seed the next one is tried.
 const NEXT_SEED: Duration = Duration::from_millis(250);
-/// The most servers that are remembered when they are no longer named, about.
+/// With this number of remembered servers, those that are no longer named are forgotten.
 const KNOWN: usize = 1_000;
 /// The most seeds or known servers that are tried at a time.
 const TRIES: usize = 16;
@@ -110,15 +110,15 @@ impl Cluster {
         deadline: Instant,
     ) -> Result<Self, ConnectError> {
         let table = first_answer(options, seeds, shared, deadline).await?;
-        let answers = Answers { topology: seeds.topology.clone(), last: Mutex::new(Instant::now()) };
-        answers.topology.update(|present| present.replace(table).is_none());
+        let answers =
+            Answers { seeds: seeds.clone(), last: Mutex::new(Instant::now()), named: Mutex::default() };
+        seeds.topology.update(|present| present.replace(table).is_none());
         let (sender, masters) = watch::channel(Masters::default());
         let mut following = Following {
             options: options.clone(),
             shared: shared.clone(),
             answers: Arc::new(answers),
             masters: sender,
-            known: seeds.addresses.iter().cloned().collect(),
             ids: 0,
         };
         let mut tables = seeds.topology.tables();
@@ -217,8 +217,6 @@ struct Following {
     shared: Shared,
     answers: Arc<Answers>,
     masters: watch::Sender<Masters>,
-    /// The seeds, and all servers that were ever named, up to a number.
-    known: BTreeSet<Address>,
     /// The last id.
     ids: u32,
 }
@@ -227,9 +225,7 @@ impl Following {
     /// Connects to new masters, and leaves those that are none any more.
     fn apply(&mut self, table: Option<Table>) {
         let Some(table) = table else { return };
-        if self.known.len() < KNOWN {
-            self.known.extend(table.servers().iter().cloned());
-        }
+        self.answers.remember(&table);
         let mut old = self.masters.borrow().all.clone();
         let mut all = BTreeMap::new();
         for address in table.masters() {
@@ -267,7 +263,7 @@ impl Following {
             while self.answers.age() < UNANSWERED {
                 sleep(UNANSWERED / 4).await;
             }
-            let mut servers: Vec<_> = self.known.iter().cloned().collect();
+            let mut servers = self.answers.known();
             fastrand::shuffle(&mut servers);
             let asking = futures::stream::iter(servers).map(|server| async move {
                 let table = ask_once(&self.options, &server, &self.shared).await;
@@ -277,7 +273,7 @@ impl Following {
             while let Some((server, table)) = asking.next().await {
                 match table {
                     Ok(table) => self.answers.add(table),
-                    Err(error) => self.answers.topology.failed(format!("{server}: {error}")),
+                    Err(error) => self.answers.seeds.topology.failed(format!("{server}: {error}")),
                 }
                 if self.answers.age() < UNANSWERED {
                     return;
@@ -291,13 +287,31 @@ impl Following {
 
 /// What the servers say of the slots, and when the last one did.
 struct Answers {
-    topology: Topology,
+    seeds: Arc<Seeds>,
     last: Mutex<Instant>,
+    /// The servers that were named since the start, or since there were too many.
+    named: Mutex<BTreeSet<Address>>,
 }
 
 impl Answers {
     fn age(&self) -> Duration {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// All servers that may belong to the cluster, in any order.
+    fn known(&self) -> Vec<Address> {
+        let mut known = self.named.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.extend(self.seeds.addresses.iter().cloned());
+        known.into_iter().collect()
+    }
+
+    /// Notes who is named. A replica that joins does not change the table: nobody has to look for new masters.
+    fn remember(&self, table: &Table) {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() >= KNOWN {
+            named.clear();
+        }
+        named.extend(table.servers().iter().cloned());
     }
 
     /// A server says what is known.
@@ -313,7 +327,7 @@ impl Answers {
         }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.elapsed() < FRESH;
-        self.topology.update(|present| {
+        self.seeds.topology.update(|present| {
             if is_fresh && present.as_ref().is_some_and(|present| answer.is_older_than(present)) {
                 return false;
             }
@@ -326,13 +340,16 @@ impl Answers {
 
 /// Until the connection is closed.
 async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<Answers>) {
-    let topology = answers.topology.clone();
+    let topology = answers.seeds.topology.clone();
     let mut silent_since = None;
     loop {
         let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
         let doubted = topology.doubted();
         {
-            let mut asking = pin!(ask(&link, &address, |table| topology.knows(table)));
+            let mut asking = pin!(ask(&link, &address, |table| {
+                answers.remember(table);
+                topology.agrees_with(table)
+            }));
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {

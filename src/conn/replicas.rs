@@ -84,6 +84,13 @@ impl Conn {
         }
     }
 
+    /// Whether a write would be sent now, and not after a wait for a connection.
+    pub(crate) fn is_ready_to_write(&self) -> bool {
+        let confirms =
+            || self.confirmations().is_some_and(|confirmations| confirmations.link().session().is_some());
+        self.is_connected() && (self.base.options.replicas.is_none() || confirms())
+    }
+
     /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
     pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
         self.base.options.replicas?;

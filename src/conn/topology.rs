@@ -113,9 +113,9 @@ impl Topology {
         }
     }
 
-    /// Whether there is nothing new in this table.
-    pub(super) fn knows(&self, table: &Table) -> bool {
-        self.0.table.borrow().as_ref().is_some_and(|present| present.knows(table))
+    /// Whether each slot has the same server in this table.
+    pub(super) fn agrees_with(&self, table: &Table) -> bool {
+        self.0.table.borrow().as_ref().is_some_and(|present| present.agrees_with(table))
     }
 
     /// The server at `asked` has refused a command for now. It may say who serves the slot.

@@ -139,7 +139,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
     /// timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission. In these
-    /// cases [`Client::stats`](crate::Client::stats) still works: it asks no server.
+    /// cases [`Client::stats`](crate::Client::stats) still works: it does not ask the server.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.

@@ -36,11 +36,11 @@ pub struct PendingJob<T> {
     pub value: T,
     /// When it is due, by the server's clock.
     pub due: SystemTime,
-    /// When its id was taken: when it was stored, or the first of the jobs that it has replaced.
+    /// When its id was taken: when this job was stored, or the first of the jobs that it has replaced.
     pub offered: SystemTime,
 }
 
-/// One id of a delayed queue. [`DelayedQueue::job`] returns this handle, whether or not there is such a job.
+/// One id of a delayed queue. [`DelayedQueue::job`] returns this handle, whether or not such a job exists.
 ///
 /// # Examples
 /// ```no_run
@@ -90,8 +90,8 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Removes the jobs of these ids. Returns how many were still pending.
     ///
-    /// Up to 32 are found by themselves, as in [`Job::cancel`]. More of them share one pass through the ordered list, in
-    /// calls of about 10 ms (30 ms among a million), so that others are served meanwhile.
+    /// Up to 32 are found one by one, as in [`Job::cancel`]. More of them share one pass through the ordered list, in
+    /// calls of about 10 ms (30 ms among a million), so that the server serves others in between.
     ///
     /// # Errors
     /// As [`Job::cancel`]. If a call fails after others have removed jobs, it is
@@ -249,7 +249,7 @@ impl<T: 'static> Job<T> {
         self.set_due(op, When::At, at).await
     }
 
-    /// Offers this payload with the id of the job: it replaces a pending one, and is stored otherwise. As
+    /// Offers this payload with the id of the job: it replaces a pending job, and is stored otherwise. The same as
     /// [`Offer::id`](crate::Offer::id) with [`JobOffer::replace`].
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl<T: 'static> Job<T> {
         self.queue.offer(value, delay).id(&self.id).replace()
     }
 
-    /// Lets the job be due now. Returns whether it was still pending. O(log n).
+    /// Makes the job due now. Returns whether it was still pending. O(log n).
     ///
     /// # Errors
     /// As [`Job::reschedule`].

@@ -31,10 +31,10 @@ use crate::wire::time;
 ///   permission, or the server is out of memory. The payload is not stored. (The target is checked only when the payload
 ///   is due.)
 /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is not stored.
-/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is stored once or
-///   not at all. A lost reply alone is no error: the offer is sent again, for about another command timeout. The server
-///   recognizes a second try by a receipt, even if the payload has been delivered or removed meanwhile: `Ok` means that it
-///   was stored once. `docs/guarantees.md` has the details.
+/// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is stored once
+///   or not at all. A lost reply alone is no error: the offer is sent again, for about another command timeout. The
+///   server recognizes a second try by a receipt, even if the payload was delivered or removed in the meantime: `Ok`
+///   means that it was stored once. `docs/guarantees.md` has the details.
 ///
 /// # Cancel safety
 /// Not cancel safe: if the future is dropped, the payload may or may not be stored. It is never stored in part and never
@@ -207,8 +207,8 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl Offer {
-    /// Uses this timeout for the offer in place of the client's command timeout. A shorter one than 1 ms counts as 1 ms.
-    /// Such an offer is sent at once, in a call of its own.
+    /// Uses this timeout for the offer instead of the client's command timeout. A timeout below 1 ms counts as 1 ms.
+    /// Such an offer is sent at once, in a separate call.
     ///
     /// # Examples
     /// ```no_run

@@ -104,8 +104,8 @@ impl<T: 'static> DelayedQueue<T> {
 /// The malformed entries of one delayed queue: those that neither this crate nor Redisson can read.
 /// [`DelayedQueue::quarantine`] returns this handle.
 ///
-/// Transfers and polls move malformed entries here, so that they do not stop the queue. The quarantine is a list of its
-/// own on the server. Only [`requeue`](Self::requeue) and [`remove`](Self::remove) take entries from it;
+/// Transfers and polls move malformed entries here, so that they do not stop the queue. The quarantine is a separate
+/// list on the server. Only [`requeue`](Self::requeue) and [`remove`](Self::remove) take entries from it;
 /// [`DelayedQueue::clear`], `delete` and `expire` do not touch it.
 ///
 /// # Examples
@@ -212,10 +212,11 @@ impl Quarantine {
     }
 
     /// Returns an entry to the delayed queue, with its due time. Returns whether it was still in the quarantine. It
-    /// becomes the last in the ordered list. Either all of it is done or nothing.
+    /// becomes the last in the ordered list. The call is atomic.
     ///
-    /// This is for entries that a client can read now, such as a newer version of this crate. An entry that is still
-    /// malformed is quarantined again as soon as it is due. An entry whose bytes are already pending is not stored twice.
+    /// This is for entries that a client can read now, for example with a newer version of this crate. An entry that is
+    /// still malformed is quarantined again as soon as it is due. An entry whose bytes are already pending is not
+    /// stored twice.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for an entry of another queue. [`Unavailable`](crate::ErrorKind::Unavailable)
@@ -224,7 +225,7 @@ impl Quarantine {
     /// false.
     ///
     /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the entry is in one of the two places.
+    /// Not cancel safe: if the future is dropped, the entry is in either of the two places.
     ///
     /// # Examples
     /// ```no_run

@@ -23,8 +23,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// * [`Decode`](crate::ErrorKind::Decode): the payload is no longer in the queue. Its bytes are in
     ///   [`Error::payload`](crate::Error::payload).
     /// * [`Refused`](crate::ErrorKind::Refused): a key of another type, or a missing permission.
-    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection, or the server does not reply. If it polled
-    ///   a payload all the same, the payload returns to the queue.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection, or the server does not reply. If it polled a
+    ///   payload anyway, the payload returns to the queue.
     /// * [`Closed`](crate::ErrorKind::Closed): the client was shut down.
     ///
     /// A lost reply is no error and loses nothing: the client asks for it again.
@@ -53,8 +53,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// Takes up to `n` payloads, although they are not due yet, in the order in which they were offered. This is
     /// Redisson's `poll(int)`.
     ///
-    /// Each payload has a result of its own, so one that does not decode does not affect the others. The client polls
-    /// in parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts came within the
+    /// Each payload has its own result, so one that does not decode does not affect the others. The client polls in
+    /// parts of 1,000. It returns fewer than `n` payloads if fewer are pending, or if not all parts came within the
     /// command timeout.
     ///
     /// # Errors
@@ -249,8 +249,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are
-    /// not affected.
-    /// A schedule loses its pending run, and goes on with the run after it.
+    /// not affected. A schedule loses its pending run, and continues with the run after it.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a missing permission):
@@ -305,8 +304,9 @@ impl<T: 'static> DelayedQueue<T> {
         op.any(op.call(command).await?)
     }
 
-    /// Deletes everything that is pending after this time, to the millisecond, including what is offered in the
-    /// meantime. Returns whether anything was pending. Ready payloads and the quarantine are not affected.
+    /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including what is
+    /// offered in the meantime. Returns whether anything was pending. Ready payloads and the quarantine are not
+    /// affected.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a time of 10^15 ms or more.

@@ -22,17 +22,17 @@ const PAGE: usize = 100;
 /// How many runs a call computes at most.
 const MOST_RUNS: usize = 10_000;
 
-/// A schedule of a delayed queue: it offers a payload again and again. [`DelayedQueue::schedule`] returns this handle, whether
-/// or not there is such a schedule. [`upsert`](Self::upsert) stores it.
+/// A schedule of a delayed queue: it offers a payload repeatedly. [`DelayedQueue::schedule`] returns this handle,
+/// whether or not such a schedule exists. [`upsert`](Self::upsert) stores it.
 ///
-/// The schedule is kept on the server, so it outlives all processes. Any number of processes may have the queue open: each run
-/// is offered once. The next run is always stored ahead, as an ordinary pending payload with the id `name@epoch-ms`. So it is
-/// delivered on time by whoever transfers the queue, redelay or Java. The run after it is stored by a redelay client that
-/// transfers the queue; for a cron text, by one with the feature `cron`. Without such a client, [`missed`](Self::missed) says
-/// what becomes of the runs. The server's clock counts.
+/// The schedule is stored on the server, so it outlives all processes. Any number of processes may have the queue open:
+/// each run is offered once. The next run is always stored ahead, as an ordinary pending payload with the id
+/// `name@epoch-ms`. So any client that transfers the queue, redelay or Java, delivers it on time. A redelay client that
+/// transfers the queue stores the run after it; for a cron text, it needs the feature `cron`. Without such a client,
+/// [`missed`](Self::missed) decides what happens to the runs. The server's clock decides the times.
 ///
-/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every` and `cron`, the last
-/// one counts.
+/// `every`, `cron` and the other options say what `upsert` stores. The other calls ignore them. Of `every` and `cron`,
+/// the one that was called last applies.
 ///
 /// # Errors
 /// Those of [`JobOffer`](crate::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
@@ -85,10 +85,10 @@ pub struct StoredSchedule<T> {
     pub start: Option<SystemTime>,
     /// The last time at which it may run, if there is one.
     pub end: Option<SystemTime>,
-    /// What becomes of missed runs.
+    /// What happens to missed runs.
     pub missed: Missed,
-    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more. If it is in the
-    /// past, no client has stored what follows it yet.
+    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more. If it is
+    /// in the past, no client has stored the run after it yet.
     pub next: Option<SystemTime>,
     /// The last run that became due, since the schedule was stored, as of the last change that was stored. It does not say
     /// that the run was handled.
@@ -134,7 +134,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// that are paused or have no more runs come last. The order may change between two calls.
     ///
     /// # Errors
-    /// As [`Job::get`](crate::Job::get). One that cannot be read or decoded is an error of its own.
+    /// As [`Job::get`](crate::Job::get). A schedule that cannot be read or decoded is a separate error.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -199,8 +199,8 @@ fn state(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
 }
 
 impl<T: 'static> Schedule<T> {
-    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval of a day is midnight
-    /// UTC. A fraction of a millisecond is rounded up.
+    /// Runs at equal intervals, 10 ms or more, counted from [`start`](Self::start) or from 1970. An interval of a day
+    /// runs at midnight UTC. A fraction of a millisecond is rounded up.
     ///
     /// # Examples
     /// ```no_run
@@ -216,13 +216,13 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before them, if there are
-    /// six, and a year behind, if there are seven. `L`, `W` and `#` are understood, names of months and days, and `@daily` and
-    /// its like. If both days are given, either of them suffices.
+    /// Runs by a cron text: minutes, hours, day of the month, month and day of the week; with seconds before them, if
+    /// there are six fields, and a year after them, if there are seven. `L`, `W`, `#`, names of months and days, and
+    /// `@daily` and the like are supported. If both days are given, either of them suffices.
     ///
-    /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours leaves the gap out, and any other runs
-    /// once, at the end of the gap. When they are set back, a text with `*` runs also in the time that is repeated, and any other
-    /// runs the first time only. `@hourly` is `0 * * * *`, so it has a `*`.
+    /// When the clocks are set forward, a text with `*` in its seconds, minutes or hours skips the gap, and any other
+    /// runs once, at the end of the gap. When they are set back, a text with `*` also runs in the repeated time, and
+    /// any other runs the first time only. `@hourly` is `0 * * * *`, so it has a `*`.
     ///
     /// # Examples
     /// ```no_run
@@ -257,8 +257,8 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a fixed time: with
-    /// the current time, each upsert stores another schedule, which replaces the one before.
+    /// Does not run before this time, by the server's clock. [`every`](Self::every) counts from here. Give a fixed
+    /// time: with the current time, each upsert stores a different schedule, which replaces the previous one.
     ///
     /// # Examples
     /// ```no_run
@@ -290,7 +290,7 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// What becomes of missed runs. Defaults to [`Missed::Skip`].
+    /// Sets what happens to missed runs. Defaults to [`Missed::Skip`].
     ///
     /// # Examples
     /// ```no_run
@@ -308,13 +308,14 @@ impl<T: 'static> Schedule<T> {
         self
     }
 
-    /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if the schedule is
-    /// paused, or if there are no more runs. For an equal schedule, that is the run that is stored, which may be due already.
+    /// Stores the schedule with the payload of its runs, and the next run. Returns when that is; `None` if the schedule
+    /// is paused, or if there are no more runs. For an equal schedule, that is the stored run, which may be due
+    /// already.
     ///
-    /// An equal schedule changes nothing, so each process may call this when it starts. Another one replaces the pending run,
-    /// which costs a scan of the ordered list, as [`Job::cancel`](crate::Job::cancel) does. A schedule that is paused stays
-    /// paused. Two schedules are equal if they run at the same times and their payloads have the
-    /// same bytes: encode a map with sorted keys.
+    /// An equal schedule changes nothing, so each process may call this when it starts. A different one replaces the
+    /// pending run, which costs a scan of the ordered list, as [`Job::cancel`](crate::Job::cancel) does. A paused
+    /// schedule stays paused. Two schedules are equal if they run at the same times and their payloads have the same
+    /// bytes: encode a map with sorted keys.
     ///
     /// # Errors
     /// [`Schedule`] lists them. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), call it again: it does no harm.
@@ -418,9 +419,9 @@ impl<T: 'static> Schedule<T> {
         Ok(runs.take(count.min(MOST_RUNS)).map(time::from_epoch_millis).collect())
     }
 
-    /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the run that is stored, unless its job was
-    /// replaced by its id. Returns false if there is no such schedule. The pause outlives all processes. Costs a scan of the
-    /// ordered list, as [`Job::cancel`](crate::Job::cancel) does.
+    /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the stored run, unless its job was
+    /// replaced by its id. Returns false if there is no such schedule. The pause outlives all processes. Costs a scan
+    /// of the ordered list, as [`Job::cancel`](crate::Job::cancel) does.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -441,8 +442,8 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, pause).await?.existed)
     }
 
-    /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, whatever `missed` says. Returns
-    /// false if there is no such schedule.
+    /// Ends a pause. The next run is the first one after now: runs during the pause are dropped, regardless of
+    /// `missed`. Returns false if there is no such schedule.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -466,8 +467,8 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, resume).await?.existed)
     }
 
-    /// Deletes the schedule, and withdraws the run that is stored, as [`pause`](Self::pause) does. Returns whether there was one.
-    /// The run of a schedule that cannot be read is not withdrawn.
+    /// Deletes the schedule, and withdraws the stored run, as [`pause`](Self::pause) does. Returns whether there was
+    /// one. The run of a schedule that cannot be read is not withdrawn.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -494,8 +495,8 @@ impl<T: 'static> Schedule<T> {
         Ok(self.change(op, |_| false, remove).await?.existed)
     }
 
-    /// Offers the payload of the schedule now, as one more run, also while it is paused. Returns false if there is no such
-    /// schedule.
+    /// Offers the payload of the schedule now, as an additional run, even while it is paused. Returns false if there is
+    /// no such schedule.
     ///
     /// # Errors
     /// Those of [`Offer`](crate::Offer).

@@ -115,7 +115,7 @@ impl Store {
         let begun = Instant::now();
         let receipt = self.keys.offered();
         let mut base = (when == When::At).then_some(0);
-        if base.is_none() && !self.conn.is_connected() {
+        if base.is_none() && !self.conn.is_ready_to_write() {
             // The wait for a connection is no part of the delay. Nothing of the offer has been sent.
             let clock = self.clock_at(begun).await.map_err(|error| match error {
                 OpError::Unknown(cause) => OpError::NotExecuted(cause),

@@ -26,7 +26,7 @@ const VERSION: u8 = 1;
 /// An offer returns it. Each of the two methods says what it costs.
 ///
 /// A ticket is valid until its payload is due or is removed. Rescheduling keeps it valid. It holds the whole entry,
-/// including the payload, so keep it as carefully as the payload.
+/// including the payload, so protect it like the payload.
 ///
 /// # Text
 /// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`. The text
@@ -193,7 +193,7 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Gives a pending payload another delay, counted from now. Returns whether it was still pending. Its place in
-    /// [`DelayedQueue::read_all`] stays. O(log n).
+    /// [`DelayedQueue::read_all`] does not change. O(log n).
     ///
     /// # Errors
     /// As [`DelayedQueue::cancel`], and [`Invalid`](crate::ErrorKind::Invalid) for a delay of 10^15 ms or more. After

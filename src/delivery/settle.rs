@@ -93,7 +93,10 @@ pub(super) async fn answered(
         Ok(Ok(Ok(Settled::Done | Settled::Dead))) => Ok(()),
         Ok(Ok(Ok(Settled::Gone))) => Err(op.lease_lost()),
         Ok(Ok(Err(error))) => Err(op.failed(error)),
-        Ok(Err(_)) => Err(op.failed(OpError::Closed)),
+        // The runtime of the client has ended, or the time for the client's end was over.
+        Ok(Err(_)) => {
+            Err(op.failed(OpError::Unknown("the client ended before the server had answered".into())))
+        }
         Err(_) => Err(op.failed(OpError::Unknown("the server does not answer".into()))),
     };
     if let Err(error) = &result {

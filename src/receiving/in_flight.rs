@@ -69,21 +69,6 @@ pub(super) struct NoAnswer {
     pub(super) closed: bool,
 }
 
-/// What a call is to do. If the call is dropped on its way, those that settle are told that it may have been executed.
-struct OnItsWay(Turn);
-
-impl OnItsWay {
-    fn ended(mut self) -> Turn {
-        std::mem::take(&mut self.0)
-    }
-}
-
-impl Drop for OnItsWay {
-    fn drop(&mut self) {
-        self.0.answer_all(&OpError::Unknown("the client ended before the server had answered".into()));
-    }
-}
-
 impl InFlight {
     pub(super) fn new(
         conn: Conn,
@@ -158,9 +143,8 @@ impl Shared {
         demand: Demand,
     ) -> (Caller, Answered) {
         let sent = Instant::now();
-        let turn = OnItsWay(turn);
-        let call = turn.0.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
-        let settlements = turn.0.acknowledge.len() + turn.0.extend.len() + turn.0.settle.len();
+        let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
+        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
         let result = loop {
@@ -177,23 +161,17 @@ impl Shared {
                 Err(error) if self.stop.is_cancelled() => {
                     break Err(NoAnswer { error, lost, closed: true });
                 }
-                // Receives that do not wait are not delayed by what nobody can do now.
+                // Receives that do not wait are not delayed by what nobody can do now. For them, nothing is unknown: what a lost
+                // try has claimed, the next one brings.
+                Err(OpError::Unknown(why)) => {
+                    self.waiting.answer(u64::MAX, false, || Err(OpError::NotExecuted(why.clone())));
+                }
                 Err(error) => self.waiting.answer(u64::MAX, false, || Err(error.clone())),
             }
             let _ = timeout(backoff(attempts), self.stop.cancelled()).await;
             attempts += 1;
         };
         caller.lost |= lost;
-        (
-            caller,
-            Answered {
-                turn: turn.ended(),
-                demand,
-                sent,
-                repeated: attempts > 0 || lost,
-                unconfirmed,
-                result,
-            },
-        )
+        (caller, Answered { turn, demand, sent, repeated: attempts > 0 || lost, unconfirmed, result })
     }
 }

@@ -412,6 +412,9 @@ impl Task {
                 let answered = self.in_flight.next().await;
                 self.on_ended(answered);
             }
+            // First what is known. Blocked pops may take the whole time to end, if their server is away.
+            self.woken = false;
+            self.settle_all().await;
             if let Some(mut parked) = self.parked.take() {
                 parked.expire();
                 let _ = parked.wake.await;
@@ -421,20 +424,31 @@ impl Task {
                 self.pops.stopped().await;
             }
             self.woken = true;
-            while let Some((turn, demand)) = self.next_turn() {
-                self.in_flight.begin(turn, demand);
-                let answered = self.in_flight.next().await;
-                let is_refused = answered.result.is_err();
-                if !self.on_ended(answered) || is_refused {
-                    break;
-                }
-            }
+            self.settle_all().await;
             self.forwarding.finish(&self.keys).await;
             self.confirming.close();
             self.confirming.wait().await;
             self.in_flight.finish().await;
         })
         .await;
+    }
+
+    /// Makes calls while there is something to do and the server answers.
+    async fn settle_all(&mut self) {
+        while let Some((turn, demand)) = self.next_turn() {
+            self.in_flight.begin(turn, demand);
+            let answered = self.in_flight.next().await;
+            let is_refused = answered.result.is_err();
+            if !self.on_ended(answered) || is_refused {
+                break;
+            }
+        }
+    }
+}
+
+impl Drop for Task {
+    /// The runtime may end before the client does.
+    fn drop(&mut self) {
         self.waiting.end();
     }
 }

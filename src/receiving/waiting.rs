@@ -25,6 +25,7 @@ pub(super) struct Waiter {
 pub(super) struct ToSettle {
     pub(super) member: Member,
     pub(super) settlement: Settlement,
+    /// Dropped without an answer: it was sent, and may have been executed.
     pub(super) answer: oneshot::Sender<Result<Settled, OpError>>,
 }
 
@@ -106,7 +107,10 @@ impl Waiting {
         answer: oneshot::Sender<Result<Settled, OpError>>,
     ) {
         let mut queue = self.queue();
-        if !queue.ended {
+        if queue.ended {
+            drop(queue);
+            let _ = answer.send(Err(OpError::Closed));
+        } else {
             queue.to_settle.push(ToSettle { member, settlement, answer });
             drop(queue);
             self.changed.notify_one();
@@ -195,7 +199,9 @@ impl Waiting {
             queue.ended = true;
             std::mem::take(&mut queue.to_settle)
         };
-        drop(to_settle);
+        for to_settle in to_settle {
+            let _ = to_settle.answer.send(Err(OpError::Closed));
+        }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

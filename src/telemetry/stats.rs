@@ -29,8 +29,8 @@ pub struct ClientStats {
     /// Masters that were replaced since the client connected: of sentinels; or of a cluster, including those that have no slots any
     /// more.
     pub failovers: u64,
-    /// Commands that a server of a cluster has refused because another one serves their slot, or because the slot was on the move.
-    /// Each is sent again.
+    /// Commands that a server of a cluster has refused because another one serves their slot, or because the slot was
+    /// moving. Each is sent again.
     pub redirects: u64,
     /// Lost connections that were replaced, including those for announcements and for blocking pops.
     pub reconnects: u64,
@@ -44,7 +44,7 @@ pub struct ClientStats {
     pub failed_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
-    /// Transfer calls that found nothing due: sweeps of idle queues, and wake-ups for which another client was faster.
+    /// Transfer calls that found nothing due: sweeps of idle queues, and wake-ups when another client was faster.
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to a quarantine.
     pub quarantined: u64,
@@ -78,7 +78,7 @@ pub struct QueueStats {
     /// Entries in the ordered list, which [`DelayedQueue::len`](crate::DelayedQueue::len) counts. It equals `pending`
     /// unless a client wrote to only one of the two keys.
     pub list_len: u64,
-    /// Payloads that takers can have now.
+    /// Payloads that takers can take now.
     pub ready: u64,
     /// Pending entries that are due by the server's clock and not transferred yet.
     pub overdue: u64,
@@ -92,14 +92,14 @@ pub struct QueueStats {
     /// Entries in the queue's quarantine, from all clients.
     pub quarantined: u64,
     /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
-    /// that died before they had confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
+    /// that died before they confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
     pub unconfirmed_pops: u64,
     /// Whether [`BlockingQueue::pause`](crate::BlockingQueue::pause) holds back all receivers of the queue.
     pub is_paused: bool,
-    /// How many messages may be in flight at a time, as
-    /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight) says; `None` if there is no limit.
+    /// How many messages may be in flight at a time, as set by
+    /// [`BlockingQueue::set_max_in_flight`](crate::BlockingQueue::set_max_in_flight); `None` if there is no limit.
     pub max_in_flight: Option<u64>,
-    /// What receivers of the queue have done, and what they have to do.
+    /// What receivers of the queue have done, and what they have left to do.
     pub receiving: ReceivingStats,
     /// Whether this client transfers for this queue now.
     pub transferring: bool,
@@ -114,7 +114,7 @@ pub struct QueueStats {
     pub failed_transfers: u64,
     /// Payloads that this client moved to the target.
     pub transferred: u64,
-    /// Transfer calls of this client that found nothing due: sweeps, and wake-ups for which another client was faster.
+    /// Transfer calls of this client that found nothing due: sweeps, and wake-ups when another client was faster.
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to the quarantine.
     pub quarantined_by_this_client: u64,
@@ -192,7 +192,7 @@ pub struct ReceivingStats {
     pub released: u64,
     /// Deliveries that were rejected, the undecodable included.
     pub rejected: u64,
-    /// Deliveries of this client whose lease had ended before they were settled.
+    /// Deliveries of this client whose lease ended before they were settled.
     pub lost: u64,
     /// Messages that this client took back from receivers whose leases had ended.
     pub recovered: u64,

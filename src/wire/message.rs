@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-/// The id of a message. It stays the same however often the message is delivered, so it is the key that makes a handler
+/// The id of a message. It is the same for all deliveries of the message, so it is the key that makes a handler
 /// idempotent. Ids sort by the time of the first delivery.
 ///
 /// # Examples

@@ -113,9 +113,9 @@ impl Context {
         self.first_received
     }
 
-    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is over. A handler
-    /// that does not end is dropped at its next `await`: after the end of the grace a second later; after a lost lease when
-    /// the server says that another receiver has the message.
+    /// Waits until the handler should end: its lease is certainly over, or the worker stops and its grace is over. A
+    /// handler that does not end is dropped at its next `await`: a second after the end of the grace, or, after a lost
+    /// lease, when the server says that another receiver has the message.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -145,8 +145,8 @@ impl fmt::Debug for Context {
     }
 }
 
-/// An async function of a value, or of a value and a [`Context`], that returns what [`IntoOutcome`] allows. State is captured
-/// by a closure. No other type can implement this trait.
+/// An async function of a value, or of a value and a [`Context`], that returns what [`IntoOutcome`] allows. A closure
+/// captures state. No other type can implement this trait.
 ///
 /// # Examples
 /// ```no_run

@@ -75,7 +75,7 @@ impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
     }
 }
 
-/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` says what happened.
+/// An attempt that failed, for [`Worker::on_failure`](crate::Worker::on_failure). `Display` describes what happened.
 ///
 /// # Examples
 /// ```no_run
@@ -94,11 +94,11 @@ pub struct Failure {
     pub id: Option<MessageId>,
     /// Which attempt it was.
     pub attempt: u32,
-    /// The error: of the handler, or what happened to it.
+    /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards those: it was
-    /// rejected, it cannot be decoded, or it was the last attempt. The worker settles it right after the report. If that
-    /// fails, there is another report, with the error of the server, and the message may be delivered again.
+    /// rejected, it cannot be decoded, or it was the last attempt. The worker settles it right after the report. If
+    /// that fails, a second report has the server's error, and the message may be delivered again.
     ///
     /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a payload that
     /// cannot be decoded with [`OnUndecodable::Retry`](crate::OnUndecodable::Retry).

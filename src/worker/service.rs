@@ -9,7 +9,7 @@ use super::outcome::BoxError;
 use super::{Context, Handler, IntoOutcome};
 
 /// A handler from a service of the `tower` crate, so that its layers apply: timeouts, limits of rate and concurrency,
-/// middleware of your own. The request is the value and its [`Context`]; the response is what a handler may return
+/// your own middleware. The request is the value and its [`Context`]; the response is what a handler may return
 /// ([`IntoOutcome`]); an error is a failure, as the `Err` of a handler.
 ///
 /// Each message gets a clone of the service. While that is not ready, the message stays claimed, and its lease is extended;

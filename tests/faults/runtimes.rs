@@ -159,6 +159,28 @@ fn where_the_runtime_is_gone_offers_and_cancels_are_closed() {
     assert_eq!(server.keys(), Vec::<Vec<u8>>::new());
 }
 
+#[test]
+fn where_the_runtime_is_gone_receivers_are_closed() {
+    let server = Server::start();
+    let (home, queues) = undriven(&server);
+    let receiver = queues.ready.receiver();
+    let delivery = home.block_on(async {
+        queues.ready.put(&2).await.unwrap();
+        soon(receiver.receive()).await.unwrap()
+    });
+    let away = Runtime::new().unwrap();
+    let waiting = away.spawn({
+        let receiver = receiver.clone();
+        async move { receiver.receive().await }
+    });
+    home.block_on(until_async("it waits", || async { server.blocked_clients() == 1 }));
+    drop(home);
+    assert_eq!(away.block_on(soon(waiting)).unwrap().unwrap_err().kind(), ErrorKind::Closed);
+    let new = queues.ready.receiver();
+    is_closed(calls![receiver.receive(), receiver.try_receive(), new.receive(), new.receive_many(2)]);
+    is_closed(vec![("ack", Box::pin(delivery.ack()))]);
+}
+
 fn all(queues: &Queues) -> Vec<Call> {
     let mut all = bounded(&queues.ready, &queues.delayed);
     all.extend(takes(&queues.ready));

@@ -35,8 +35,8 @@ const REPLACING: usize = 16;
 /// **An id is taken while its job is pending, and free once it is due**: when a transfer has moved it, it is a payload like any
 /// other, which Java may have taken. [`throttle`](Self::throttle) covers longer times.
 ///
-/// It is a future: awaiting it offers the jobs and returns what became of them. One of these says what to do while an id is
-/// taken:
+/// It is a future: awaiting it offers the jobs and returns what happened to them. One of these says what to do while an
+/// id is taken:
 ///
 /// | option | while the id is taken |
 /// |---|---|
@@ -75,7 +75,7 @@ const REPLACING: usize = 16;
 #[must_use = "an offer stores nothing until it is awaited"]
 pub struct JobOffer<R = Offered>(State<R>);
 
-/// What became of a job that was offered. The times are those of the server's clock.
+/// What happened to a job that was offered. The times are by the server's clock.
 ///
 /// # Examples
 /// ```
@@ -90,7 +90,7 @@ pub struct JobOffer<R = Offered>(State<R>);
 pub enum Offered {
     /// It is stored, and due at this time.
     Stored(SystemTime),
-    /// The id was taken, and the job that was there stays. This is its due time.
+    /// The id was taken, and the pending job stays. This is its due time.
     Kept(SystemTime),
     /// The id was taken, and the new job has replaced the old one. This is the due time.
     Replaced(SystemTime),
@@ -170,7 +170,7 @@ impl Offer {
     /// Gives the payload an id, of 1 to 255 bytes. An id is taken while its job is pending, and free once it is due: see
     /// [`JobOffer`].
     ///
-    /// The id comes first, and then the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no `id`.
+    /// Call `id` before the other options: `.id(…).replace()`, `.id(…).throttle(…)`. A `JobOffer` has no `id`.
     ///
     /// # Examples
     /// ```no_run
@@ -191,10 +191,11 @@ impl Offer {
         })
     }
 
-    /// Within this time after it, no equal payload that is throttled, too, is accepted, whether or not this one is still
-    /// pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their bytes are.
+    /// For this time after this offer, no equal payload that is also throttled is accepted, whether or not this one is
+    /// still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back. Payloads are equal if their
+    /// bytes are.
     ///
-    /// For a throttle by an id, call [`id`](Self::id) before: [`JobOffer::throttle`], which also says what ends one.
+    /// For a throttle by an id, call [`id`](Self::id) first: see [`JobOffer::throttle`], which also says what ends one.
     ///
     /// # Examples
     /// ```no_run
@@ -230,10 +231,9 @@ impl Offer {
 }
 
 impl<T: 'static> DelayedQueue<T> {
-    /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others. Each
-    /// call stores all of its jobs or none.
-    /// The options of [`JobOffer`] apply to all of them, and what became of them is in the same order. Of two jobs with one
-    /// id, the first counts as pending when it is the second's turn.
+    /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others.
+    /// Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of them, and the results are
+    /// in the same order. Of two jobs with one id, the first counts as pending for the second.
     ///
     /// # Errors
     /// Those of [`JobOffer`]. Everything is encoded and checked before anything is sent. If a call fails after others have
@@ -306,7 +306,7 @@ impl<R> JobOffer<R> {
         self.with(|job| job.policy = Policy::Keep)
     }
 
-    /// This job replaces a pending one of its id. [`Offer::id`] comes before it.
+    /// This job replaces a pending one of its id. Call [`Offer::id`] before it.
     ///
     /// # Examples
     /// ```no_run
@@ -337,8 +337,8 @@ impl<R> JobOffer<R> {
     /// This job replaces a pending one of its id, and is due no later than `max_wait` after the first of them was offered.
     /// So a burst of offers becomes one job, with the last payload.
     ///
-    /// The first offer is [`Offered::Stored`], and each later one is [`Offered::Replaced`] while the job is pending. An offer
-    /// after that begins a new job, with a maximum wait of its own: [`Offered::Stored`].
+    /// The first offer is [`Offered::Stored`], and each later one is [`Offered::Replaced`] while the job is pending. An
+    /// offer after that starts a new job, with its own maximum wait: [`Offered::Stored`].
     ///
     /// # Examples
     /// ```no_run
@@ -353,13 +353,14 @@ impl<R> JobOffer<R> {
         self.with(|job| job.policy = Policy::Debounce(max_wait))
     }
 
-    /// Within this time after it, no other offer that is throttled, too, is accepted for this id, whether or not this job is
-    /// still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back, and begin no such time.
+    /// For this time after this offer, no other offer that is also throttled is accepted for this id, whether or not
+    /// this job is still pending: [`Offered::Throttled`]. Offers without `throttle` are not held back, and start no
+    /// such time.
     ///
-    /// The time begins when the job is stored, or replaces another one. A throttled offer that finds its id taken by an offer
-    /// without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`], and begins no
-    /// time. [`Offer::id`] comes before it. Nothing ends the time early: neither [`Job::cancel`](crate::Job::cancel) nor
-    /// [`DelayedQueue::clear`](crate::DelayedQueue::clear).
+    /// The time starts when the job is stored, or replaces another one. A throttled offer that finds its id taken by an
+    /// offer without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`],
+    /// and starts no time. Call [`Offer::id`] before it. Nothing ends the time early: neither
+    /// [`Job::cancel`](crate::Job::cancel) nor [`DelayedQueue::clear`](crate::DelayedQueue::clear).
     ///
     /// # Examples
     /// ```no_run
@@ -374,7 +375,7 @@ impl<R> JobOffer<R> {
         self.with(|job| job.throttle = Some(window))
     }
 
-    /// Uses this timeout for each call in place of the client's command timeout, as [`Offer::timeout`].
+    /// Uses this timeout for each call instead of the client's command timeout, as [`Offer::timeout`].
     ///
     /// # Examples
     /// ```no_run

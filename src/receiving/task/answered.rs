@@ -150,21 +150,24 @@ impl Task {
 
     /// Answers those that have settled, when replicas have it, if they are to confirm it. Receives do not wait for that.
     fn answer(&self, answers: Answers, unconfirmed: Option<Unconfirmed>) {
-        if unconfirmed.is_none() || answers.is_empty() {
-            return answers.into_iter().for_each(|(answer, result)| drop(answer.send(result)));
+        // The others have written nothing that could be confirmed.
+        let waits = |result: &Result<_, _>| {
+            unconfirmed.is_some() && matches!(result, Ok(Settled::Done | Settled::Dead))
+        };
+        let (written, others): (Answers, Answers) =
+            answers.into_iter().partition(|(_, result)| waits(result));
+        for (answer, result) in others {
+            let _ = answer.send(result);
+        }
+        if written.is_empty() {
+            return;
         }
         let conn = self.conn.clone();
         let deadline = Instant::now() + conn.command_timeout();
         let confirm = async move {
             let confirmed = conn.confirm(unconfirmed, deadline).await;
-            for (answer, result) in answers {
-                let result = match result {
-                    // Nothing was written that could be confirmed.
-                    Ok(Settled::Gone) => Ok(Settled::Gone),
-                    Ok(settled) => confirmed.clone().map(|()| settled),
-                    Err(error) => Err(error),
-                };
-                let _ = answer.send(result);
+            for (answer, result) in written {
+                let _ = answer.send(result.and_then(|settled| confirmed.clone().map(|()| settled)));
             }
         };
         self.confirming.spawn_on(confirm, self.conn.runtime());

@@ -1,7 +1,7 @@
 -- How many messages the receivers of a queue may claim. A part of `receive`.
 -- Provides  Limits
 -- In the control hash, which concerns all receivers: 'paused'; the most messages in flight, 'most'; the rate as the µs of one
--- message, 'interval', and how many may come at once, 'burst'. 'next' is when the rate would be used up evenly, epoch µs.
+-- message, 'interval', and how many may come at once, 'burst'. 'next' is the theoretical arrival time of GCRA, epoch µs.
 -- After how many ms a receiver looks again whether it may claim, and after how many at the latest.
 local Limits = {ASK = 1000, LONGEST = 5000}
 
