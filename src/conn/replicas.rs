@@ -1,8 +1,8 @@
 //! Waiting until replicas have a write (`WAIT`).
 //!
-//! `WAIT` covers every write that the master had made when the connection last ran a command, no matter which client made it. So it
-//! has a connection of its own, behind a `PING`: nothing else waits behind it, and one `WAIT` confirms all writes whose replies
-//! arrived before it was sent.
+//! `WAIT` covers the last write of its connection, and with it every earlier write of any client. So it has a connection of its
+//! own, on which nothing else waits behind it, and goes behind a small write: one `WAIT` confirms all writes whose replies arrived
+//! before it was sent. For Redis, any command in place of the write would do; for Valkey 9.1 it would not.
 //!
 //! A master that has restarted, or another one, would confirm what it does not have. So a confirmation counts only if it comes on
 //! the same connection as before the write.
@@ -10,6 +10,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -19,6 +20,7 @@ use super::session::Session;
 use super::topology::Topology;
 use super::{Command, Conn, Link, OpError, Servers};
 use crate::pacing::Retries;
+use crate::wire::keys::Keys;
 
 /// How many replicas must have a write, and how long that may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub(crate) struct Replicas {
     pub(crate) count: u32,
     pub(crate) timeout: Duration,
 }
+
+/// Leaves a key for a second. The first write needs no memory, and after it none is refused for lack of it.
+const WRITE: &str = "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], '', 'PX', '1000')";
 
 /// A connection to a master whose writes replicas confirm.
 #[derive(Debug)]
@@ -42,6 +47,8 @@ pub(super) struct Confirmations {
 #[derive(Debug, Default)]
 struct Waiting {
     writes: Vec<oneshot::Sender<Confirmation>>,
+    /// The key to write, of the last of them.
+    key: Bytes,
     /// Whether a task sends it.
     is_running: bool,
 }
@@ -54,6 +61,7 @@ type Confirmation = (Option<Session>, Result<(), OpError>);
 pub(crate) struct Unconfirmed {
     confirmations: Option<Arc<Confirmations>>,
     session: Option<Session>,
+    key: Bytes,
     /// How often the servers of slots had changed.
     changes: u64,
 }
@@ -96,7 +104,11 @@ impl Conn {
         self.base.options.replicas?;
         // First the number: what changes behind it is noticed.
         let changes = self.changes();
-        Some(Unconfirmed::new(self.confirmations(), changes))
+        Some(Unconfirmed::new(
+            self.confirmations(),
+            self.confirmed.as_ref().map(Keys::confirmed).unwrap_or_default(),
+            changes,
+        ))
     }
 
     /// Waits until replicas have a write that was answered, until the deadline.
@@ -174,16 +186,16 @@ impl Confirmations {
     /// Until no write waits.
     async fn run(self: Arc<Self>) {
         loop {
-            let writes = {
+            let (writes, key) = {
                 let mut waiting = self.waiting();
                 waiting.is_running = !waiting.writes.is_empty();
                 if !waiting.is_running {
                     return;
                 }
-                std::mem::take(&mut waiting.writes)
+                (std::mem::take(&mut waiting.writes), waiting.key.clone())
             };
             let before = self.link.session();
-            let confirmed = self.wait().await;
+            let confirmed = self.wait(key).await;
             let session = before.filter(|before| self.link.session() == Some(*before));
             for write in writes {
                 // Nobody may wait any more.
@@ -192,12 +204,13 @@ impl Confirmations {
         }
     }
 
-    async fn wait(&self) -> Result<(), OpError> {
+    async fn wait(&self, key: Bytes) -> Result<(), OpError> {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
-        let ping = self.link.call(Command::new("PING"), self.within);
-        let (pong, reached) = join(ping, self.link.call(wait, self.within)).await;
-        pong?;
+        let write = Command::new("EVAL").arg(WRITE).number(1).arg(key);
+        let (written, reached) =
+            join(self.link.call(write, self.within), self.link.call(wait, self.within)).await;
+        written?;
         let reached = reached?.into_int()?;
         if reached >= i64::from(count) {
             return Ok(());
@@ -208,9 +221,9 @@ impl Confirmations {
 
 impl Unconfirmed {
     /// Call it before the write is sent. Without `confirmations`, nobody knows the server of the slot now.
-    fn new(confirmations: Option<Arc<Confirmations>>, changes: u64) -> Self {
+    fn new(confirmations: Option<Arc<Confirmations>>, key: Bytes, changes: u64) -> Self {
         let session = confirmations.as_ref().and_then(|confirmations| confirmations.link.session());
-        Self { confirmations, session, changes }
+        Self { confirmations, session, key, changes }
     }
 
     /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
@@ -223,6 +236,7 @@ impl Unconfirmed {
         let starts = {
             let mut waiting = confirmations.waiting();
             waiting.writes.push(write);
+            waiting.key = self.key;
             !std::mem::replace(&mut waiting.is_running, true)
         };
         if starts {

@@ -10,6 +10,7 @@
 //! | quarantine: malformed entries | `redelay:quarantine:` + tag |
 //! | claims: what each pop took, until its reply has arrived | `redelay:popped:` + tag |
 //! | receipt of an offer | `redelay:offered:` + tag + `:` + id |
+//! | a write that replicas confirm, with all writes before it | `redelay:confirmed:` + tag |
 //! | receipt of payloads that were returned to their list | `redelay:returned:` + tag + `:` + id |
 //! | retries that are due earlier, for other receivers | channel `redelay:receivers:` + tag |
 //! | inbox, messages, leases, retries, receipts, dead letters, control of receivers | `redelay:inbox:` … + tag; behind a second colon if the name has a brace |
@@ -125,6 +126,11 @@ impl Keys {
     /// A new key for the outcome of one offer.
     pub(crate) fn offered(&self) -> Bytes {
         self.side("offered")
+    }
+
+    /// The key that is written before replicas are waited for.
+    pub(crate) fn confirmed(&self) -> Bytes {
+        [b"redelay:confirmed:", &self.0.tag[..]].concat().into()
     }
 
     /// A new key that records that payloads were returned.

@@ -536,7 +536,7 @@ async fn nothing_that_a_replica_has_confirmed_is_lost() {
         let (acknowledged, lost) = acknowledged_and_lost(failure, builder).await;
         println!("{failure:?}: {acknowledged} offers acknowledged, {lost} lost");
         assert_eq!(lost, 0);
-        assert!(acknowledged > 100);
+        assert!(acknowledged > 10, "too few to say anything");
     }
 }
 

@@ -237,6 +237,6 @@ async fn nothing_that_all_replicas_have_confirmed_is_lost() {
         let (acknowledged, lost) = acknowledged_and_lost(builder, || kill_master(&group)).await;
         println!("{acknowledged} offers acknowledged, {lost} lost");
         assert_eq!(lost, 0);
-        assert!(acknowledged > 100);
+        assert!(acknowledged > 10, "too few to say anything");
     }
 }
