@@ -88,7 +88,7 @@ const fn drain(pending: u64, rounds: usize, limit: f64) -> Drain {
     Drain { pending, rounds, limit }
 }
 
-/// 65 minutes.
+/// An hour and a half.
 pub(crate) const FULL: Effort = Effort {
     name: "full",
     rounds: 3,

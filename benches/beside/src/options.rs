@@ -9,7 +9,7 @@ use crate::effort::{Effort, FULL, QUICK, SELF_CHECK, TINY};
 pub(crate) const HELP: &str = "\
 Measures redelay in turns with Java Redisson, BullMQ and asynq, on one server. Usually started by `make bench`.
 
-  --quick          nine minutes instead of 65
+  --quick          nine minutes instead of 90
   --tiny           seconds: shows whether the harness works
   --only NAME      one measurement; may be given more than once
   --self-check     slows redelay down, and fails unless the report shows it
