@@ -84,7 +84,6 @@ pub(crate) use tracker::{Change, Changes};
 
 use crate::pacing::{Retries, backoff};
 use crate::telemetry::ClientCounters;
-use crate::wire::keys::Keys;
 use crate::wire::time;
 use cluster::Cluster;
 use commands::Commands;
@@ -179,8 +178,6 @@ pub(crate) struct Conn {
     base: Arc<Base>,
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
-    /// The queue that this is for, if its writes wait for replicas.
-    confirmed: Option<Keys>,
     command_timeout: Duration,
     /// How long the commands may take that are so long that a slow link needs time for them.
     long: Option<Duration>,
@@ -226,7 +223,7 @@ impl Conn {
         };
         let command_timeout = options.command_timeout;
         let base = Base { options, servers, shared, runtime: Handle::current() };
-        let conn = Self { base: Arc::new(base), slot: None, confirmed: None, command_timeout, long: None };
+        let conn = Self { base: Arc::new(base), slot: None, command_timeout, long: None };
         conn.check_version(deadline).await?;
         Ok(conn)
     }

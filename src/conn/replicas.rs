@@ -10,7 +10,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -46,12 +45,13 @@ pub(super) struct Confirmations {
 /// The writes that the next `WAIT` confirms.
 #[derive(Debug, Default)]
 struct Waiting {
-    writes: Vec<oneshot::Sender<Confirmation>>,
-    /// The key to write, of the last of them.
-    key: Bytes,
+    writes: Vec<Write>,
     /// Whether a task sends it.
     is_running: bool,
 }
+
+/// A write that was answered: of which queue, and who waits for the confirmation.
+type Write = (Keys, oneshot::Sender<Confirmation>);
 
 /// The session in which a `WAIT` was answered, and what it says.
 type Confirmation = (Option<Session>, Result<(), OpError>);
@@ -61,7 +61,7 @@ type Confirmation = (Option<Session>, Result<(), OpError>);
 pub(crate) struct Unconfirmed {
     confirmations: Option<Arc<Confirmations>>,
     session: Option<Session>,
-    key: Bytes,
+    keys: Keys,
     /// How often the servers of slots had changed.
     changes: u64,
 }
@@ -71,6 +71,7 @@ impl Conn {
     /// [`Replicas`]; for that not beyond the deadline. It does not wait if `wrote` says of the reply that nothing was written.
     pub(crate) fn replicated<'a, R: 'a>(
         &'a self,
+        keys: &'a Keys,
         deadline: Instant,
         write: impl Future<Output = Result<R, OpError>> + 'a,
         wrote: impl FnOnce(&R) -> bool + 'a,
@@ -83,7 +84,7 @@ impl Conn {
             }
             // Without a connection, nothing could be confirmed.
             Box::pin(self.confirming(deadline)).await?;
-            let unconfirmed = self.before_write();
+            let unconfirmed = self.before_write(keys);
             let reply = write.await?;
             if wrote(&reply) {
                 Box::pin(self.confirm(unconfirmed, deadline)).await?;
@@ -100,15 +101,11 @@ impl Conn {
     }
 
     /// To confirm a write later. Call it before the write is sent. `None` if replicas need not confirm it.
-    pub(crate) fn before_write(&self) -> Option<Unconfirmed> {
+    pub(crate) fn before_write(&self, keys: &Keys) -> Option<Unconfirmed> {
         self.base.options.replicas?;
         // First the number: what changes behind it is noticed.
         let changes = self.changes();
-        Some(Unconfirmed::new(
-            self.confirmations(),
-            self.confirmed.as_ref().map(Keys::confirmed).unwrap_or_default(),
-            changes,
-        ))
+        Some(Unconfirmed::new(self.confirmations(), keys.clone(), changes))
     }
 
     /// Waits until replicas have a write that was answered, until the deadline.
@@ -186,28 +183,26 @@ impl Confirmations {
     /// Until no write waits.
     async fn run(self: Arc<Self>) {
         loop {
-            let (writes, key) = {
+            let writes = {
                 let mut waiting = self.waiting();
                 waiting.is_running = !waiting.writes.is_empty();
-                if !waiting.is_running {
-                    return;
-                }
-                (std::mem::take(&mut waiting.writes), waiting.key.clone())
+                std::mem::take(&mut waiting.writes)
             };
+            let Some((keys, _)) = writes.last() else { return };
             let before = self.link.session();
-            let confirmed = self.wait(key).await;
+            let confirmed = self.wait(keys).await;
             let session = before.filter(|before| self.link.session() == Some(*before));
-            for write in writes {
+            for (_, write) in writes {
                 // Nobody may wait any more.
                 let _ = write.send((session, confirmed.clone()));
             }
         }
     }
 
-    async fn wait(&self, key: Bytes) -> Result<(), OpError> {
+    async fn wait(&self, keys: &Keys) -> Result<(), OpError> {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
-        let write = Command::new("EVAL").arg(WRITE).number(1).arg(key);
+        let write = Command::new("EVAL").arg(WRITE).number(1).arg(keys.confirmed());
         let (written, reached) =
             join(self.link.call(write, self.within), self.link.call(wait, self.within)).await;
         written?;
@@ -221,9 +216,9 @@ impl Confirmations {
 
 impl Unconfirmed {
     /// Call it before the write is sent. Without `confirmations`, nobody knows the server of the slot now.
-    fn new(confirmations: Option<Arc<Confirmations>>, key: Bytes, changes: u64) -> Self {
+    fn new(confirmations: Option<Arc<Confirmations>>, keys: Keys, changes: u64) -> Self {
         let session = confirmations.as_ref().and_then(|confirmations| confirmations.link.session());
-        Self { confirmations, session, key, changes }
+        Self { confirmations, session, keys, changes }
     }
 
     /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
@@ -235,8 +230,7 @@ impl Unconfirmed {
         let (write, confirmation) = oneshot::channel();
         let starts = {
             let mut waiting = confirmations.waiting();
-            waiting.writes.push(write);
-            waiting.key = self.key;
+            waiting.writes.push((self.keys, write));
             !std::mem::replace(&mut waiting.is_running, true)
         };
         if starts {

@@ -20,8 +20,7 @@ impl Conn {
 
     /// The same connections, for a queue: in a cluster, its server is asked where a command has no key.
     pub(crate) fn of(&self, keys: &Keys) -> Self {
-        let confirmed = self.base.options.replicas.map(|_| keys.clone());
-        Self { confirmed, ..self.in_slot(self.slot_of(keys)) }
+        self.in_slot(self.slot_of(keys))
     }
 
     /// The same, for all queues of a slot.

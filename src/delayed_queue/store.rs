@@ -129,7 +129,7 @@ impl Store {
         let mut lost = None;
         loop {
             let attempt = send(receipt.clone(), base);
-            let error = match self.conn.replicated(deadline, attempt, Result::is_ok).await {
+            let error = match self.conn.replicated(&self.keys, deadline, attempt, Result::is_ok).await {
                 Ok(outcome) => {
                     if lost.is_none() {
                         self.on_spent(receipt);

@@ -138,9 +138,11 @@ impl Op<'_> {
     /// Runs a command at most once, and waits until replicas have its effect, if they are to confirm writes.
     pub(crate) async fn write(self, command: Command) -> Result<Reply> {
         self.ensure_open()?;
-        let conn = &self.queue.conn;
+        let (conn, keys) = (&self.queue.conn, &self.queue.keys);
         let deadline = Instant::now() + conn.command_timeout();
-        conn.replicated(deadline, conn.call(command), |_| true).await.map_err(|error| self.failed(error))
+        conn.replicated(keys, deadline, conn.call(command), |_| true)
+            .await
+            .map_err(|error| self.failed(error))
     }
 
     /// Runs a command that only reads, and may run twice.

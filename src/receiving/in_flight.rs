@@ -148,7 +148,7 @@ impl Shared {
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
         let result = loop {
-            unconfirmed = self.conn.before_write();
+            unconfirmed = self.conn.before_write(&self.keys);
             match call.clone().run_noting(&self.conn, &mut lost).await {
                 Ok(reply) => match Outcome::read(reply, settlements) {
                     Some(outcome) => break Ok(outcome),

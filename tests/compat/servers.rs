@@ -195,7 +195,7 @@ fn a_master_that_sentinels_name_with_failovers() {
     let mut cast = Cast::start(&Setup::new(&group.url()));
     play_all(&mut cast, "with sentinels");
     let change = |what, undoes| Change { what, master: group.master(), replicas: group.replicas(), undoes };
-    // The old master serves whoever has not left it yet.
+    // The old master serves clients that have not left it yet.
     cast.play_through(&change("their failover", true), || group.failover());
     play_all(&mut cast, "after their failover");
     let killed = change("the death of their master", false);

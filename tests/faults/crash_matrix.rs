@@ -2,8 +2,6 @@
 //! connection or the server ends. Another receiver finds each message in the one place where it belongs, with its counts.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::thread;
 
 use futures::future::BoxFuture;
 use redelay::{Backoff, Delivery, MessageId, codec};
@@ -13,6 +11,7 @@ use redelay_support::{
 };
 use tokio::time::{sleep, timeout};
 
+use super::on_threads::each_on_threads;
 use super::receivers::count;
 
 const LEASE: u64 = 1000;
@@ -40,7 +39,7 @@ enum Lost {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// For good. Another client takes over.
+    /// It does not come back. Another client takes over.
     ClientDies,
     /// The same client goes on.
     ConnectionIsCut,
@@ -269,22 +268,6 @@ async fn bury(other: &Queues<i64>) -> MessageId {
     id
 }
 
-/// Runs the cells on some threads, each with a runtime of its own: what one of them waits for delays no other.
-fn each_on_threads<C: Send>(cells: Vec<C>, run: impl AsyncFn(C) + Sync) {
-    let cells = Mutex::new(cells);
-    thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                loop {
-                    let Some(cell) = cells.lock().unwrap().pop() else { return };
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                    runtime.block_on(run(cell));
-                }
-            });
-        }
-    });
-}
-
 #[test]
 fn each_cell_of_the_matrix_is_as_documented() {
     let mut cells = Vec::new();
@@ -294,7 +277,7 @@ fn each_cell_of_the_matrix_is_as_documented() {
         }
     }
     assert_eq!(cells.len(), 36);
-    each_on_threads(cells, async |cell| cell.run().await);
+    each_on_threads(THREADS, cells, async |cell| cell.run().await);
 }
 
 /// Where a dead letter is on its way to another queue.
@@ -385,5 +368,5 @@ async fn forward(step: Step, fault: Fault) {
 fn a_dead_letter_is_sent_once_whatever_ends_meanwhile() {
     let steps = [Step::NotPushed, Step::Pushed, Step::Removed];
     let cells = steps.iter().flat_map(|step| FAULTS.map(|fault| (*step, fault))).collect();
-    each_on_threads(cells, async |(step, fault)| forward(step, fault).await);
+    each_on_threads(THREADS, cells, async |(step, fault)| forward(step, fault).await);
 }

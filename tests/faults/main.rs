@@ -21,6 +21,7 @@ mod lost_replies;
 mod many_takers;
 mod never_stuck;
 mod offered_once;
+mod on_threads;
 mod processes;
 mod receiver_calls;
 mod receivers;

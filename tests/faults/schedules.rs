@@ -5,7 +5,6 @@
 //! payloads is that of the runs.
 
 use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
@@ -14,6 +13,7 @@ use redelay_fixture::{Program, Proxy, Server, until_async};
 use redelay_support::{MINUTE, Queues, SCHEDULES, part, still_builder};
 
 use crate::never_stuck::variable;
+use crate::on_threads::each_on_threads;
 
 /// The plans of a run. `REDELAY_PLANS=200` runs 200.
 const PLANS: u64 = 60;
@@ -154,23 +154,11 @@ fn each_run_of_a_schedule_is_stored_once() {
         Some(seed) => vec![seed],
         None => (0..plans).filter(|seed| part().has(*seed)).collect(),
     };
-    let (left, failed) = (Mutex::new(seeds), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| {
-                loop {
-                    let Some(seed) = left.lock().unwrap().pop() else { break };
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                    let result =
-                        runtime.block_on(async { tokio::time::timeout(2 * MINUTE, run(seed)).await });
-                    match result {
-                        Ok(Ok(story)) => println!("seed {seed}: {story}"),
-                        Ok(Err(why)) => failed.lock().unwrap().push((seed, why)),
-                        Err(_) => failed.lock().unwrap().push((seed, "it hangs".into())),
-                    }
-                }
-            });
-        }
+    let failed = Mutex::new(Vec::new());
+    each_on_threads(AT_A_TIME, seeds, async |seed| match tokio::time::timeout(2 * MINUTE, run(seed)).await {
+        Ok(Ok(story)) => println!("seed {seed}: {story}"),
+        Ok(Err(why)) => failed.lock().unwrap().push((seed, why)),
+        Err(_) => failed.lock().unwrap().push((seed, "it hangs".into())),
     });
     let failed = failed.into_inner().unwrap();
     assert!(

@@ -244,7 +244,7 @@ async fn what_is_abandoned_goes_back_by_itself() {
 }
 
 /// An hour's grace, shortened: what dead receivers had keeps its losses while somebody sweeps the queue. A payload that kills
-/// each of its processes does not begin anew.
+/// each of its processes keeps its count.
 #[tokio::test]
 async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let server = Server::start();

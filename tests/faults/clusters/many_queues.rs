@@ -1,5 +1,5 @@
-//! More queues with takers on one master than connections that block: the others are told which lists have changed, and of a new
-//! master they are told again.
+//! More queues with takers on one master than connections that block. The server reports which of the other lists have changed, and
+//! so does a new master.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use redelay::{BlockingQueue, Client, DelayedQueue, PartitionedQueue, Worker, codec};
 
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "a worker has one, or as many as it has queues")]
 pub(super) enum Queue {
     Ordinary { ready: BlockingQueue<String>, delayed: DelayedQueue<String> },
     Partitioned(PartitionedQueue<String>),
