@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "745b379c39e5b617c50a22127a00bfdc07fe461d", [
+    TRANSFER: 7, "ef4c9ea295c61d5be973cdd4cc2b6b2093ad06c7", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"

@@ -6,18 +6,21 @@
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
--- If few entries are due and the list is short, each of them is removed by an LREM: see transfer/few.lua. Otherwise a call
--- looks for the first due entries in the ordered list, takes out what it finds, moves as many of these as there is time for,
--- and brings the others to the list's front, in the order of their due times, where a later call finds them at once. A pass
--- over the list that takes too long for one call is shared by several. Only the cursor goes from one to the next:
+-- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see transfer/few.lua. So are long
+-- entries. Otherwise a call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these
+-- as there is time for, and brings the others to the list's front, in the order of their due times, where a later call finds them
+-- at once. A pass over the list that takes too long for one call is shared by several. Only the cursor goes from one to the next:
 --
 --   cursor  meaning                what the call does              next cursor
 --   ------  ---------------------  ------------------------------  -------------------------------------
 --   0       nothing is known;      searches the front, and moves   p, if the time ended and most of what
 --           due entries are dense  what it finds                   was found is not due first; else 0
 --           at the front
+--   0       nothing is known;      searches the end, and moves     0
+--           they are sparse there  what it finds
 --   0       nothing is known;      begins a pass: searches the     p, if the time ended; else 0
---           they are sparse there  list from its start
+--           they are sparse at     list from its start
+--           both ends
 --   p > 0   the first p elements   continues the pass from p on    p, if the time ended; -n, at the end
 --           were searched                                          of the list; 0, if all were found
 --   -n < 0  a pass has ended, and  moves them from the front, and  -n, of those that are left
@@ -25,6 +28,7 @@
 --           the front              an LREM
 --   -n < 0  most of them are not   moves a FEW, each by an LREM    0
 --           at the front any more
+--   0       due entries are long   moves them, each by an LREM     0
 --
 -- p does not count what was moved. n also counts due entries that are not in the list at all.
 -- Nothing relies on the cursor: a wrong one only costs time.
@@ -44,7 +48,13 @@ local function announce(head)
     redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
 
-if cursor == 0 and due_count <= math.min(most, MOST_OF_FEW) and due_count * length <= SHORT_WALK then
+-- Whether to read all due entries at once.
+local are_few = cursor == 0 and due_count <= math.min(most, MOST_OF_FEW)
+    and (due_count < 2 or due_count * length <= SHORT_WALK)
+if are_few and due_count > 1 then
+    are_few = #redis.call('ZRANGE', KEYS[1], 0, 0)[1] < LONG_ENTRY
+end
+if are_few then
     local first, due = redis.call('ZRANGE', KEYS[1], 0, due_count, 'WITHSCORES'), {}
     for n = 1, due_count do
         due[n] = first[2 * n - 1]
@@ -53,7 +63,7 @@ if cursor == 0 and due_count <= math.min(most, MOST_OF_FEW) and due_count * leng
     if due_count == 0 then
         return {0, 0, head or false, now, 0, 0}
     end
-    local moved = move_few(due, KEYS[1], KEYS[2], KEYS[3], KEYS[6])
+    local moved = move_few(due, KEYS[1], KEYS[2], length, KEYS[3], KEYS[6])
     if moved == true then
         forget(KEYS[7], due, due_count)
         announce(head)
@@ -84,6 +94,15 @@ local function move_found(at, missing)
     bring_to_front(search, gone, ttl)
 end
 
+-- Moves up to so many of the first due entries, each by an LREM.
+local function move_each(count)
+    for n = #search.due, count + 1, -1 do
+        search.due[n] = nil
+    end
+    search.position, search.found = {}, {}
+    move_due('searched')
+end
+
 -- The next three do the work. Each returns the next cursor.
 local function continue_pass(from)
     read_due(search, wide)
@@ -97,9 +116,18 @@ end
 
 local function begin()
     read_due(search, most)
+    if search.entry_size >= LONG_ENTRY then
+        move_each(#search.due)
+        return 0
+    end
     local at, ended = search_front(search, budget / 2)
     if ended == 'sparse' then
-        return continue_pass(0)
+        local most_found, behind = search_tail(search, budget / 2)
+        if not most_found then
+            return continue_pass(0)
+        end
+        move_found(behind, #search.due - #search.found <= FEW and 'searched' or nil)
+        return 0
     end
     local ahead = 0
     while search.position[ahead + 1] do
@@ -115,11 +143,7 @@ local function move_from_front()
     read_due(search, most)
     local at, ended = search_front(search, pass_time)
     if ended ~= 'all' and #search.found * 2 < #search.due then
-        for n = #search.due, FEW + 1, -1 do
-            search.due[n] = nil
-        end
-        search.position, search.found = {}, {}
-        move_due('searched')
+        move_each(FEW)
         return 0
     end
     move_found(at, 'searched')

@@ -26,8 +26,16 @@ const SCRIPT: &str = concat!(
 type Entry = Vec<u8>;
 
 /// The script with small constants.
-fn script() -> String {
+fn script(long_entry: usize) -> String {
+    let long_entry = format!("LONG_ENTRY = {long_entry}");
     let constants = [
+        ("LONG_ENTRY = 8192", &*long_entry),
+        ("READ_BYTES = 2 ^ 20", "READ_BYTES = 500"),
+        ("DUE_BYTES = 2.5 * 2 ^ 20", "DUE_BYTES = 2.5 * READ_BYTES"),
+        ("FIRST_CHUNK = 10", "FIRST_CHUNK = 2"),
+        ("LONG_WALK = 1000", "LONG_WALK = 10"),
+        ("NEAR_FRONT = 16", "NEAR_FRONT = 2"),
+        ("TAIL_PART = 16", "TAIL_PART = 3"),
         ("CHUNK = 1000", "CHUNK = 5"),
         ("SLICE = 100", "SLICE = 3"),
         ("SAMPLE = 100", "SAMPLE = 3"),
@@ -58,13 +66,13 @@ fn payload(entry: &Entry) -> Option<Vec<u8>> {
 /// A server and one connection, for thousands of commands.
 struct Keys {
     connection: RefCell<redis::Connection>,
-    _server: Server,
+    server: Server,
 }
 
 impl Keys {
     fn start() -> Self {
         let server = Server::start();
-        Self { connection: RefCell::new(server.redis()), _server: server }
+        Self { connection: RefCell::new(server.redis()), server }
     }
 
     fn get<T, I>(&self, words: I) -> T
@@ -177,6 +185,7 @@ fn fill(server: &Keys, random: &mut fastrand::Rng) {
         let entry = match random.u8(..20) {
             0 => format!("junk {n}").into_bytes(),
             1..4 => entry(n as u64, b"the same"),
+            4 | 5 => entry(n as u64, &[b'x'; 400]),
             _ => entry(n as u64, n.to_string().as_bytes()),
         };
         let score = match random.u8(..10) {
@@ -268,9 +277,10 @@ fn is_due(score: f64) -> bool {
 #[test]
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
-    let (server, script) = (Keys::start(), script());
+    let (server, scripts) = (Keys::start(), [script(8192), script(100)]);
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
+        let script = random.choice(&scripts).unwrap();
         server.cmd(["FLUSHALL"]);
         fill(&server, random);
         let mut movers = [Mover::new(random), Mover::new(random)];
@@ -296,7 +306,7 @@ fn each_call_moves_the_first_entries_and_changes_nothing_else() {
                 list
             };
             let others_before = the_others();
-            let moved = mover.call(&server, &script);
+            let moved = mover.call(&server, script);
             assert!(moved <= due.min(mover.batch), "seed {seed}, step {step}: {moved} of {due} moved");
             assert_eq!(state(&server), after(before, moved), "seed {seed}, step {step}: {moved} moved");
             assert_eq!(the_others(), others_before, "seed {seed}, step {step}: the order of what is not due");
@@ -354,4 +364,37 @@ fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
         }
         println!("{number} entries of {length} bytes, {budget} µs: {calls} calls");
     }
+}
+
+/// Entries with short delays are the last ones of a list. They are found without a pass over all that have long ones.
+#[test]
+fn due_entries_at_the_end_of_a_long_list_are_found_there() {
+    let later = 400_000_000_000_000;
+    for due in [1, 5, 200] {
+        let mut last: Vec<u64> = (0..due).collect();
+        fastrand::Rng::with_seed(due).shuffle(&mut last);
+        let waiting = (1_000..21_000).map(|n| (later, entry(n, b"later")));
+        let server = queue(waiting.chain(last.into_iter().map(|n| (n, entry(n, b"due")))));
+        server.cmd(["CONFIG", "RESETSTAT"]);
+        let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, SCRIPT);
+        let reads = server.server.command_calls("lrange");
+        assert_eq!(moved, due as usize);
+        assert!(reads <= 8, "{due} due: the list was read {reads} times");
+        assert_eq!(server.get::<usize, _>(["LLEN", ORDERED_LIST]), 20_000);
+    }
+}
+
+/// A list of long payloads may have more bytes than a call can read in its time.
+#[test]
+fn long_payloads_are_moved_without_reading_the_list() {
+    let payload = vec![b'x'; 100_000];
+    let mut all: Vec<u64> = (0..100).collect();
+    fastrand::Rng::with_seed(1).shuffle(&mut all);
+    let server = queue(all.into_iter().map(|n| (n, entry(n, &payload))));
+    let mut mover = Mover { batch: 5_000, budget: 40_000, cursor: 0 };
+    while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
+        assert!(mover.call(&server, SCRIPT) > 0);
+    }
+    assert_eq!(server.server.command_calls("lrange"), 0);
+    assert_eq!(server.get::<usize, _>(["LLEN", ORDERED_LIST]), 0);
 }

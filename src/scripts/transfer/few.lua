@@ -1,13 +1,13 @@
 -- Moves few due entries without a search of the ordered list. A part of transfer.lua.
 -- Provides  MOST_OF_FEW, SHORT_WALK, move_few
--- Uses      payload_of of parts/entry.lua, READ_BYTES of transfer/find.lua
+-- Uses      payload_of of parts/entry.lua, READ_BYTES of transfer/find.lua, take_out_one of transfer/take_out.lua
 local MOST_OF_FEW = 8 -- entries
 local SHORT_WALK = 20000 -- elements of the list that an LREM for each of them passes, at most
 
--- Moves all of these entries, which are the first of the timeout set. Returns false if nothing was written, because one of
+-- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing was written, because one of
 -- them is malformed, or they are too long to be moved without a look at the clock; or the error of the server, if it was
 -- undone.
-local function move_few(due, timeout_set, list, target, scratch)
+local function move_few(due, timeout_set, list, length, target, scratch)
     local payloads, size = {}, 0
     for n, entry in ipairs(due) do
         payloads[n] = payload_of(entry)
@@ -28,7 +28,7 @@ local function move_few(due, timeout_set, list, target, scratch)
         return removed
     end
     for _, entry in ipairs(due) do
-        redis.call('LREM', list, 1, entry)
+        take_out_one(list, length, entry)
     end
     return true
 end

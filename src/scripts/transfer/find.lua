@@ -1,5 +1,5 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  FEW, new_search, read_due, search_front, search_on
+-- Provides  FEW, READ_BYTES, LONG_ENTRY, new_search, read_due, search_front, search_on, search_tail
 -- Uses      CHUNK of parts/lists.lua, spent of parts/clock.lua
 -- A search is a table:
 --   timeout_set, list   the two keys
@@ -8,7 +8,7 @@
 --   due                 the entries that are looked for: the first ones of the timeout set, in its order
 --   index               entry -> its index in `due`
 --   entry_size          mean length of these entries in bytes, judged by the first SAMPLE of them
---   chunk_size          elements of that length to read by one LRANGE
+--   chunk_size          elements to read by the next LRANGE, judged by those that the last one has read
 --   position            index -> position in the list, counted from 0; only of those that were found
 --   found               the indexes of those that were found, in the order of the list
 --   not_due             every other element that was read, in the order of the list: those that are not due, and the few that
@@ -18,6 +18,10 @@ local DENSE = 4 -- the list's front is rewritten only if it has no more than thi
 local SAMPLE = 100 -- entries whose lengths are measured
 local READ_BYTES = 2 ^ 20 -- of the list, read at a time, about
 local DUE_BYTES = 2.5 * 2 ^ 20 -- of the entries that are looked for, about
+local FIRST_CHUNK = 10 -- elements that show how long the next ones may be
+-- Entries of this many bytes are cheaper to remove by one LREM each than by a pass: the list has a node for each of them, which an
+-- LREM passes without reading it, and a pass would look for few at a time.
+local LONG_ENTRY = 8192
 
 local function new_search(timeout_set, list, length, due_count)
     return {timeout_set = timeout_set, list = list, length = length, due_count = due_count, due = {}, index = {}}
@@ -35,13 +39,15 @@ local function read_due(search, count)
     end
     count = math.min(count, search.due_count)
     if not search.entry_size then
-        read(math.min(count, SAMPLE))
+        -- The first one says how many more may be read.
+        read(1)
+        read(math.max(1, math.min(count, SAMPLE, math.floor(DUE_BYTES / #due[1]))))
         local size = 0
         for _, entry in ipairs(due) do
             size = size + #entry / #due
         end
         search.entry_size = size
-        search.chunk_size = math.max(1, math.min(CHUNK, math.floor(READ_BYTES / size)))
+        search.chunk_size = FIRST_CHUNK
     end
     count = math.min(count, math.floor(DUE_BYTES / search.entry_size))
     if #due < count then
@@ -52,9 +58,10 @@ end
 -- Searches the next elements. Returns the position behind them, or nil at the end of the list.
 local function search_chunk(search, at, count)
     local index, position, found, not_due = search.index, search.position, search.found, search.not_due
-    local chunk = redis.call('LRANGE', search.list, at, at + count - 1)
+    local chunk, size = redis.call('LRANGE', search.list, at, at + count - 1), 0
     for i = 1, #chunk do
         local n = index[chunk[i]]
+        size = size + #chunk[i]
         if n and not position[n] then
             position[n] = at + i - 1
             found[#found + 1] = n
@@ -62,7 +69,11 @@ local function search_chunk(search, at, count)
             not_due[#not_due + 1] = chunk[i]
         end
     end
-    return #chunk > 0 and at + #chunk or nil
+    if #chunk > 0 then
+        local fitting = math.floor(READ_BYTES * #chunk / (size + 1))
+        search.chunk_size = math.max(1, math.min(CHUNK, FIRST_CHUNK * count, fitting))
+        return at + #chunk
+    end
 end
 
 -- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
@@ -70,12 +81,13 @@ end
 -- 'end' of the list; too 'sparse'; or out of 'time'.
 local function search_front(search, time)
     search.position, search.found, search.not_due = {}, {}, {}
-    local due, found, not_due, chunk_size = search.due, search.found, search.not_due, search.chunk_size
+    local due, found, not_due = search.due, search.found, search.not_due
     local at = 0
     while true do
         -- Entries offered in the order of their due times are the first of the list: then no more is read than is looked for.
         local in_order = #not_due == 0
-        local behind = search_chunk(search, at, in_order and math.min(chunk_size, #due - #found) or chunk_size)
+        local count = in_order and math.min(search.chunk_size, #due - #found) or search.chunk_size
+        local behind = search_chunk(search, at, count)
         at = behind or at
         local is_sparse = #not_due > #found * DENSE + CHUNK
         if #found == #due then
@@ -111,4 +123,15 @@ local function search_on(search, at, time)
             return at, 'time'
         end
     end
+end
+
+-- Searches the end of the list, where entries with short delays are behind many with long ones. Returns whether most were
+-- found, and the position where it ended.
+local function search_tail(search, time)
+    local from = search.length - #search.due * DENSE - CHUNK
+    if from <= 0 then
+        return false
+    end
+    local at = search_on(search, from, time)
+    return #search.found * 2 > #search.due, at
 end

@@ -1,6 +1,7 @@
 -- Moves due entries to the target, in the order of their due times. A part of transfer.lua.
 -- Provides  SLICE, move
--- Uses      a search, see transfer/find.lua; payload_of of parts/entry.lua, spent of parts/clock.lua
+-- Uses      a search and READ_BYTES, see transfer/find.lua; take_out_one of transfer/take_out.lua, payload_of of
+--           parts/entry.lua, spent of parts/clock.lua
 local SLICE = 100 -- entries that are moved before the clock is read again
 
 -- Moves the first entries of the search, up to `most`, until `time` is up. `missing` says what to do with an entry that the
@@ -11,7 +12,7 @@ local SLICE = 100 -- entries that are moved before the clock is read again
 -- Returns how many entries are gone, and how many of these went to the quarantine.
 local function move(search, target, quarantine, most, time, missing)
     local due, position = search.due, search.position
-    local slice = math.min(SLICE, search.chunk_size)
+    local slice = math.max(1, math.min(SLICE, math.floor(READ_BYTES / search.entry_size)))
     local gone, quarantined, count = 0, 0, math.min(#due, most)
     while gone < count and (missing or position[gone + 1]) do
         local first, last, payloads, malformed = gone + 1, gone, {}, {}
@@ -37,7 +38,7 @@ local function move(search, target, quarantine, most, time, missing)
         end
         redis.call('ZREMRANGEBYRANK', search.timeout_set, 0, last - first)
         if missing == 'searched' and not position[first] then
-            redis.call('LREM', search.list, 1, due[first])
+            take_out_one(search.list, search.length, due[first])
         end
         gone, quarantined = last, quarantined + #malformed / 2
         if spent() >= time then

@@ -1,6 +1,6 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
 -- transfer.lua.
--- Provides  take_out, bring_to_front
+-- Provides  take_out, take_out_one, bring_to_front
 -- Uses      a search, see transfer/find.lua; CHUNK of parts/lists.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
@@ -33,6 +33,21 @@ local function take_out(search, at)
         end
         redis.call('LREM', list, last < search.length - first and #found or -#found, tombstone)
     end
+end
+
+local LONG_WALK = 1000 -- elements of a list in which it matters from which end an LREM starts
+local NEAR_FRONT = 16 -- elements: an entry that was offered in the order of the due times is one of the first
+local TAIL_PART = 16 -- one in so many elements is looked at from the end
+
+-- Takes one entry out of the list, which has about this many elements. Entries with short delays are at the end of a list of
+-- many with long ones. Without permission to look there, the LREM starts at the front.
+local function take_out_one(list, length, entry)
+    local function has(...)
+        return type(redis.pcall('LPOS', list, entry, ...)) == 'number'
+    end
+    local from_end = length >= LONG_WALK and not has('MAXLEN', NEAR_FRONT)
+        and has('RANK', -1, 'MAXLEN', math.floor(length / TAIL_PART))
+    redis.call('LREM', list, from_end and -1 or 1, entry)
 end
 
 -- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
