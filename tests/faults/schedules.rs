@@ -55,7 +55,9 @@ async fn service() {
 /// Runs a plan. Returns what each schedule has done.
 async fn run(seed: u64) -> Result<String, String> {
     let mut random = Rng::with_seed(seed);
-    let server = Server::start();
+    // It logs every command, for `changes_of`.
+    let server =
+        Server::builder().config("slowlog-log-slower-than 0").config("slowlog-max-len 1000000").start();
     let proxy = Proxy::start(server.port());
     let url = proxy.url();
     let Queues { client, delayed, .. } = Queues::of_texts(still_builder(&server)).await;
@@ -129,7 +131,7 @@ async fn run(seed: u64) -> Result<String, String> {
             found.len()
         );
         if found.len() as u64 != expected {
-            return Err(what);
+            return Err(format!("{what}\n{}", changes_of(&server, interval)));
         }
         changes += versions.iter().sum::<usize>();
         story.push(what);
@@ -140,6 +142,22 @@ async fn run(seed: u64) -> Result<String, String> {
     living.client.shutdown().await;
     client.shutdown().await;
     Ok(story.join("; "))
+}
+
+/// All changes of a schedule that were tried, the last one first: times, and arguments of the script.
+fn changes_of(server: &Server, interval: u64) -> String {
+    type Logged = (u64, u64, u64, Vec<Vec<u8>>, String, String);
+    let name = format!("every {interval}");
+    let logged: Vec<Logged> = server.get(["SLOWLOG", "GET", "-1"]);
+    let changes = logged.iter().filter_map(|(_, second, _, words, client, _)| {
+        // EVALSHA, the script, the number of keys, and these.
+        let arguments = words.get(10..)?;
+        let text =
+            arguments.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" | ");
+        (words[2] == b"7" && words[8] == SCHEDULES.as_bytes() && arguments[0] == name.as_bytes())
+            .then(|| format!("{second} {client}: {text}"))
+    });
+    changes.collect::<Vec<_>>().join("\n")
 }
 
 fn millis(at: SystemTime) -> u64 {
@@ -154,15 +172,16 @@ fn each_run_of_a_schedule_is_stored_once() {
         Some(seed) => vec![seed],
         None => (0..plans).filter(|seed| part().has(*seed)).collect(),
     };
-    let failed = Mutex::new(Vec::new());
+    let failed = Mutex::new(Vec::<String>::new());
     each_on_threads(AT_A_TIME, seeds, async |seed| match tokio::time::timeout(2 * MINUTE, run(seed)).await {
         Ok(Ok(story)) => println!("seed {seed}: {story}"),
-        Ok(Err(why)) => failed.lock().unwrap().push((seed, why)),
-        Err(_) => failed.lock().unwrap().push((seed, "it hangs".into())),
+        Ok(Err(why)) => failed.lock().unwrap().push(format!("seed {seed}: {why}")),
+        Err(_) => failed.lock().unwrap().push(format!("seed {seed}: it hangs")),
     });
     let failed = failed.into_inner().unwrap();
     assert!(
         failed.is_empty(),
-        "{failed:#?}\nTo run one again: REDELAY_SEED=17 cargo test --workspace --all-features --test faults each_run"
+        "{}\nTo run one again: REDELAY_SEED=17 cargo test --workspace --all-features --test faults each_run",
+        failed.join("\n")
     );
 }
