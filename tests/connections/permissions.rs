@@ -41,7 +41,7 @@ fn commands() -> BTreeSet<String> {
     commands.extend(["blpop", "brpop"].map(str::to_owned));
     let indispensable = ["client", "eval", "info", "ping"];
     let of_sentinels = ["sentinel"];
-    let options = ["byscore", "count", "limit", "maxlen", "rev", "withscores"];
+    let options = ["byscore", "count", "limit", "maxlen", "rank", "rev", "withscores"];
     indispensable
         .iter()
         .chain(&of_sentinels)
