@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "ef4c9ea295c61d5be973cdd4cc2b6b2093ad06c7", [
+    TRANSFER: 7, "ebd1ae92c6eca3dd8edc59ca37767c622400504d", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"

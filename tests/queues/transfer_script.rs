@@ -384,6 +384,22 @@ fn due_entries_at_the_end_of_a_long_list_are_found_there() {
     }
 }
 
+/// Each call reads a thousand elements at least.
+#[test]
+fn a_pass_takes_few_calls_however_short_the_budget_is() {
+    let mut all: Vec<u64> = (0..3_000).collect();
+    fastrand::Rng::with_seed(1).shuffle(&mut all);
+    let server = queue(all.into_iter().map(|n| (n, entry(n, b"payload"))));
+    let mut mover = Mover { batch: 100, budget: 1, cursor: 0 };
+    let calls = (1..).take_while(|_| {
+        mover.call(&server, SCRIPT);
+        server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0
+    });
+    let calls = calls.count();
+    println!("{calls} calls");
+    assert!(calls < 200, "{calls} calls");
+}
+
 /// A list of long payloads may have more bytes than a call can read in its time.
 #[test]
 fn long_payloads_are_moved_without_reading_the_list() {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::list::{Content, List, Tier};
-use super::{Action, Dispatcher, LEFT_LIMIT, PER_FIND};
+use super::{Action, Dispatcher, LEFT_LIMIT, PER_TRY_POP};
 use crate::pops::waiter::{Wait, Waiter, WaiterId};
 use crate::wire::keys::Keys;
 
@@ -182,7 +182,9 @@ impl Dispatcher {
     /// A try pop of a list that the cold pop has left was answered.
     pub(super) fn on_left_popped(&mut self, found: bool) {
         self.filled_cold = if found {
-            (self.filled_cold + PER_FIND * self.in_a_row).min(LEFT_LIMIT * self.in_a_row)
+            let lists = self.cold.as_ref().map_or(self.cold_lists.len(), |pop| pop.keys.len());
+            let more = lists.div_ceil(PER_TRY_POP).max(1);
+            (self.filled_cold + more * self.in_a_row).min(LEFT_LIMIT * self.in_a_row)
         } else {
             self.filled_cold.saturating_sub(self.in_a_row)
         };

@@ -9,6 +9,7 @@
 --   index               entry -> its index in `due`
 --   entry_size          mean length of these entries in bytes, judged by the first SAMPLE of them
 --   chunk_size          elements to read by the next LRANGE, judged by those that the last one has read
+--   read, read_bytes    how many elements the search has read, and their bytes
 --   position            index -> position in the list, counted from 0; only of those that were found
 --   found               the indexes of those that were found, in the order of the list
 --   not_due             every other element that was read, in the order of the list: those that are not due, and the few that
@@ -72,15 +73,22 @@ local function search_chunk(search, at, count)
     if #chunk > 0 then
         local fitting = math.floor(READ_BYTES * #chunk / (size + 1))
         search.chunk_size = math.max(1, math.min(CHUNK, FIRST_CHUNK * count, fitting))
+        search.read, search.read_bytes = search.read + #chunk, search.read_bytes + size
         return at + #chunk
     end
+end
+
+-- Whether a search has to end after so many microseconds. However short the time is, a chunk is read: otherwise a pass would take
+-- too many calls.
+local function is_late(search, micros, time)
+    return micros >= time and (search.read >= CHUNK or search.read_bytes >= READ_BYTES)
 end
 
 -- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
 -- taking out what was found. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the
 -- 'end' of the list; too 'sparse'; or out of 'time'.
 local function search_front(search, time)
-    search.position, search.found, search.not_due = {}, {}, {}
+    search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, {}, 0, 0
     local due, found, not_due = search.due, search.found, search.not_due
     local at = 0
     while true do
@@ -98,7 +106,7 @@ local function search_front(search, time)
             return at, 'few'
         elseif is_sparse then
             return at, 'sparse'
-        elseif spent() + #not_due / 2 >= time then
+        elseif is_late(search, spent() + #not_due / 2, time) then
             return at, 'time'
         end
     end
@@ -107,7 +115,7 @@ end
 -- Searches the list from a position on, for no more than `time`, which includes taking out what was found. Returns the
 -- position where it ended, and why: 'all', 'end' or 'time'.
 local function search_on(search, at, time)
-    search.position, search.found, search.not_due = {}, {}, nil
+    search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, nil, 0, 0
     local due, found = search.due, search.found
     while true do
         local behind = search_chunk(search, at, search.chunk_size)
@@ -119,7 +127,7 @@ local function search_on(search, at, time)
             return at, 'all'
         elseif not behind then
             return at, 'end'
-        elseif spent() + to_take_out >= time * 0.8 then
+        elseif is_late(search, spent() + to_take_out, time * 0.8) then
             return at, 'time'
         end
     end
