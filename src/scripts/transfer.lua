@@ -94,7 +94,7 @@ local function move_found(at, missing)
     bring_to_front(search, gone, ttl)
 end
 
--- Moves up to so many of the first due entries, each by an LREM.
+-- Moves up to this number of the first due entries, each by an LREM.
 local function move_each(count)
     for n = #search.due, count + 1, -1 do
         search.due[n] = nil

@@ -145,6 +145,10 @@ impl FailoverLoad {
         while let Some(ended) = soon(self.consuming.join_next()).await {
             ended.expect("no take and no receive fails");
         }
+        // What was on its way to a taker when the client ended is back.
+        for payload in new.list(TAKEN) {
+            self.log.delivered(String::from_utf8_lossy(&payload).parse().expect("a number"));
+        }
         self.log.events().judge(failed, promoted);
     }
 }

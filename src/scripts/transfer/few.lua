@@ -2,11 +2,11 @@
 -- Provides  MOST_OF_FEW, SHORT_WALK, move_few
 -- Uses      payload_of of parts/entry.lua, READ_BYTES of transfer/find.lua, take_out_one of transfer/take_out.lua
 local MOST_OF_FEW = 8 -- entries
-local SHORT_WALK = 20000 -- elements of the list that an LREM for each of them passes, at most
+local SHORT_WALK = 20000 -- elements of the list that an LREM for each of several entries passes, at most
 
--- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing was written, because one of
--- them is malformed, or they are too long to be moved without a look at the clock; or the error of the server, if it was
--- undone.
+-- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing
+-- was written, because one of them is malformed, or they are too long to be moved without a look at the clock; or the error
+-- of the server, if it was undone.
 local function move_few(due, timeout_set, list, length, target, scratch)
     local payloads, size = {}, 0
     for n, entry in ipairs(due) do
