@@ -53,6 +53,8 @@ impl Cast {
     /// Offers, transfers and takes `count` values with mixed delays, in these languages.
     fn play(&mut self, queue: &str, [offer, transfer, take]: [Lang; 3], count: usize) {
         let roles = format!("{offer:?} offers, {transfer:?} moves, {take:?} takes on {queue:?}");
+        // Shown if a peer gives no answer.
+        println!("{roles}");
         let mover = &mut self.movers[transfer as usize];
         mover.open(queue);
         // An entry far in the future, so that later offers are announced only if they are the new head.

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redelay::{Client, codec};
 use redelay_fixture::{Cluster, Failover, Sentinels, Server, until_within};
@@ -78,6 +78,7 @@ impl Cast {
             let refused = java.join().expect("it ends");
             master.cmd(["RPUSH", ORDERS, END]);
             rust.join().expect("no take fails");
+            until_no_poll_is_left(master);
             refused
         });
         self.movers.iter_mut().for_each(|mover| mover.tell(&["destroy", ORDERS]));
@@ -114,6 +115,20 @@ fn take_until_the_end(rust: &mut Peer, taken: &Mutex<Vec<String>>) {
             return;
         }
         taken.lock().unwrap().push(value);
+    }
+}
+
+/// Redisson may send a poll once more after its caller was told that it failed, or that there is nothing. Then it takes a payload
+/// for nobody.
+fn until_no_poll_is_left(master: &Server) {
+    let (begun, mut seen) = (Instant::now(), Instant::now());
+    // Longer than Redisson's pause between two tries, and than a poll.
+    while seen.elapsed() < Duration::from_secs(5) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "a poll is left");
+        if master.blocked_clients() > 0 {
+            seen = Instant::now();
+        }
+        thread::sleep(ms(20));
     }
 }
 
