@@ -50,7 +50,7 @@ struct Waiting {
     is_running: bool,
 }
 
-/// A write that was answered: of which queue, and who waits for the confirmation.
+/// A write that was answered: its queue, and the channel for its confirmation.
 type Write = (Keys, oneshot::Sender<Confirmation>);
 
 /// The session in which a `WAIT` was answered, and what it says.

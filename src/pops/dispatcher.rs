@@ -76,8 +76,8 @@ const TRY_POP_LIMIT: usize = 1000;
 const HOT_LIMIT: usize = 64;
 /// The number of payloads in a row after which the cold pop leaves a list to a try pop.
 const IN_A_ROW: usize = 8;
-/// A cold pop costs the client and the server about as much as one try pop for this number of its lists. When a try pop of a
-/// list that it has left has found something, it leaves so many more.
+/// A cold pop costs the client and the server about as much as one try pop for this number of its lists. It leaves as many more
+/// lists when a try pop of a list that it has left finds something.
 const PER_TRY_POP: usize = 600;
 /// The most lists that the cold pop leaves to try pops when it ends, because the replies share a connection.
 const LEFT_LIMIT: usize = 1024;

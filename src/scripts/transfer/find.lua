@@ -78,8 +78,8 @@ local function search_chunk(search, at, count)
     end
 end
 
--- Whether a search has to end after so many microseconds. However short the time is, a chunk is read: otherwise a pass would take
--- too many calls.
+-- Whether a search that has taken this time, in microseconds, must end. It reads a chunk even if the time is up: otherwise a pass
+-- would take too many calls.
 local function is_late(search, micros, time)
     return micros >= time and (search.read >= CHUNK or search.read_bytes >= READ_BYTES)
 end

@@ -37,7 +37,7 @@ end
 
 local LONG_WALK = 1000 -- elements of a list in which it matters from which end an LREM starts
 local NEAR_FRONT = 16 -- elements: an entry that was offered in the order of the due times is one of the first
-local TAIL_PART = 16 -- of so many elements, one is looked at from the end
+local TAIL_PART = 16 -- the search from the end stops after this part of the list: a sixteenth
 
 -- Takes one entry out of the list, which has about this many elements. Entries with short delays are at the end of a list of
 -- many with long ones. Without permission to look there, the LREM starts at the front.
