@@ -131,14 +131,8 @@ impl FailoverLoad {
         soon(self.offering).await.unwrap();
         block_in_place(|| self.pushing.join()).expect("a program goes on whatever happens");
         until_async_within(MINUTE, "all that the new master has is delivered", || async {
-            for queue in &self.queues {
-                let Ok(stats) = queue.stats().await else { return false };
-                let left = stats.pending + stats.list_len + stats.ready;
-                if left + stats.receiving.in_flight + stats.receiving.waiting > 0 {
-                    return false;
-                }
-            }
-            !new.keys().iter().any(|key| key.starts_with(b"redelay:inbox:"))
+            // What a receiver pops between the first and the second look is claimed at the third.
+            have_none_left(&self.queues).await && !has_inbox(new) && have_none_left(&self.queues).await
         })
         .await;
         self.client.shutdown().await;
@@ -151,6 +145,23 @@ impl FailoverLoad {
         }
         self.log.events().judge(failed, promoted);
     }
+}
+
+/// Whether no payload is pending, listed or claimed.
+async fn have_none_left(queues: &[BlockingQueue<i64>]) -> bool {
+    for queue in queues {
+        let Ok(stats) = queue.stats().await else { return false };
+        let left = stats.pending + stats.list_len + stats.ready;
+        if left + stats.receiving.in_flight + stats.receiving.waiting > 0 {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a receiver has popped what is not claimed yet.
+fn has_inbox(server: &Server) -> bool {
+    server.keys().iter().any(|key| key.starts_with(b"redelay:inbox:"))
 }
 
 impl Events {
