@@ -419,8 +419,9 @@ impl Conn {
         self.command_timeout
     }
 
-    /// Closes the connections for commands. The other links close with their owners, which end first.
+    /// Closes the connections for commands, and those to sentinels. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
+        self.base.options.leave_sentinels();
         match &self.base.servers {
             Servers::One(commands) => commands.close().await,
             Servers::Cluster(cluster) => cluster.close().await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 
 use crate::codec::Codec;
 use crate::conn::Command;
@@ -257,6 +257,45 @@ impl<T: 'static> PartitionedQueue<T> {
         self.turn(&self.turns.offers).delayed.offer_at(value, at).await
     }
 
+    /// Stores many payloads, each due after its own delay: round-robin, with one batch for each partition. The tickets are in the
+    /// order of the payloads.
+    ///
+    /// # Errors
+    /// As [`DelayedQueue::offer_all`], the limit being that of one partition. The other partitions may have stored their batches.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: if the future is dropped, each partition stores all of its batch or none.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
+    /// let minutes = |n: u64| Duration::from_secs(60 * n);
+    /// let tickets = orders.offer_all([(&7, minutes(1)), (&8, minutes(5))]).await?;
+    /// orders.cancel(&tickets[1]).await?; // 8
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn offer_all<'a>(
+        &self,
+        values: impl IntoIterator<Item = (&'a T, Duration)>,
+    ) -> Result<Vec<Ticket>>
+    where
+        T: 'a,
+    {
+        let (mut batches, mut turns) = (vec![Vec::new(); self.partitions.len()], Vec::new());
+        for value in values {
+            let partition = self.next(&self.turns.offers);
+            batches[partition].push(value);
+            turns.push(partition);
+        }
+        let offering = self.delayed_queues().zip(batches).map(|(queue, batch)| queue.offer_all(batch));
+        // To the end, even if one fails: of a batch that is dropped, nobody knows whether it is stored.
+        let offered = join_all(offering).await.into_iter().collect::<Result<Vec<_>>>()?;
+        let mut tickets: Vec<_> = offered.into_iter().map(Vec::into_iter).collect();
+        Ok(turns.into_iter().filter_map(|partition| tickets[partition].next()).collect())
+    }
+
     /// Removes a pending payload: see [`DelayedQueue::cancel`].
     ///
     /// # Errors
@@ -476,7 +515,12 @@ impl<T: 'static> PartitionedQueue<T> {
     }
 
     fn turn(&self, turns: &AtomicUsize) -> &Partition<T> {
-        &self.partitions[turns.fetch_add(1, Relaxed) / RUN % self.partitions.len()]
+        &self.partitions[self.next(turns)]
+    }
+
+    /// The number of the partition whose turn it is.
+    fn next(&self, turns: &AtomicUsize) -> usize {
+        turns.fetch_add(1, Relaxed) / RUN % self.partitions.len()
     }
 }
 

@@ -62,8 +62,10 @@ step 'other packages' cargo test $all $(name tests/fixture/tests/*.rs crates/*/t
 step 'patterns' cargo test $all --test patterns
 step 'model' cargo test $all --test checked -- --nocapture
 
-# The same queues on a cluster of one server. What more servers change is in tests of their own.
+# The same on a cluster of one server. What more servers change is in tests of their own.
 REDELAY_CLUSTER=1 step 'cluster queues' cargo test $all --test queues
+REDELAY_CLUSTER=1 step 'cluster bad data' cargo test $all --test bad_data
+REDELAY_CLUSTER=1 step 'cluster patterns' cargo test $all --test patterns
 
 # Each server has a part of what is repeated: seeded plans, and counts of the same thing.
 part=1

@@ -468,3 +468,79 @@ async fn first_connected(masters: Vec<Arc<Master>>) -> Result<Arc<Master>, OpErr
     }
     pending().await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conn::Reply;
+
+    /// The answer of a server that one server has all slots, since this epoch.
+    fn answer(port: u16, epoch: u64) -> Table {
+        let server = Reply::Array(vec![
+            Reply::Bytes("10.0.0.1".into()),
+            Reply::Int(port.into()),
+            Reply::Bytes("id".into()),
+        ]);
+        let slots = Reply::Array(vec![Reply::Array(vec![Reply::Int(0), Reply::Int(16_383), server])]);
+        let nodes = format!("id 10.0.0.1:{port}@1 master - 0 0 {epoch} connected 0-16383");
+        Table::of_replies(slots, Some(&nodes), &Address::new("asked", 1)).unwrap()
+    }
+
+    fn answers() -> Answers {
+        let topology = Topology::new("nobody knows".into(), "no answer");
+        let addresses = vec![Address::new("seed", 1)];
+        let seeds = Arc::new(Seeds { addresses, topology });
+        Answers { seeds, last: Mutex::new(Instant::now()), named: Mutex::default() }
+    }
+
+    impl Answers {
+        fn port(&self) -> Option<u16> {
+            Some(self.seeds.topology.server_of(Slot::ANY)?.port)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_older_answer_counts_when_no_newer_one_is_fresh() {
+        let answers = answers();
+        answers.add(answer(1, 5));
+        assert_eq!(answers.port(), Some(1));
+        answers.add(answer(2, 6));
+        assert_eq!(answers.port(), Some(2));
+        // It was cut off, and overrules nobody.
+        tokio::time::advance(FRESH / 2).await;
+        answers.add(answer(1, 5));
+        assert_eq!((answers.port(), answers.age()), (Some(2), FRESH / 2));
+        // The other confirms what it has said.
+        answers.confirm();
+        tokio::time::advance(FRESH / 2).await;
+        answers.add(answer(1, 5));
+        assert_eq!(answers.port(), Some(2));
+        // Nobody else answers any more: a cluster that was set up anew begins with low epochs.
+        tokio::time::advance(FRESH / 2).await;
+        answers.add(answer(1, 5));
+        assert_eq!((answers.port(), answers.age()), (Some(1), Duration::ZERO));
+        assert_eq!(answers.seeds.topology.changes(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_knows_no_slots_says_nothing() {
+        let answers = answers();
+        answers.add(answer(1, 5));
+        tokio::time::advance(FRESH * 2).await;
+        answers.add(Table::default());
+        assert_eq!((answers.port(), answers.age()), (Some(1), FRESH * 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_seeds_and_whoever_was_named_may_be_asked() {
+        let answers = answers();
+        answers.remember(&answer(1, 5));
+        answers.remember(&answer(2, 6));
+        let ports = |answers: &Answers| answers.known().iter().map(|server| server.port).collect::<Vec<_>>();
+        assert_eq!(answers.known().len(), 3);
+        // The oldest are forgotten when there are too many.
+        (1..=KNOWN as u16).for_each(|port| answers.remember(&answer(port, 7)));
+        answers.remember(&answer(9_999, 8));
+        assert!(answers.known().len() < KNOWN && ports(&answers).contains(&9_999));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::types::config::{Config, ServerConfig};
@@ -77,7 +77,8 @@ pub(super) struct Sentinels {
     addresses: Vec<Address>,
     /// For a connection to the first of them.
     options: Options,
-    following: OnceLock<AbortOnDropHandle<()>>,
+    /// From the first connection until the client is closed.
+    following: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 /// Why there is no connection.
@@ -192,7 +193,7 @@ impl Options {
                     .sentinel_credentials
                     .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
                 let options = options.of_sentinel(credentials);
-                let (master, following) = (Master::new(name), OnceLock::new());
+                let (master, following) = (Master::new(name), Mutex::default());
                 Source::Sentinels(Arc::new(Sentinels { master, addresses, options, following }))
             }
         };
@@ -231,13 +232,21 @@ impl Options {
         }
     }
 
-    /// Follows the sentinels, if they say where to connect, until the last of these options is dropped.
+    /// Follows the sentinels, if they say where to connect, until [`leave_sentinels`](Self::leave_sentinels) is called or the last of
+    /// these options is dropped.
     pub(super) fn follow_sentinels(&self, shared: &Shared) {
         if let Source::Sentinels(sentinels) = &self.source {
             let Sentinels { master, addresses, options, following } = &**sentinels;
             let follow =
                 || sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone());
-            following.get_or_init(follow);
+            following.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(follow);
+        }
+    }
+
+    /// Closes the connections to the sentinels.
+    pub(super) fn leave_sentinels(&self) {
+        if let Source::Sentinels(sentinels) = &self.source {
+            sentinels.following.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
     }
 

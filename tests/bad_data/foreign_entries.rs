@@ -108,7 +108,7 @@ async fn entries_of_the_old_format_are_delivered_listed_removed_and_polled() {
     assert!(delayed.remove(&text("b")).await.unwrap());
     assert!(delayed.retain_all([&text("a"), &text("d"), &text("")]).await.unwrap());
     assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("a"));
-    assert_eq!(delayed.poll_last_and_offer_first_to("other").await.unwrap().as_deref(), Some("d"));
+    assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("d"));
     assert_eq!(delayed.read_all().await.unwrap(), [""]);
     server.cmd(["FLUSHALL"]);
     fill("1");
@@ -259,7 +259,7 @@ async fn an_entry_that_is_in_the_list_several_times_is_removed_for_good() {
                 store(&server, "1e14", &entry(&[n], "a"));
             }
         }
-        store(&server, "1e14", &entry(b"other", "b"));
+        store(&server, "1e14", &entry(b"{q}other", "b"));
         assert!(delayed.remove_all([&text("a")]).await.unwrap());
         assert!(delayed.read_all().await.unwrap().iter().all(|left| left == "b"));
         assert!(delayed.retain_all([]).await.unwrap());

@@ -206,9 +206,9 @@ async fn polling_sets_them_aside_and_goes_on_to_the_next() {
     assert_eq!(delayed.poll_many(2).await.unwrap().len(), 0);
     assert_eq!(keys(&server), [QUARANTINE.as_bytes()]);
     fill();
-    assert_eq!(delayed.poll_last_and_offer_first_to("other").await.unwrap().as_deref(), Some("b"));
+    assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("b"));
     assert_eq!(quarantined(&server).len(), SHAPES.len());
-    assert_eq!(server.list("other"), [b"b"]);
+    assert_eq!(server.list("{q}other"), [b"b"]);
     assert_eq!(server.zset(TIMEOUT_SET).len(), SHAPES.len() + 1, "the others were not looked at");
     assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("a"));
     assert_eq!(delayed.poll().await.unwrap(), None);

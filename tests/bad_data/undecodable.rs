@@ -63,10 +63,10 @@ async fn every_take_takes_it_and_the_next_one_works() {
     assert_eq!(soon(ready.poll_from_any(HOUR, &["x"])).await.unwrap(), Some(("q".to_owned(), 2)));
 
     let (ready, _delayed) = queues(&server).await;
-    carries(soon(ready.poll_last_and_offer_first_to("moved")).await, "wrong3");
-    assert_eq!(soon(ready.poll_last_and_offer_first_to_timeout("moved", HOUR)).await.unwrap(), Some(2));
-    carries(soon(ready.take_last_and_offer_first_to("moved")).await, "wrong1");
-    assert_eq!(server.list("moved"), [&b"wrong1"[..], b"2", b"wrong3"]);
+    carries(soon(ready.poll_last_and_offer_first_to("{q}moved")).await, "wrong3");
+    assert_eq!(soon(ready.poll_last_and_offer_first_to_timeout("{q}moved", HOUR)).await.unwrap(), Some(2));
+    carries(soon(ready.take_last_and_offer_first_to("{q}moved")).await, "wrong1");
+    assert_eq!(server.list("{q}moved"), [&b"wrong1"[..], b"2", b"wrong3"]);
 }
 
 #[tokio::test]
@@ -106,8 +106,8 @@ async fn the_delayed_queue_goes_on() {
     let (ready, delayed) = queues(&server).await;
     ready.clear().await.unwrap();
     carries(delayed.poll().await, "wrong1");
-    carries(delayed.poll_last_and_offer_first_to("moved").await, "wrong3");
-    assert_eq!(server.list("moved"), [b"wrong3"]);
+    carries(delayed.poll_last_and_offer_first_to("{q}moved").await, "wrong3");
+    assert_eq!(server.list("{q}moved"), [b"wrong3"]);
     assert_eq!(delayed.read_all().await.unwrap(), [2]);
     delayed.offer(&3, Duration::ZERO).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 3);

@@ -64,18 +64,18 @@ const OF_THE_TARGET: &[Call] = &calls![
     q.ready.poll_last_timeout(HOUR),
     q.ready.poll_last_timeout(Duration::ZERO),
     q.ready.poll_many(3),
-    q.ready.poll_from_any(HOUR, &["other"]),
-    q.ready.poll_from_any(Duration::ZERO, &["other"]),
-    q.ready.poll_last_from_any(HOUR, &["other"]),
-    q.ready.poll_last_from_any(Duration::ZERO, &["other"]),
-    q.ready.poll_many_from_any(HOUR, 3, &["other"]),
-    q.ready.poll_many_from_any(Duration::ZERO, 3, &["other"]),
-    q.ready.poll_last_many_from_any(HOUR, 3, &["other"]),
-    q.ready.poll_last_many_from_any(Duration::ZERO, 3, &["other"]),
-    q.ready.poll_last_and_offer_first_to("other"),
-    q.ready.poll_last_and_offer_first_to_timeout("other", HOUR),
-    q.ready.poll_last_and_offer_first_to_timeout("other", Duration::ZERO),
-    q.ready.take_last_and_offer_first_to("other"),
+    q.ready.poll_from_any(HOUR, &["{q}other"]),
+    q.ready.poll_from_any(Duration::ZERO, &["{q}other"]),
+    q.ready.poll_last_from_any(HOUR, &["{q}other"]),
+    q.ready.poll_last_from_any(Duration::ZERO, &["{q}other"]),
+    q.ready.poll_many_from_any(HOUR, 3, &["{q}other"]),
+    q.ready.poll_many_from_any(Duration::ZERO, 3, &["{q}other"]),
+    q.ready.poll_last_many_from_any(HOUR, 3, &["{q}other"]),
+    q.ready.poll_last_many_from_any(Duration::ZERO, 3, &["{q}other"]),
+    q.ready.poll_last_and_offer_first_to("{q}other"),
+    q.ready.poll_last_and_offer_first_to_timeout("{q}other", HOUR),
+    q.ready.poll_last_and_offer_first_to_timeout("{q}other", Duration::ZERO),
+    q.ready.take_last_and_offer_first_to("{q}other"),
     q.delayed.poll_last_and_offer_first_to(TARGET),
 ];
 
@@ -91,7 +91,7 @@ const OF_THE_TIMEOUT_SET: &[Call] = &calls![
     q.delayed.remove(&1),
     q.delayed.remove_all([&1]),
     q.delayed.retain_all([&1]),
-    q.delayed.poll_last_and_offer_first_to("other"),
+    q.delayed.poll_last_and_offer_first_to("{q}other"),
 ];
 
 const OF_THE_ORDERED_LIST: &[Call] = &calls![
@@ -110,11 +110,11 @@ const OF_THE_ORDERED_LIST: &[Call] = &calls![
     q.delayed.retain_all([&1]),
     q.delayed.contains(&1),
     q.delayed.contains_all([&1, &2]),
-    q.delayed.poll_last_and_offer_first_to("other"),
+    q.delayed.poll_last_and_offer_first_to("{q}other"),
 ];
 
 const OF_THE_QUARANTINE: &[Call] =
-    &calls![q.delayed.poll(), q.delayed.poll_many(2), q.delayed.poll_last_and_offer_first_to("other")];
+    &calls![q.delayed.poll(), q.delayed.poll_many(2), q.delayed.poll_last_and_offer_first_to("{q}other")];
 
 /// Checks that each of these calls is refused and changes nothing, for each wrong type of the key.
 async fn are_refused(key: &str, calls: &[Call]) {
@@ -199,13 +199,13 @@ async fn moving_into_a_key_of_another_type_moves_nothing() {
     let server = Server::start();
     let Queues { ready, delayed, .. } = queues(&server).await;
     ready.put(&3).await.unwrap();
-    server.cmd(["SET", "other", "text"]);
+    server.cmd(["SET", "{q}other", "text"]);
     let before = lasting(&server);
     let errors = [
-        soon(ready.poll_last_and_offer_first_to("other")).await.unwrap_err(),
-        soon(ready.poll_last_and_offer_first_to_timeout("other", HOUR)).await.unwrap_err(),
-        soon(ready.take_last_and_offer_first_to("other")).await.unwrap_err(),
-        soon(delayed.poll_last_and_offer_first_to("other")).await.unwrap_err(),
+        soon(ready.poll_last_and_offer_first_to("{q}other")).await.unwrap_err(),
+        soon(ready.poll_last_and_offer_first_to_timeout("{q}other", HOUR)).await.unwrap_err(),
+        soon(ready.take_last_and_offer_first_to("{q}other")).await.unwrap_err(),
+        soon(delayed.poll_last_and_offer_first_to("{q}other")).await.unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -266,14 +266,14 @@ async fn everything_goes_on_when_the_timeout_set_is_fixed() {
     let server = Server::start();
     let Queues { ready, delayed, .. } = queues(&server).await;
     first_look(&ready, &delayed).await;
-    server.cmd(["RENAME", TIMEOUT_SET, "aside"]);
+    server.cmd(["RENAME", TIMEOUT_SET, "{q}aside"]);
     server.cmd(["SET", TIMEOUT_SET, "text"]);
     assert_eq!(delayed.offer(&3, ms(1)).await.unwrap_err().kind(), ErrorKind::Refused);
-    due_entry(&server, "aside", "3");
+    due_entry(&server, "{q}aside", "3");
     let tries = || server.command_calls("zcount");
     let first = tries();
     until_async("it was tried", || async { tries() >= first + 2 }).await;
-    server.cmd(["RENAME", "aside", TIMEOUT_SET]);
+    server.cmd(["RENAME", "{q}aside", TIMEOUT_SET]);
     assert_eq!(soon(ready.take()).await.unwrap(), 3);
     delayed.offer(&4, ms(1)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 4);
@@ -354,8 +354,8 @@ async fn a_key_that_turns_wrong_under_a_waiting_taker_hurts_nobody_else() {
 async fn a_list_without_rights_is_refused_to_its_takers_alone() {
     let server = Server::start();
     server.cmd(["ACL", "SETUSER", "clerk", "on", ">pass", "+@all", "&*", "~q", "~redelay:*", "~redisson*"]);
-    let url = server.url().replace("redis://", "redis://clerk:pass@");
-    let client = Client::connect(&url).await.unwrap();
+    let builder = Client::builder().url(server.url()).credentials("clerk", "pass");
+    let client = builder.connect().await.unwrap();
     let [ready, other, forbidden] =
         ["q", "redelay:other", "forbidden"].map(|name| client.blocking_queue(name, codec::Long));
     let takers = async { tokio::join!(soon(ready.take()), soon(other.take())) };

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redelay::{Client, codec};
-use redelay_fixture::{Cluster, Failover, Sentinels, Server, until_within};
-use redelay_support::{ms, soon};
+use redelay_fixture::{Cluster, Failover, Product, Sentinels, Server, until_within};
+use redelay_support::{ms, rounds, soon};
 
-use super::peer::{Peer, Setup};
+use super::peer::{Lang, Peer, Setup};
 use super::{BOTH, Cast, all_roles, report};
 
 const ORDERS: &str = "orders";
@@ -33,23 +33,25 @@ struct Change<'a> {
     what: &'a str,
     master: &'a Server,
     replicas: Vec<&'a Server>,
+    /// Whether the old master may have acknowledged an offer that its replica never gets.
+    loses: bool,
     /// Whether the old master accepts writes for a while that are lost: what is taken there comes again.
     undoes: bool,
 }
 
 impl Cast {
-    /// Both have pending entries, both transfer, and takers of both wait when the change happens. Then everything is delivered, once.
-    /// `change` returns the master of the queue.
+    /// Both have pending entries, both transfer, takers of both wait, and both offer while the change happens. Then everything is
+    /// delivered, once. `happen` returns the master of the queue.
     fn play_through<'a>(&mut self, change: &Change<'_>, happen: impl FnOnce() -> &'a Server) {
-        let Change { what, master, replicas, undoes } = change;
+        let Change { what, master, replicas, .. } = change;
         let patience = Duration::from_secs(60);
         until_within(patience, "the replicas follow", || {
             replicas.iter().all(|replica| replica.follows(master))
         });
         self.movers.iter_mut().for_each(|mover| mover.open(ORDERS));
         let (taken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-        let mut expected = Vec::new();
-        let refused = thread::scope(|scope| {
+        let mut before = Vec::new();
+        let (during, refused) = thread::scope(|scope| {
             let (taken, is_over) = (&taken, Over(&is_over));
             let [rust, java] = &mut self.takers;
             let rust = scope.spawn(move || take_until_the_end(rust, taken));
@@ -60,7 +62,7 @@ impl Cast {
                 for (lang, offerer) in BOTH.into_iter().zip(&mut self.offerers) {
                     let value = format!("{lang:?} {number} é");
                     offerer.tell(&["offer", ORDERS, &format!("\"{value}\""), delay]);
-                    expected.push(value);
+                    before.push(value);
                 }
             }
             let written = offset(master);
@@ -68,9 +70,24 @@ impl Cast {
                 replicas.iter().all(|replica| offset(replica) >= written)
             });
             assert!(length(master, PENDING) > 0, "entries are pending when it happens");
-            let master = happen();
-            let count = || taken.lock().unwrap().len();
-            until_within(patience, "all is delivered", || count() >= expected.len());
+            let has_happened = &AtomicBool::new(false);
+            let (master, during) = thread::scope(|scope| {
+                let offerers = BOTH.into_iter().zip(&mut self.offerers);
+                let offering: Vec<_> = offerers
+                    .map(|(lang, offerer)| scope.spawn(move || offer_until(has_happened, lang, offerer)))
+                    .collect();
+                let happened = Over(has_happened);
+                let master = happen();
+                drop(happened);
+                let offered = offering.into_iter().map(|offering| offering.join().expect("it ends"));
+                (master, offered.fold(During::default(), During::and))
+            });
+            let certain = during.stored.iter().filter(|_| !change.loses);
+            let certain: Vec<_> = before.iter().chain(certain).collect();
+            until_within(patience, "all is delivered", || {
+                let taken = taken.lock().unwrap();
+                certain.iter().all(|value| taken.contains(value))
+            });
             until_within(patience, "nothing is left", || {
                 length(master, PENDING) + length(master, ORDERS) == 0
             });
@@ -79,22 +96,56 @@ impl Cast {
             master.cmd(["RPUSH", ORDERS, END]);
             rust.join().expect("no take fails");
             until_no_poll_is_left(master);
-            refused
+            (during, refused)
         });
         self.movers.iter_mut().for_each(|mover| mover.tell(&["destroy", ORDERS]));
-        let mut taken = taken.into_inner().unwrap();
-        let all = taken.len();
-        taken.sort();
-        expected.sort();
-        if *undoes {
-            taken.dedup();
-        }
-        assert_eq!(taken, expected, "{what}");
+        let taken = taken.into_inner().unwrap();
+        let times = |value: &String| taken.iter().filter(|other| *other == value).count();
+        let all: Vec<_> = before.iter().chain(&during.stored).chain(&during.unknown).collect();
+        assert!(taken.iter().all(|value| all.contains(&value)), "{what}: {taken:?}");
+        let lost = during.stored.iter().filter(|value| times(value) == 0).count();
+        let doubled: Vec<_> = all.iter().filter(|value| times(value) > 1).collect();
         report(&format!(
-            "through {what}: {} doubled, {refused} of Redisson's polls failed",
-            all - taken.len()
+            "through {what}: {lost} of {} offers lost, {} doubled, {} offers and {refused} of Redisson's polls failed",
+            before.len() + during.stored.len(),
+            doubled.len(),
+            during.unknown.len(),
         ));
+        assert!(change.undoes || doubled.is_empty(), "{what}: {doubled:?}");
     }
+}
+
+/// What was offered while something happened.
+#[derive(Default)]
+struct During {
+    stored: Vec<String>,
+    /// The call has failed.
+    unknown: Vec<String>,
+}
+
+impl During {
+    fn and(mut self, other: Self) -> Self {
+        self.stored.extend(other.stored);
+        self.unknown.extend(other.unknown);
+        self
+    }
+}
+
+/// Offers entries that become due after a while.
+fn offer_until(is_over: &AtomicBool, lang: Lang, offerer: &mut Peer) -> During {
+    let mut during = During::default();
+    for number in 0.. {
+        let value = format!("{lang:?} meanwhile {number}");
+        match offerer.ask(&["offer", ORDERS, &format!("\"{value}\""), "3000"]).as_str() {
+            "ok" => during.stored.push(value),
+            _ => during.unknown.push(value),
+        }
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        thread::sleep(ms(30));
+    }
+    during
 }
 
 fn length(server: &Server, list: &str) -> usize {
@@ -163,35 +214,51 @@ fn text(json: &str) -> String {
 
 #[test]
 fn a_cluster_with_failovers_and_a_slot_that_moves() {
+    for _ in 0..rounds() {
+        a_cluster_that_changes();
+    }
+}
+
+fn a_cluster_that_changes() {
     let cluster = Cluster::start();
     let slot = cluster.slot_of(ORDERS);
     let mut cast = Cast::start(&Setup::new(&cluster.url()));
     play_all(&mut cast, "in a cluster");
     let change = |what| {
-        let (master, replicas) = (cluster.master_of(slot), vec![cluster.replica_of(slot)]);
-        Change { what, master, replicas, undoes: false }
+        let replicas = vec![cluster.wait_for_replica(slot)];
+        Change { what, master: cluster.master_of(slot), replicas, loses: false, undoes: false }
     };
     cast.play_through(&change("a planned failover"), || cluster.failover(slot, Failover::Planned));
     play_all(&mut cast, "after a planned failover");
-    let killed =
-        Change { replicas: vec![cluster.wait_for_replica(slot)], ..change("the death of the master") };
+    let forced = Change { loses: true, undoes: true, ..change("a forced failover") };
+    cast.play_through(&forced, || cluster.failover(slot, Failover::Force));
+    let frozen = Change { loses: true, undoes: true, ..change("a master that is frozen") };
+    cast.play_through(&frozen, || {
+        frozen.master.freeze();
+        cluster.wait_for_other_master(slot, frozen.master.port())
+    });
+    frozen.master.thaw();
+    let killed = Change { loses: true, ..change("the death of the master") };
     cast.play_through(&killed, || {
         killed.master.kill_9();
         cluster.wait_for_other_master(slot, killed.master.port())
     });
     play_all(&mut cast, "after the master was killed");
-    let moved = Change {
-        what: "the move of the slot",
+    let other = || {
+        let here = cluster.master_of(slot).port();
+        let masters = cluster.servers().iter().filter(|server| server.is_running());
+        let mut others = masters.filter(|server| server.port() != here && cluster.is_master(server));
+        others.next().expect("another master")
+    };
+    let moved = |what| Change {
+        what,
         master: cluster.master_of(slot),
         replicas: Vec::new(),
+        loses: false,
         undoes: false,
     };
-    let masters = cluster.servers()[..3].iter().filter(|server| server.is_running());
-    let to = masters
-        .clone()
-        .find(|server| server.port() != moved.master.port() && cluster.is_master(server))
-        .expect("another master");
-    cast.play_through(&moved, || {
+    let to = other();
+    cast.play_through(&moved("the move of the slot"), || {
         cluster.begin_move(slot, to);
         cluster.migrate_keys(slot);
         // Half moved while entries become due.
@@ -200,19 +267,45 @@ fn a_cluster_with_failovers_and_a_slot_that_moves() {
         cluster.end_move(slot);
         to
     });
+    let version = to.version();
+    if version.product == Product::Valkey && version.major >= 9 {
+        let to = other();
+        cast.play_through(&moved("the move of the slot at once"), || {
+            cluster.migrate_slot(slot, to);
+            to
+        });
+    }
     play_all(&mut cast, "after the slot has moved");
     cast.quit();
 }
 
 #[test]
 fn a_master_that_sentinels_name_with_failovers() {
+    for _ in 0..rounds() {
+        a_master_that_sentinels_replace();
+    }
+}
+
+fn a_master_that_sentinels_replace() {
     let group = Sentinels::start();
     let mut cast = Cast::start(&Setup::new(&group.url()));
     play_all(&mut cast, "with sentinels");
-    let change = |what, undoes| Change { what, master: group.master(), replicas: group.replicas(), undoes };
+    let change = |what, undoes| Change {
+        what,
+        master: group.master(),
+        replicas: group.replicas(),
+        loses: true,
+        undoes,
+    };
     // The old master serves clients that have not left it yet.
     cast.play_through(&change("their failover", true), || group.failover());
     play_all(&mut cast, "after their failover");
+    let frozen = change("a master that is frozen, with sentinels", true);
+    cast.play_through(&frozen, || {
+        frozen.master.freeze();
+        group.wait_for_other_master(frozen.master.port())
+    });
+    frozen.master.thaw();
     let killed = change("the death of their master", false);
     cast.play_through(&killed, || {
         killed.master.kill_9();

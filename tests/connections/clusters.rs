@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use redelay::{Client, Error, ErrorKind, codec};
-use redelay_fixture::{Cluster, Port, Server, until_async, until_async_within};
-use redelay_support::{MINUTE, is_soak, ms, soon};
+use redelay_fixture::{Cluster, Port, Server, until, until_async, until_async_within};
+use redelay_support::{MINUTE, is_soak, ms, rounds, soon};
 
 use super::bad_settings::says;
 
@@ -178,6 +178,51 @@ async fn a_slot_that_nobody_serves() {
     client.shutdown().await;
 }
 
+/// A master that has lost all of its slots is left, and found again when it has some.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_shrinks_and_grows() {
+    let cluster = tokio::task::block_in_place(|| Cluster::without_replicas(2));
+    let [here, there] = cluster.servers() else { panic!("two servers") };
+    let mut names = (0..).map(|number| format!("q{number}"));
+    let name = names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == there.port());
+    let name = name.expect("a name");
+    let client = Client::connect(&cluster.url()).await.unwrap();
+    let ready = client.blocking_queue(&name, codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let taking = |value: i64| {
+        let ready = ready.clone();
+        tokio::spawn(async move { assert_eq!(ready.take().await.unwrap(), value) })
+    };
+    let first = taking(1);
+    until_async("it waits", || async { there.blocked_clients() > 0 }).await;
+    let give = |from: &Server, to: &Server| {
+        let words = |what: &'static str| {
+            let slots = (8_192..16_384).map(|slot| slot.to_string());
+            ["CLUSTER".to_owned(), what.to_owned()].into_iter().chain(slots)
+        };
+        from.cmd(words("DELSLOTS"));
+        until("the other has them", || {
+            // It may have heard already that nobody has them.
+            let _ = to.try_cmd(words("DELSLOTS"));
+            to.try_cmd(words("ADDSLOTS")).is_ok()
+        });
+        // As a move of slots does.
+        to.cmd(["CLUSTER", "BUMPEPOCH"]);
+    };
+    give(there, here);
+    until_async("it is left", || async { there.clients_named("redelay") == 0 }).await;
+    assert_eq!(client.stats().masters.len(), 1);
+    here.cmd(["RPUSH", &name, "1"]);
+    soon(first).await.unwrap();
+    let second = taking(2);
+    until_async("it waits", || async { here.blocked_clients() > 0 }).await;
+    give(here, there);
+    until_async("it is found again", || async { client.stats().masters.len() == 2 }).await;
+    until_async("an offer", || async { delayed.offer(&2, ms(1)).await.is_ok() }).await;
+    soon(second).await.unwrap();
+    client.shutdown().await;
+}
+
 /// A name whose slot another server has.
 fn elsewhere(cluster: &Cluster, name: &str) -> String {
     let here = cluster.master_of(cluster.slot_of(name)).port();
@@ -213,6 +258,46 @@ async fn idle_queues_share_two_connections_to_each_master() {
         assert_eq!(connections[&server.port()], if i < 3 { 2 } else { 0 }, "server {i}: {connections:?}");
     }
     client.shutdown().await;
+}
+
+/// With takers, a receiver, and confirmations of replicas, each master has one more connection for each of these.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_of_a_busy_client() {
+    let builder = Client::builder().url(cluster().url()).client_name("busy").replicas(1, ms(1000));
+    let client = builder.connect().await.unwrap();
+    let masters = &cluster().servers()[..3];
+    let names: Vec<String> = masters.iter().map(|master| name_on(cluster(), master.port())).collect();
+    let (mut waiting, mut kept) = (Vec::new(), Vec::new());
+    for name in &names {
+        let (taken, received) = (format!("{{{name}}}taken"), format!("{{{name}}}received"));
+        let queue = client.blocking_queue(&taken, codec::Long);
+        let delayed = client.delayed_queue(&queue);
+        delayed.offer(&1, ms(1)).await.unwrap();
+        assert_eq!(soon(queue.take()).await.unwrap(), 1);
+        kept.push(delayed);
+        waiting.push(tokio::spawn(async move { queue.take().await.map(drop) }));
+        let receiver = client.blocking_queue(&received, codec::Long).receiver();
+        waiting.push(tokio::spawn(async move { receiver.receive().await.map(drop) }));
+    }
+    // For commands, confirmations, announcements, the taker, and the receiver.
+    until_async("each master has five", || async {
+        let connections = connections("busy");
+        masters.iter().all(|master| connections[&master.port()] == 5)
+    })
+    .await;
+    let replicas = &cluster().servers()[3..];
+    assert!(replicas.iter().all(|replica| connections("busy")[&replica.port()] == 0));
+    client.shutdown().await;
+    for waiting in waiting {
+        assert!(soon(waiting).await.unwrap().unwrap_err().is_closed());
+    }
+    until_async("all are closed", || async { connections("busy").values().sum::<usize>() == 0 }).await;
+}
+
+/// A name whose slot this server has.
+fn name_on(cluster: &Cluster, port: u16) -> String {
+    let mut names = (0..).map(|number| format!("busy{number}"));
+    names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 
 /// Ten thousand cost as little: a question about the slots each second, and a few sweeps.
@@ -289,7 +374,7 @@ async fn takers_of_a_thousand_queues() {
         assert!(connections <= 66, "{connections} connections to one master");
     }
     let mut late = Vec::new();
-    for round in 0..2_i64 {
+    for round in 0..2 * rounds() as i64 {
         for number in (0..QUEUES).step_by(7) {
             let name = format!("many{number}");
             let master = cluster().master_of(cluster().slot_of(&name));

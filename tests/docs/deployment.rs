@@ -1,8 +1,11 @@
 //! What `docs/deployment.md` says about privacy, and about the users of sentinels.
 
+use std::collections::HashMap;
+
 use redelay::{Client, ErrorKind, Offered, codec};
-use redelay_fixture::{Sentinels, Server, until_async};
+use redelay_fixture::{Cluster, Failover, Sentinels, Server, redis, until_async};
 use redelay_support::{HOUR, ms, soon};
+use tokio::task::block_in_place;
 
 /// The words of a shell command.
 fn words(command: &str) -> Vec<String> {
@@ -17,6 +20,7 @@ fn words(command: &str) -> Vec<String> {
             _ => word.push(letter),
         }
     }
+    words.extend((!word.is_empty()).then_some(word));
     words
 }
 
@@ -108,4 +112,52 @@ async fn a_user_of_the_sentinels() {
     until_async("a payload there", || async { ready.put(&1).await.is_ok() && !new.list("q").is_empty() })
         .await;
     client.shutdown().await;
+}
+
+/// The permissions for a queue are enough in a cluster, with those that the section on clusters adds: nothing else is refused,
+/// before a failover and after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_of_a_cluster() {
+    let text = include_str!("../../docs/deployment.md");
+    let within = |from: &str, to: &str| text.split(from).nth(1).and_then(|rest| rest.split(to).next());
+    let user = words(
+        within("A user for one queue `q` needs no more than this:\n\n```sh\nredis-cli ", "```").unwrap(),
+    );
+    let section = within("\n## Cluster\n", "\n## ").unwrap();
+    let more = section.split("On the servers, add `").nth(1).and_then(|rest| rest.split('`').next());
+    let more = words(more.expect("the permissions that a cluster adds"));
+    assert!(more.iter().any(|word| word.starts_with("+cluster|")), "{more:?}");
+    let cluster = block_in_place(Cluster::start);
+    for server in cluster.servers() {
+        server.cmd(user.iter().chain(&more));
+        server.cmd(["ACL", "LOG", "RESET"]);
+    }
+    let builder = Client::builder().url(cluster.url()).credentials("worker", "secret").replicas(1, ms(1000));
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let (delayed, receiver) = (client.delayed_queue(&ready), ready.receiver());
+    let offers_and_takes = async || {
+        until_async("an offer", || async { delayed.offer(&1, ms(20)).await.is_ok() }).await;
+        assert_eq!(soon(ready.take()).await.unwrap(), 1);
+        until_async("a put", || async { ready.put(&2).await.is_ok() }).await;
+        let delivery = soon(receiver.receive()).await.unwrap();
+        assert_eq!(*delivery, 2);
+        soon(delivery.ack()).await
+    };
+    offers_and_takes().await.unwrap();
+    let slot = cluster.slot_of("q");
+    let new = block_in_place(|| cluster.failover(slot, Failover::Planned));
+    // Until it has a replica, nobody confirms.
+    block_in_place(|| cluster.wait_for_replica(slot));
+    offers_and_takes().await.unwrap();
+    assert!(new.clients_named("redelay") > 0);
+    client.shutdown().await;
+    for server in cluster.servers() {
+        let log: Vec<HashMap<String, redis::Value>> = server.get(["ACL", "LOG", "100"]);
+        // It may not know the version.
+        let is_info =
+            |entry: &HashMap<String, redis::Value>| format!("{:?}", entry["object"]).contains("info");
+        let refused: Vec<_> = log.iter().filter(|entry| !is_info(entry)).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+    }
 }

@@ -66,6 +66,11 @@ pub(crate) async fn until_replicated(master: &Server, replica: &Server) {
     until_async("it is replicated", || async { offset(replica) >= least }).await;
 }
 
+/// A replica does not know the scripts of the client when it is promoted. That of Redis 6.2 does: `SCRIPT LOAD` was replicated.
+pub(crate) fn lacks_scripts(replica: &Server) -> bool {
+    replica.cached_scripts() == 0 || replica.version().major < 7
+}
+
 /// Waits until no client has a connection to a server that is no master any more, and nothing is parked there. Does nothing if it is
 /// down.
 pub(crate) async fn until_left(old: &Server) {

@@ -6,17 +6,17 @@ mod many_queues;
 mod partitions;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redelay::{Builder, Client, ErrorKind, codec};
+use redelay::{Builder, Client, ErrorKind, Worker, codec};
 use redelay_fixture::{Cluster, Failover, Product, Server, redis, until_async, until_async_within};
 use redelay_support::{MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
-use super::around_failover::{self, until_left, until_replicated};
-use super::failover_load::FailoverLoad;
+use super::around_failover::{self, lacks_scripts, until_left, until_replicated};
+use super::failover_load::{FailoverLoad, offer_elsewhere};
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,13 @@ fn beside(cluster: &Cluster) -> String {
     names.find(is_beside).unwrap()
 }
 
+/// Makes the servers serve their slots even if others have no server.
+fn serve_what_is_there(cluster: &Cluster) {
+    for server in cluster.servers() {
+        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+}
+
 /// The longest time that an offer and its take have taken, until `is_over`.
 async fn slowest(client: Client, name: String, is_over: Arc<AtomicBool>) -> Duration {
     let queue = client.blocking_queue(&name, codec::Long);
@@ -97,13 +104,17 @@ fn longest_refusal(mut server: redis::Connection, name: &str, is_over: &AtomicBo
 /// Takes, receives and offers go on, an entry that becomes due during the failover is delivered, and so is what others offer and
 /// push after it.
 async fn goes_on(failure: Failure) {
-    for _ in 0..rounds() {
-        goes_on_once(failure).await;
+    for round in 0..rounds() {
+        goes_on_once(failure, round % 2 == 0).await;
     }
 }
 
-async fn goes_on_once(failure: Failure) {
+/// `needs_all` is whether the servers serve no slot while one has no server, which is their default.
+async fn goes_on_once(failure: Failure, needs_all: bool) {
     let cluster = Arc::new(Cluster::start());
+    if !needs_all {
+        serve_what_is_there(&cluster);
+    }
     let slot = cluster.slot_of("q");
     let old = cluster.master_of(slot);
     let client = Client::connect(&cluster.url()).await.unwrap();
@@ -135,7 +146,9 @@ async fn goes_on_once(failure: Failure) {
     load.under_way().await;
     delayed.offer(&2, ms(3000)).await.unwrap();
     let due = Instant::now() + ms(3000);
-    until_replicated(old, cluster.replica_of(slot)).await;
+    let replica = cluster.replica_of(slot);
+    until_replicated(old, replica).await;
+    assert!(lacks_scripts(replica), "it has {} scripts", replica.cached_scripts());
     let failed = Instant::now();
     // A taker leaves while nobody answers.
     let leaving = tokio::spawn(async move {
@@ -145,15 +158,19 @@ async fn goes_on_once(failure: Failure) {
     let new = block_in_place(|| failure.happen(&cluster, slot));
     let promoted = Instant::now();
     soon(leaving).await.unwrap();
-    // A foreign push, then an offer, and the entry that was armed.
+    // Foreign pushes and a foreign offer, then an offer, and the entry that was armed.
     new.cmd(["RPUSH", &beside, "4"]);
     new.cmd(["RPUSH", "{q}r", "3"]);
     soon(receiving).await.unwrap().unwrap();
     let received = promoted.elapsed();
+    offer_elsewhere(&mut new.redis(), &ready.keys(), 4, ms(1)).unwrap();
     soon(delayed.offer(&3, ms(1))).await.unwrap();
-    let mut taken = vec![soon(pending).await.unwrap().unwrap(), soon(ready.take()).await.unwrap()];
+    let mut taken = vec![soon(pending).await.unwrap().unwrap()];
+    for _ in 0..2 {
+        taken.push(soon(ready.take()).await.unwrap());
+    }
     taken.sort_unstable();
-    assert_eq!(taken, [2, 3]);
+    assert_eq!(taken, [2, 3, 4]);
     let delivered = promoted.max(due).elapsed();
     is_over.store(true, Ordering::Relaxed);
     let slowest = soon(healthy).await.unwrap();
@@ -164,6 +181,7 @@ async fn goes_on_once(failure: Failure) {
     let (back, more) = if is_soak() { (1, 1) } else { (10, 5) };
     assert!(received.max(delivered) < Duration::from_secs(back), "{received:?} {delivered:?}");
     // What exceeds that is the client. It is a fraction of a second if the machine is not busy.
+    let refused = if needs_all { refused } else { Duration::ZERO };
     assert!(slowest < refused + Duration::from_secs(more), "{slowest:?} {refused:?}");
     load.judge(failed, promoted, new).await;
     if failure == Failure::Frozen {
@@ -246,17 +264,32 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     for values in values.chunks(1000) {
         delayed.offer_all(values.iter().map(|value| (value, due))).await.unwrap();
     }
+    let received = client.blocking_queue("{q}received", codec::Long);
+    let handled = Arc::new(Mutex::new(Vec::new()));
+    let working = tokio::spawn({
+        let (worker, handled) = (Worker::new(&received).concurrency(4), handled.clone());
+        let handler = move |value: i64| {
+            handled.lock().unwrap().push(value);
+            async {}
+        };
+        worker.run_until(futures::stream::pending::<()>(), handler)
+    });
+    let dropped = client.blocking_queue("{q}dropped", codec::Long);
+    let dropped = tokio::spawn(async move { dropped.take().await });
     let is_over = Arc::new(AtomicBool::new(false));
     let offering = tokio::spawn({
-        let (delayed, is_over) = (delayed.clone(), is_over.clone());
+        let queues = [delayed.clone(), client.delayed_queue(&received)];
+        let is_over = is_over.clone();
         async move {
             let (mut next, mut longest, mut refused) = (pending, Duration::ZERO, Vec::new());
             while !is_over.load(Ordering::Relaxed) {
-                let begun = Instant::now();
-                if let Err(error) = delayed.offer(&next, ms(1)).await {
-                    refused.push(error);
+                for delayed in &queues {
+                    let begun = Instant::now();
+                    if let Err(error) = delayed.offer(&next, ms(1)).await {
+                        refused.push(error);
+                    }
+                    longest = longest.max(begun.elapsed());
                 }
-                longest = longest.max(begun.elapsed());
                 next += 1;
                 tokio::time::sleep(ms(2)).await;
             }
@@ -279,12 +312,20 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
         })
         .collect();
     let redirects = client.stats().redirects;
-    let is_other = |server: &&Server| server.port() != cluster.master_of(slot).port();
-    let to = cluster.servers().iter().take(3).find(is_other).unwrap();
+    let from = cluster.master_of(slot);
+    let to = cluster.servers()[..3].iter().find(|server| server.port() != from.port()).unwrap();
+    // A taker leaves while the slot is half moved.
+    let leaving = tokio::spawn(async move {
+        tokio::time::sleep(ms(1000)).await;
+        dropped.abort();
+    });
     block_in_place(|| {
         std::thread::sleep(ms(500));
         moves(slot, to);
     });
+    soon(leaving).await.unwrap();
+    // Nobody takes it.
+    to.cmd(["RPUSH", "{q}dropped", "7"]);
     assert_eq!(cluster.master_of(slot).port(), to.port());
     tokio::time::sleep(ms(500)).await;
     is_over.store(true, Ordering::Relaxed);
@@ -298,6 +339,9 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     for taking in taking {
         taken.extend(soon(taking).await.unwrap());
     }
+    let handled = || handled.lock().unwrap().clone();
+    until_async_within(MINUTE, "all is handled", || async { handled().len() as i64 >= offered - pending })
+        .await;
     let all = taken.len();
     taken.sort_unstable();
     taken.dedup();
@@ -310,7 +354,14 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     assert!(refused.is_empty(), "{refused:?}");
     assert_eq!((lost, doubled), (0, 0));
     assert!(client.stats().redirects > redirects, "nobody was sent to the new server");
+    until_async("nothing is left there", || async { from.blocked_clients() == 0 }).await;
+    assert_eq!(to.list("{q}dropped"), [b"7"]);
     client.shutdown().await;
+    soon(working).await.unwrap().unwrap();
+    let mut handled = handled();
+    handled.sort_unstable();
+    assert!(handled.iter().copied().eq(pending..offered), "{} of {}", handled.len(), offered - pending);
+    to.cmd(["DEL", "{q}dropped"]);
 }
 
 /// Takers of lists on all servers: the first payload is there in a moment, and each comes once.
@@ -324,22 +375,26 @@ async fn takers_of_lists_on_several_servers() {
         names.iter().map(|name| cluster.master_of(cluster.slot_of(name)).port()).collect();
     assert_eq!(servers.len(), 3, "choose other names");
     let first = client.blocking_queue("a", codec::Long);
-    for name in names {
+    let mut late = Vec::new();
+    for name in names.repeat(if is_soak() { 50 } else { 1 }) {
         let taking = async {
             let taken = soon(first.poll_from_any(Duration::from_secs(30), &names[1..])).await.unwrap();
             (taken, Instant::now())
         };
         let pushing = async {
-            tokio::time::sleep(ms(300)).await;
+            tokio::time::sleep(ms(100)).await;
             let pushed = Instant::now();
             client.blocking_queue(name, codec::Long).put(&7).await.unwrap();
             pushed
         };
         let ((taken, at), pushed) = tokio::join!(taking, pushing);
         assert_eq!(taken, Some((name.to_owned(), 7)));
-        let late = at.saturating_duration_since(pushed);
-        assert!(late < Duration::from_secs(3), "{name}: {late:?}");
+        late.push(at.saturating_duration_since(pushed));
     }
+    late.sort_unstable();
+    let (median, most) = (late[late.len() / 2], late[late.len() * 99 / 100]);
+    println!("{} payloads taken after {median:?} (median), {most:?} (99 %)", late.len());
+    assert!(most < if is_soak() { ms(50) } else { ms(3000) }, "{late:?}");
     let takers: Vec<_> = (0..8)
         .map(|_| {
             let first = first.clone();
@@ -440,9 +495,7 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_without_a_server() {
     let cluster = Cluster::start();
-    for server in cluster.servers() {
-        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
-    }
+    serve_what_is_there(&cluster);
     let slot = cluster.slot_of("q");
     let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
     let client = builder.connect().await.unwrap();
@@ -499,10 +552,17 @@ async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
     master.kill_9();
     let healthy = cluster.master_of(cluster.slot_of(other.name()));
     until_async("the others refuse", || async { healthy.try_cmd(["LLEN", other.name()]).is_err() }).await;
-    let error = soon(async { delayed.offer(&1, ms(1)).await }).await.unwrap_err();
-    assert!(error.to_string().contains("CLUSTERDOWN"), "{error}");
-    let error = soon(other.put(&1)).await.unwrap_err();
-    assert!(error.to_string().contains("CLUSTERDOWN"), "{error}");
+    // The client library ends the connection at this reply, and with it all calls that are on their way. So a call is of unknown
+    // outcome, unless it waits for the next connection when its time ends.
+    for error in [
+        soon(async { delayed.offer(&1, ms(1)).await }).await.unwrap_err(),
+        soon(other.put(&1)).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("CLUSTERDOWN"), "{error}");
+        assert!(error.is_unavailable() || error.is_outcome_unknown(), "{error}");
+    }
+    let error = soon(other.poll()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     let error = soon(ready.put(&1)).await.unwrap_err();
     assert!(error.to_string().contains(&master.port().to_string()), "{error}");
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");

@@ -229,15 +229,25 @@ fn push(master: impl Fn() -> u16, keys: &QueueKeys, log: &Log) {
     let pushed = redis::cmd("RPUSH").arg(&keys.target).arg(number).exec(&mut server);
     log.stored(number, begun, pushed);
     let (number, begun) = (log.next(), Instant::now());
+    let offered = offer_elsewhere(&mut server, keys, number, ms(number as u64 % 40));
+    log.stored(number, begun, offered);
+}
+
+/// Offers as Redisson does.
+pub(crate) fn offer_elsewhere(
+    server: &mut redis::Connection,
+    keys: &QueueKeys,
+    number: i64,
+    delay: Duration,
+) -> redis::RedisResult<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    let due = (now + ms(number as u64 % 40)).as_millis() as u64;
+    let due = (now + delay).as_millis() as u64;
     let (entry, mut offer) = (entry(number), redis::pipe());
     offer.atomic();
     offer.cmd("ZADD").arg(&keys.timeout_set).arg(due).arg(&entry).ignore();
     offer.cmd("RPUSH").arg(&keys.ordered_list).arg(&entry).ignore();
     offer.cmd("PUBLISH").arg(&keys.channel).arg(due).ignore();
-    let offered = offer.exec(&mut server);
-    log.stored(number, begun, offered);
+    offer.exec(server)
 }
 
 fn connection(port: u16) -> redis::RedisResult<redis::Connection> {

@@ -122,6 +122,44 @@ async fn what_has_a_key_is_in_its_partition() {
 }
 
 #[tokio::test]
+async fn batches_are_spread_over_the_partitions() {
+    let server = Server::start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let orders = client.partitioned_queue("orders", 4, codec::Long).await.unwrap();
+    assert!(orders.offer_all([]).await.unwrap().is_empty());
+    let values: Vec<i64> = (0..64).collect();
+    let delay = |value: i64| if value % 2 == 0 { HOUR } else { ms(1) };
+    let tickets = orders.offer_all(values.iter().map(|value| (value, delay(*value)))).await.unwrap();
+    assert_eq!(tickets.len(), 64);
+    // The ticket of each is its own.
+    for (value, ticket) in values.iter().zip(&tickets).filter(|(value, _)| *value % 4 == 0) {
+        assert!(orders.cancel(ticket).await.unwrap(), "{value}");
+    }
+    let mut taken = HashSet::new();
+    for _ in 0..32 {
+        taken.insert(soon(orders.take()).await.unwrap());
+    }
+    assert_eq!(taken, values.iter().copied().filter(|value| value % 2 == 1).collect());
+    let mut pending = HashSet::new();
+    for queue in orders.delayed_queues() {
+        assert_eq!(queue.len().await.unwrap(), 4);
+        pending.extend(queue.read_all().await.unwrap());
+    }
+    assert_eq!(pending, values.iter().copied().filter(|value| value % 4 == 2).collect());
+    // What one partition refuses, the others have stored.
+    server.cmd(["SET", "redisson_delay_queue:{orders#2}", "no list"]);
+    let error = orders.offer_all(values.iter().map(|value| (value, HOUR))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("orders#2"), "{error}");
+    let mut stored = 0;
+    for queue in orders.delayed_queues().filter(|queue| !queue.name().ends_with("#2")) {
+        stored += queue.len().await.unwrap();
+    }
+    assert_eq!(stored, 3 * (4 + 16));
+    client.shutdown().await;
+}
+
+#[tokio::test]
 async fn workers_and_pauses_are_for_all_partitions() {
     let server = Server::start();
     let client = Client::connect(&server.url()).await.unwrap();
