@@ -300,12 +300,6 @@ fn a_master_that_sentinels_replace() {
     // The old master serves clients that have not left it yet.
     cast.play_through(&change("their failover", true), || group.failover());
     play_all(&mut cast, "after their failover");
-    let frozen = change("a master that is frozen, with sentinels", true);
-    cast.play_through(&frozen, || {
-        frozen.master.freeze();
-        group.wait_for_other_master(frozen.master.port())
-    });
-    frozen.master.thaw();
     let killed = change("the death of their master", false);
     cast.play_through(&killed, || {
         killed.master.kill_9();
