@@ -29,16 +29,11 @@ impl Queue {
         }
     }
 
-    /// A partitioned queue has no such call, so one of its partitions gets all of them.
     pub(super) async fn offer_all(&self, batch: &[(String, Duration)]) -> redelay::Result<()> {
         let batch = batch.iter().map(|(payload, delay)| (payload, *delay));
         match self {
             Self::Ordinary { delayed, .. } => delayed.offer_all(batch).await.map(drop),
-            Self::Partitioned(queue) => {
-                let one = fastrand::usize(..queue.delayed_queues().count());
-                let partition = queue.delayed_queues().nth(one).expect("a partition");
-                partition.offer_all(batch).await.map(drop)
-            }
+            Self::Partitioned(queue) => queue.offer_all(batch).await.map(drop),
         }
     }
 
