@@ -515,7 +515,7 @@ mod tests {
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!(answers.port(), Some(2));
-        // Nobody else answers any more: a cluster that was set up anew begins with low epochs.
+        // No other server answers. A cluster that was set up anew has low epochs.
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!((answers.port(), answers.age()), (Some(1), Duration::ZERO));
@@ -536,11 +536,11 @@ mod tests {
         let answers = answers();
         answers.remember(&answer(1, 5));
         answers.remember(&answer(2, 6));
-        let ports = |answers: &Answers| answers.known().iter().map(|server| server.port).collect::<Vec<_>>();
         assert_eq!(answers.known().len(), 3);
-        // The oldest are forgotten when there are too many.
+        // All of them are forgotten when there are too many.
         (1..=KNOWN as u16).for_each(|port| answers.remember(&answer(port, 7)));
         answers.remember(&answer(9_999, 8));
-        assert!(answers.known().len() < KNOWN && ports(&answers).contains(&9_999));
+        let known = answers.known();
+        assert!(known.len() < KNOWN && known.iter().any(|server| server.port == 9_999));
     }
 }

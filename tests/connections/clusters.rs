@@ -160,9 +160,7 @@ async fn a_server_with_another_password() {
 async fn a_slot_that_nobody_serves() {
     let cluster = tokio::task::block_in_place(Cluster::start);
     let slot = cluster.slot_of("q");
-    for server in cluster.servers() {
-        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
-    }
+    cluster.require_no_full_coverage();
     for server in cluster.servers().iter().take(3) {
         server.cmd(["CLUSTER", "DELSLOTS", &slot.to_string()]);
     }
@@ -183,9 +181,7 @@ async fn a_slot_that_nobody_serves() {
 async fn a_cluster_that_shrinks_and_grows() {
     let cluster = tokio::task::block_in_place(|| Cluster::without_replicas(2));
     let [here, there] = cluster.servers() else { panic!("two servers") };
-    let mut names = (0..).map(|number| format!("q{number}"));
-    let name = names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == there.port());
-    let name = name.expect("a name");
+    let name = name_on(&cluster, there.port());
     let client = Client::connect(&cluster.url()).await.unwrap();
     let ready = client.blocking_queue(&name, codec::Long);
     let delayed = client.delayed_queue(&ready);
@@ -296,7 +292,7 @@ async fn connections_of_a_busy_client() {
 
 /// A name whose slot this server has.
 fn name_on(cluster: &Cluster, port: u16) -> String {
-    let mut names = (0..).map(|number| format!("busy{number}"));
+    let mut names = (0..).map(|number| format!("on{number}"));
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 

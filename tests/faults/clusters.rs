@@ -63,13 +63,6 @@ fn beside(cluster: &Cluster) -> String {
     names.find(is_beside).unwrap()
 }
 
-/// Makes the servers serve their slots even if others have no server.
-fn serve_what_is_there(cluster: &Cluster) {
-    for server in cluster.servers() {
-        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
-    }
-}
-
 /// The longest time that an offer and its take have taken, until `is_over`.
 async fn slowest(client: Client, name: String, is_over: Arc<AtomicBool>) -> Duration {
     let queue = client.blocking_queue(&name, codec::Long);
@@ -113,7 +106,7 @@ async fn goes_on(failure: Failure) {
 async fn goes_on_once(failure: Failure, needs_all: bool) {
     let cluster = Arc::new(Cluster::start());
     if !needs_all {
-        serve_what_is_there(&cluster);
+        cluster.require_no_full_coverage();
     }
     let slot = cluster.slot_of("q");
     let old = cluster.master_of(slot);
@@ -495,7 +488,7 @@ async fn replicas_that_replace_all_masters_at_once_are_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_without_a_server() {
     let cluster = Cluster::start();
-    serve_what_is_there(&cluster);
+    cluster.require_no_full_coverage();
     let slot = cluster.slot_of("q");
     let builder = Client::builder().url(cluster.url()).command_timeout(ms(1500));
     let client = builder.connect().await.unwrap();

@@ -260,7 +260,7 @@ async fn no_sentinel_answers() {
     assert!(ports.iter().any(|port| text.contains(&port.number().to_string())), "{text}");
 }
 
-/// One connection to each sentinel, besides those that a client has to one server.
+/// A client has one connection to each sentinel, in addition to those to the master.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_has_one_connection_to_each_sentinel() {
     let group = Sentinels::start();

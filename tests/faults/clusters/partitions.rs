@@ -127,9 +127,7 @@ impl Side {
 /// The partitions of the other masters go on while it is down, and all do when its replica has replaced it. Nothing is lost.
 async fn go_on(fail: impl Fn(&Server)) {
     let cluster = Cluster::start();
-    for server in cluster.servers() {
-        server.cmd(["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
-    }
+    cluster.require_no_full_coverage();
     let builder = Client::builder().url(cluster.url()).command_timeout(ms(1000));
     let client = builder.connect().await.unwrap();
     let mut sides = [Side::taken(&client).await, Side::worked(&client).await];
