@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "ebd1ae92c6eca3dd8edc59ca37767c622400504d", [
+    TRANSFER: 7, "3ffa4bd56b3d8825394408ab97dec614f5e12b6e", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"

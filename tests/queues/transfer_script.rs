@@ -400,6 +400,20 @@ fn a_pass_takes_few_calls_however_short_the_budget_is() {
     assert!(calls < 200, "{calls} calls");
 }
 
+/// The calls of a pass put what they have found to the front, one after the other: the first due entries may be behind many
+/// others.
+#[test]
+fn what_a_pass_has_put_to_the_front_is_found_there_in_any_order() {
+    let later = 400_000_000_000_000;
+    let found = (2_000..8_000).chain(0..2_000).map(|n| (n, entry(n, b"found")));
+    let server = queue(found.chain((8_000..12_000).map(|n| (later, entry(n, b"later")))));
+    let mut mover = Mover { batch: 2_000, budget: 1_000_000, cursor: -8_000 };
+    for call in 1..=4 {
+        assert_eq!(mover.call(&server, SCRIPT), 2_000, "call {call}");
+    }
+    assert_eq!(server.get::<usize, _>(["LLEN", ORDERED_LIST]), 4_000);
+}
+
 /// A list of long payloads may have more bytes than a call can read in its time.
 #[test]
 fn long_payloads_are_moved_without_reading_the_list() {

@@ -33,9 +33,10 @@ end
 local function read_due(search, count)
     local due, index = search.due, search.index
     local function read(to)
-        for _, entry in ipairs(redis.call('ZRANGE', search.timeout_set, #due, to - 1)) do
-            due[#due + 1] = entry
-            index[entry] = #due
+        local known = #due
+        for i, entry in ipairs(redis.call('ZRANGE', search.timeout_set, known, to - 1)) do
+            due[known + i] = entry
+            index[entry] = known + i
         end
     end
     count = math.min(count, search.due_count)
@@ -60,14 +61,14 @@ end
 local function search_chunk(search, at, count)
     local index, position, found, not_due = search.index, search.position, search.found, search.not_due
     local chunk, size = redis.call('LRANGE', search.list, at, at + count - 1), 0
-    for i = 1, #chunk do
-        local n = index[chunk[i]]
-        size = size + #chunk[i]
+    for i, element in ipairs(chunk) do
+        local n = index[element]
+        size = size + #element
         if n and not position[n] then
             position[n] = at + i - 1
             found[#found + 1] = n
         elseif not_due then
-            not_due[#not_due + 1] = chunk[i]
+            not_due[#not_due + 1] = element
         end
     end
     if #chunk > 0 then
@@ -84,10 +85,10 @@ local function is_late(search, micros, time)
     return micros >= time and (search.read >= CHUNK or search.read_bytes >= READ_BYTES)
 end
 
--- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
--- taking out what was found. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the
+-- Searches the front of the list for as long as due entries are dense there, which they are taken to be among its first `known`
+-- elements, and for no more than `time`, which includes taking out what was found. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the
 -- 'end' of the list; too 'sparse'; or out of 'time'.
-local function search_front(search, time)
+local function search_front(search, time, known)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, {}, 0, 0
     local due, found, not_due = search.due, search.found, search.not_due
     local at = 0
@@ -97,7 +98,7 @@ local function search_front(search, time)
         local count = in_order and math.min(search.chunk_size, #due - #found) or search.chunk_size
         local behind = search_chunk(search, at, count)
         at = behind or at
-        local is_sparse = #not_due > #found * DENSE + CHUNK
+        local is_sparse = at >= (known or 0) and #not_due > #found * DENSE + CHUNK
         if #found == #due then
             return at, 'all'
         elseif not behind then
