@@ -87,6 +87,10 @@ impl Leases {
         Self { length, most, held: HashMap::new(), next: None, safe_until: None }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

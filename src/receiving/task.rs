@@ -201,8 +201,11 @@ impl Task {
                 () = stop.cancelled(), if rests => break,
             }
             self.notice_delay(next);
-            // Handlers that were answered just now settle and receive again, and share one call.
-            yield_once().await;
+            // Handlers that were answered just now settle and receive again, and share one call. To yield wakes up a thread, so it
+            // is not done for one handler.
+            if self.leases.len() > 1 || self.waiting.has_several() {
+                yield_once().await;
+            }
         }
         self.finish().await;
     }

@@ -127,6 +127,11 @@ impl Waiting {
         self.changed.notified().await;
     }
 
+    /// Whether there is more than one receive.
+    pub(super) fn has_several(&self) -> bool {
+        self.queue().receives.len() > 1
+    }
+
     pub(super) fn demand(&self) -> Demand {
         let queue = self.queue();
         let mut demand = Demand { before: queue.next, one_each: true, ..Demand::default() };
