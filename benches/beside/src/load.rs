@@ -134,6 +134,7 @@ impl Load {
     /// What its messages cost.
     pub(crate) fn run(&self, bench: &mut Bench, workers: &mut [Worker]) -> Outcome<Cost> {
         let system = workers[0].system();
+        wait_until_nobody_takes(bench, &workers[0])?;
         if self.pending > 0 {
             let count = self.pending;
             workers[0].ask(&Offer { batch: 100, concurrency: 32, count, ..Offer::new(QUEUE) }.job())?;
@@ -169,6 +170,20 @@ impl Load {
             missing: offered - collected.min(offered),
         })
     }
+}
+
+/// The takers of the system whose turn it was must not take the messages of this one.
+fn wait_until_nobody_takes(bench: &mut Bench, next: &Worker) -> Outcome<()> {
+    let begun = Instant::now();
+    while bench.server.blocked_clients() > 0 {
+        if begun.elapsed() > PATIENCE {
+            return Err(
+                next.failure("cannot begin: takers of another system are still blocked on the server")
+            );
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// What a message has cost each of these systems, round by round.
