@@ -47,6 +47,10 @@ pub(crate) struct Effort {
     /// The least messages of such a measurement: few do not show what a process does every few seconds by itself.
     pub(crate) counted: u64,
     pub(crate) growth: Growth,
+    /// Tasks that offer at the same time.
+    pub(crate) many_tasks: usize,
+    /// Lists that get a payload at the same time.
+    pub(crate) many_lists: usize,
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
     /// Messages a second, and messages of a turn.
@@ -125,6 +129,8 @@ pub(crate) const FULL: Effort = Effort {
         pending: &[1_000, 10_000, 100_000, 1_000_000],
         sizes: &[20, 100, 1_000, 10_000, 100_000, 1_000_000],
     },
+    many_tasks: 100_000,
+    many_lists: 10_000,
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
@@ -166,6 +172,8 @@ pub(crate) const QUICK: Effort = Effort {
         pending: &[1_000, 10_000],
         sizes: &[100, 10_000],
     },
+    many_tasks: 10_000,
+    many_lists: 1_000,
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
@@ -200,6 +208,8 @@ pub(crate) const TINY: Effort = Effort {
     rates: &[200.0],
     counted: 50,
     growth: Growth { millis: 50, least: 20, rates: &[0.0], queues: &[2], pending: &[100], sizes: &[1_000] },
+    many_tasks: 50,
+    many_lists: 5,
     idle_queues: &[2],
     idle_millis: 200,
     alternatives: &[(200.0, 50)],

@@ -3,7 +3,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `jobs.rs`, `cost.rs` | one measurement each |
+//! | `offer.rs`, `lateness.rs`, `drain.rs`, `take.rs`, `end_to_end.rs`, `idle.rs`, `codecs.rs`, `jobs.rs`, `cost.rs`, `many.rs` | one measurement each |
 //! | `alternatives.rs` and its folder | redelay beside a sorted set that is polled, and beside timers of the process |
 //! | `acknowledged.rs` and its folder | receivers and workers: one measurement each |
 //! | `cluster.rs` and its folder | a cluster of three masters beside one server, and partitions |
@@ -40,6 +40,7 @@ mod jobs;
 mod lateness;
 mod load;
 mod machine;
+mod many;
 mod offer;
 mod options;
 mod order;
@@ -71,7 +72,7 @@ use server::Server;
 
 type Measurement = (&'static str, fn(&mut Bench) -> Measured);
 
-const MEASUREMENTS: [Measurement; 21] = [
+const MEASUREMENTS: [Measurement; 22] = [
     ("offer", offer::measure),
     ("lateness", lateness::measure),
     ("drain", drain::measure),
@@ -81,6 +82,7 @@ const MEASUREMENTS: [Measurement; 21] = [
     ("codecs", codecs::measure),
     ("jobs", jobs::measure),
     ("cost", cost::measure),
+    ("many", many::measure),
     ("alternatives", alternatives::measure),
     ("receive", acknowledged::receive::measure),
     ("receive-end-to-end", acknowledged::end_to_end::measure),
