@@ -71,7 +71,7 @@ test: setup ## every test: with the server on PATH, against Java Redisson, and w
 
 # With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
 soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too: make soak SECONDS=600
-	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults never_stuck -- --nocapture
+	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture

@@ -394,7 +394,7 @@ impl<T> Delivery<T> {
             let by_ms = time::millis(by).unwrap_or(0);
             let member = open.claim.member;
             Ok((
-                open.receiving.settle(member, Settlement::Extend { by_ms }),
+                open.receiving.settle(&open.claim, Settlement::Extend { by_ms }),
                 open.receiving.deadline(),
                 open.receiving.clone(),
                 open.queue.clone(),
@@ -503,7 +503,7 @@ impl<T> Drop for Delivery<T> {
             }
             let settlement = open.retry();
             open.span.processed("dropped");
-            drop(open.receiving.settle(open.claim.member, settlement));
+            drop(open.receiving.settle(&open.claim, settlement));
         }
     }
 }

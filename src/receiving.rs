@@ -142,11 +142,11 @@ impl Receiving {
     /// Settles a delivery. The result arrives when the server has answered; the delivery is settled without a listener, too.
     pub(crate) fn settle(
         &self,
-        member: Member,
+        claim: &Claim,
         settlement: Settlement,
     ) -> oneshot::Receiver<Result<Settled, OpError>> {
         let (answer, receiver) = oneshot::channel();
-        self.waiting.settle(member, settlement, answer);
+        self.waiting.settle(claim, settlement, answer);
         receiver
     }
 

@@ -40,7 +40,7 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "3ffa4bd56b3d8825394408ab97dec614f5e12b6e", [
+    TRANSFER: 7, "539c49d16b650be8486267cd199dd0984162b810", [
         "parts/entry", "parts/lists", "parts/permitted",
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"
@@ -80,10 +80,10 @@ scripts! {
     ];
     READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
     READ_DEAD: 2, "d2b8d639649b69fab4b0eae932241852c078fe81", ["read_dead"];
-    REQUEUE_DEAD: 6, "8a4ef17d302ddfe888517543f3ed5ae9bc547fcb", ["parts/permitted", "receive/record", "requeue_dead"];
+    REQUEUE_DEAD: 6, "12d2610e36e79ce0c7e916b4b629c3051507996b", ["parts/permitted", "receive/record", "requeue_dead"];
     REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
     REMOVE_MESSAGE: 5, "0bdb86bd1f2eaabb6a9accb4a8f919ffbf4545b2", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "9fc173eb8d8c1a32aa3603d14224183c592f05f6", ["parts/permitted", "receive/record", "release_all"];
+    RELEASE_ALL: 7, "415ebfc2be069465f64587f2729eb6de5b9ce81d", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
     STATS: 9, "f5bf7b95114f4cef698a8373db7dcb1c7a9c315b", ["stats"];

@@ -163,12 +163,8 @@ impl DeadLetters {
     async fn read_for(&self, op: Op<'_>, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
         let (mut letters, mut looked_at) = (Vec::new(), 0);
         while letters.len() < most {
-            let from = skip.saturating_add(looked_at);
-            let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
-            let call = call.number(from.min(u32::MAX as usize)).number(CALL.min(most - letters.len()));
-            let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
             let (count, more) =
-                read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?;
+                self.read_once(op, skip.saturating_add(looked_at), most - letters.len()).await?;
             if count == 0 {
                 break;
             }
@@ -176,6 +172,14 @@ impl DeadLetters {
             letters.extend(more);
         }
         Ok(letters)
+    }
+
+    /// Reads as many letters as one call reads. Returns how many it has looked at, too.
+    async fn read_once(&self, op: Op<'_>, skip: usize, most: usize) -> Result<(usize, Vec<DeadLetter>)> {
+        let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
+        let call = call.number(skip.min(u32::MAX as usize)).number(CALL.min(most));
+        let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
+        read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))
     }
 
     /// Requeues up to `most` dead letters, the oldest first; `usize::MAX` means all. They are delivered again at once,
@@ -221,8 +225,14 @@ impl DeadLetters {
 
     /// The ids of the oldest letters, at most as many as one call of a script changes.
     async fn oldest(&self, op: Op<'_>, most: usize) -> Result<Vec<Bytes>> {
-        let letters = self.read_for(op, 0, CALL.min(most)).await?;
-        Ok(letters.iter().map(|letter| letter.id.bytes()).collect())
+        let mut looked_at = 0;
+        loop {
+            let (count, letters) = self.read_once(op, looked_at, most).await?;
+            if count == 0 || !letters.is_empty() {
+                return Ok(letters.iter().map(|letter| letter.id.bytes()).collect());
+            }
+            looked_at += count;
+        }
     }
 
     /// Requeues one dead letter, so that it is delivered again at once. Returns whether it was there.

@@ -52,7 +52,7 @@ pub(super) fn settle(
         open.span.processed(verb);
         let span = open.span.settle(&open.queue.keys, open.claim.member.id(), verb);
         let deadline = open.receiving.deadline();
-        (open.receiving.settle(open.claim.member, settlement), deadline, open.receiving, open.queue, span)
+        (open.receiving.settle(&open.claim, settlement), deadline, open.receiving, open.queue, span)
     });
     Box::pin(async move {
         let Some((answer, deadline, _receiving, queue, span)) = started else { return Ok(()) };

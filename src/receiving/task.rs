@@ -29,6 +29,8 @@ use crate::wire::keys::{Keys, MessageKeys};
 const MOST: usize = 1000;
 /// The most settlements of one call that may have a text of a kilobyte.
 const MOST_TEXTS: usize = 100;
+/// The most bytes of payloads that the settlements of one call read and write again, unless there is only one of them.
+const MOST_BYTES: usize = 4 << 20;
 /// A call is worth making beside another one if it can claim this many messages.
 const WORTH_A_CALL: usize = 16;
 /// An idle receiver makes a call this often, and at least every fifth of its lease: a silence of a quarter of a lease means
@@ -97,6 +99,8 @@ pub(super) struct Task {
     /// When the last receive ended.
     idle_since: Option<Instant>,
     forwarding: Forwarding,
+    /// The most receives, or settlements, that were answered at a time since the last yield.
+    answered: usize,
     /// Announcements in a row that have led to nothing, because others were quicker.
     misses: u32,
     closed: bool,
@@ -166,6 +170,7 @@ impl Task {
             may_park_at: now,
             idle_since: None,
             forwarding,
+            answered: 0,
             misses: 0,
             closed: false,
         }
@@ -201,9 +206,10 @@ impl Task {
                 () = stop.cancelled(), if rests => break,
             }
             self.notice_delay(next);
-            // Handlers that were answered just now settle and receive again, and share one call. To yield wakes up a thread, so it
-            // is not done for one handler.
-            if self.leases.len() > 1 || self.waiting.has_several() {
+            // Handlers that were answered just now settle and receive again. They share one call, if the task lets them run
+            // first. That wakes up a thread, so it is not done for one handler.
+            let answered = std::mem::take(&mut self.answered);
+            if answered > 1 || self.leases.len() > 1 || self.waiting.has_several() {
                 yield_once().await;
             }
         }
@@ -315,16 +321,16 @@ impl Task {
         let mut turn = Turn::default();
         let mut unread = Vec::new();
         while let Ok(claims) = self.unread.try_recv() {
-            unread.extend(claims.into_iter().map(|claim| claim.member));
+            unread.extend(claims);
         }
         // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in the order of
         // the claims.
-        unread.sort_unstable_by(|one, other| other.cmp(one));
-        for member in unread {
-            self.leases.remove(&member);
-            turn.add(ToSettle::unheard(member, Settlement::Unread));
+        unread.sort_unstable_by_key(|claim| std::cmp::Reverse(claim.member));
+        for claim in unread {
+            self.leases.remove(&claim.member);
+            turn.add(ToSettle::unheard(&claim, Settlement::Unread));
         }
-        for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS) {
+        for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS, MOST_BYTES) {
             turn.add(to_settle);
         }
         for to_settle in turn.acknowledge.iter().chain(&turn.settle) {

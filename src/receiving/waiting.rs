@@ -25,19 +25,29 @@ pub(super) struct Waiter {
 pub(super) struct ToSettle {
     pub(super) member: Member,
     pub(super) settlement: Settlement,
+    /// The length of the payload.
+    pub(super) bytes: usize,
     /// Dropped without an answer: it was sent, and may have been executed.
     pub(super) answer: oneshot::Sender<Result<Settled, OpError>>,
 }
 
 impl ToSettle {
     /// Nobody waits for the result.
-    pub(super) fn unheard(member: Member, settlement: Settlement) -> Self {
-        Self { member, settlement, answer: oneshot::channel().0 }
+    pub(super) fn unheard(claim: &Claim, settlement: Settlement) -> Self {
+        Self { member: claim.member, settlement, bytes: claim.payload.len(), answer: oneshot::channel().0 }
     }
 
     /// Whether it may have a long text.
     pub(super) fn has_text(&self) -> bool {
         matches!(self.settlement, Settlement::Retry { .. } | Settlement::Reject { .. })
+    }
+
+    /// The bytes of payload that the script reads, and may write again.
+    fn rewritten(&self) -> usize {
+        match self.settlement {
+            Settlement::Acknowledge | Settlement::Extend { .. } => 0,
+            _ => self.bytes,
+        }
     }
 }
 
@@ -102,7 +112,7 @@ impl Waiting {
 
     pub(super) fn settle(
         &self,
-        member: Member,
+        claim: &Claim,
         settlement: Settlement,
         answer: oneshot::Sender<Result<Settled, OpError>>,
     ) {
@@ -111,7 +121,8 @@ impl Waiting {
             drop(queue);
             let _ = answer.send(Err(OpError::Closed));
         } else {
-            queue.to_settle.push(ToSettle { member, settlement, answer });
+            let (member, bytes) = (claim.member, claim.payload.len());
+            queue.to_settle.push(ToSettle { member, settlement, bytes, answer });
             drop(queue);
             self.changed.notify_one();
         }
@@ -144,14 +155,15 @@ impl Waiting {
     }
 
     /// Takes at most `most` deliveries to settle, of which at most `texts` have a text.
-    pub(super) fn take_to_settle(&self, most: usize, texts: usize) -> Vec<ToSettle> {
+    pub(super) fn take_to_settle(&self, most: usize, texts: usize, bytes: usize) -> Vec<ToSettle> {
         let mut queue = self.queue();
-        let mut with_text = 0;
-        let fits = |to_settle: &&ToSettle| {
+        let (mut with_text, mut rewritten) = (0, 0);
+        let fits = |(index, to_settle): &(usize, &ToSettle)| {
             with_text += usize::from(to_settle.has_text());
-            with_text <= texts
+            rewritten += to_settle.rewritten();
+            *index == 0 || with_text <= texts && rewritten <= bytes
         };
-        let count = queue.to_settle.iter().take(most).take_while(fits).count();
+        let count = queue.to_settle.iter().enumerate().take(most).take_while(fits).count();
         let taken = queue.to_settle.drain(..count).collect();
         if !queue.to_settle.is_empty() {
             self.changed.notify_one();

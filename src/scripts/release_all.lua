@@ -1,5 +1,5 @@
 -- Gives what receivers have left back to the target, bare, where every taker finds it: the inbox, what waits for a retry, and
--- messages whose leases have ended. Up to 1,000 a call.
+-- messages whose leases have ended. Up to 1,000 a call, and no more than 4 MB unless one of them is longer.
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  how many went back
@@ -26,45 +26,50 @@ if tonumber(ARGV[1]) > 0 then
         return 0
     end
 end
+local MOST_BYTES = 4194304
+
 -- The last ones first: what a later call pushes goes in front of them.
-local ids, members = {}, {}
+local retries = redis.call('ZRANGE', KEYS[5], 0, 499, 'REV')
 local ended = redis.call('ZRANGE', KEYS[4], string.format('%.0f', now), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 500)
-for i = #ended, 1, -1 do
-    local member = ended[i]
-    members[#members + 1] = member
-    local id = string.sub(member, 1, 16)
-    local record = redis.call('HGET', KEYS[3], id)
-    if record and string.sub(record, 2, 5) == string.sub(member, 17) then
-        ids[#ids + 1] = id
-    end
-end
-for _, id in ipairs(redis.call('ZRANGE', KEYS[5], -500, -1)) do
-    ids[#ids + 1] = id
-end
 local waiting = redis.call('LLEN', KEYS[2])
-if #ids == 0 and waiting == 0 then
+if #retries == 0 and #ended == 0 and waiting == 0 then
     return 0
 end
 redis.call('LLEN', KEYS[1])
+redis.call('HLEN', KEYS[3])
 ensure_permitted(KEYS[7], {'ZREM', 'HDEL'}, {'LPUSH'})
-local released = 0
-for i = #ids, 1, -1 do
-    local record = redis.call('HGET', KEYS[3], ids[i])
-    -- Once, also if it is in both sets.
-    if record and is_readable(record) then
-        redis.call('LPUSH', KEYS[1], payload_in(record))
-        redis.call('HDEL', KEYS[3], ids[i])
-        released = released + 1
+local released, bytes = 0, 0
+
+-- Gives back what the members of a set name, if that is still there. Those of the leases name deliveries: an id, and a delivery
+-- number. Returns whether there was room for all of it.
+local function release(set, members, are_deliveries)
+    for _, member in ipairs(members) do
+        local id = are_deliveries and string.sub(member, 1, 16) or member
+        local record = redis.call('HGET', KEYS[3], id)
+        bytes = bytes + #(record or '')
+        if bytes > MOST_BYTES and released > 0 then
+            return false
+        end
+        local is_other = are_deliveries and record and string.sub(record, 2, 5) ~= string.sub(member, 17)
+        -- Once, also if it is in both sets.
+        if record and is_readable(record) and not is_other then
+            redis.call('LPUSH', KEYS[1], payload_in(record))
+            redis.call('HDEL', KEYS[3], id)
+            released = released + 1
+        end
+        redis.call('ZREM', set, member)
     end
-    redis.call('ZREM', KEYS[5], ids[i])
+    return true
 end
-for _, member in ipairs(members) do
-    redis.call('ZREM', KEYS[4], member)
+
+if not release(KEYS[5], retries, false) or not release(KEYS[4], ended, true) then
+    return released
 end
 for _ = 1, math.min(waiting, 1000) do
-    if not redis.call('RPOPLPUSH', KEYS[2], KEYS[1]) then
+    local payload = bytes <= MOST_BYTES and redis.call('RPOPLPUSH', KEYS[2], KEYS[1])
+    if not payload then
         break
     end
-    released = released + 1
+    released, bytes = released + 1, bytes + #payload
 end
 return released

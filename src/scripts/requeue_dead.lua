@@ -1,16 +1,21 @@
 -- Lets dead letters be delivered again at once, with the same ids and without their counts. Idempotent.
 -- KEYS   1 dead letters   2 their content   3 messages   4 retries   5 scratch   6 channel of retries
 -- ARGV   1.. ids, up to 1,000
--- Reply  how many of these are no dead letters now
+-- Reply  how many of these, in their order, are no dead letters now: no more than 4 MB unless one of them is longer
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 ensure_permitted(KEYS[5], {'ZREM', 'HDEL'}, {})
 redis.call('ZADD', KEYS[4], 'XX', 0, '') -- changes nothing, but fails without the permission
-local gone, added = 0, false
+local MOST_BYTES = 4194304
+local gone, added, bytes = 0, false, 0
 for _, id in ipairs(ARGV) do
     local content = redis.call('HGET', KEYS[2], id)
+    bytes = bytes + #(content or '')
+    if bytes > MOST_BYTES and gone > 0 then
+        break
+    end
     if content then
         local _, _, _, _, first, _, delivery, payload = unpack(cmsgpack.unpack(content))
         -- The next receiver puts its own policy there.

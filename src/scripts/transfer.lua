@@ -25,7 +25,9 @@
 --           were searched                                          of the list; 0, if all were found
 --   -n < 0  a pass has ended, and  moves them from the front, and  -n, of those that are left
 --           put n due entries to   each that is missing there by
---           the front              an LREM
+--           the front              an LREM; if they are not in the
+--                                  order of their due times, looks
+--                                  for all n, and puts them in it
 --   -n < 0  most of them are not   moves a FEW, each by an LREM    0
 --           at the front any more
 --   0       due entries are long   moves them, each by an LREM     0
@@ -142,10 +144,11 @@ end
 local function move_from_front()
     read_due(search, most)
     local at, ended = search_front(search, pass_time)
-    if ended ~= 'all' then
-        -- The pass has put them there call by call. Once all of them are looked for, they are in the order of their due times.
-        read_due(search, -cursor)
-        at, ended = search_front(search, pass_time, -cursor)
+    if ended == 'sparse' then
+        -- The calls of the pass have put them there one after the other. Once all of them are looked for, they are in the order of
+        -- their due times; as many as there is time for, on a slow server.
+        read_due(search, math.min(-cursor, math.floor(#search.due * pass_time / (4 * spent()))))
+        at, ended = search_front(search, pass_time, math.min(-cursor, PASS_WIDTH * most))
     end
     if ended ~= 'all' and #search.found * 2 < #search.due then
         move_each(FEW)

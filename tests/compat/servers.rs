@@ -65,9 +65,9 @@ impl Cast {
                     before.push(value);
                 }
             }
-            let written = offset(master);
+            let written = master.replication_offset();
             until_within(patience, "they are replicated", || {
-                replicas.iter().all(|replica| offset(replica) >= written)
+                replicas.iter().all(|replica| replica.replication_offset() >= written)
             });
             assert!(length(master, PENDING) > 0, "entries are pending when it happens");
             let has_happened = &AtomicBool::new(false);
@@ -150,12 +150,6 @@ fn offer_until(is_over: &AtomicBool, lang: Lang, offerer: &mut Peer) -> During {
 
 fn length(server: &Server, list: &str) -> usize {
     server.get(["LLEN", list])
-}
-
-fn offset(server: &Server) -> u64 {
-    let info = server.info("replication");
-    let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
-    line.and_then(|number| number.parse().ok()).expect("the offset")
 }
 
 /// One take of redelay waits through all of it.

@@ -57,13 +57,8 @@ pub(crate) async fn delivers(delayed: &DelayedQueue<i64>, ready: &BlockingQueue<
 
 /// Waits until a replica has everything that the master has now.
 pub(crate) async fn until_replicated(master: &Server, replica: &Server) {
-    let offset = |server: &Server| -> u64 {
-        let info = server.info("replication");
-        let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
-        line.and_then(|number| number.parse().ok()).expect("the offset")
-    };
-    let least = offset(master);
-    until_async("it is replicated", || async { offset(replica) >= least }).await;
+    let least = master.replication_offset();
+    until_async("it is replicated", || async { replica.replication_offset() >= least }).await;
 }
 
 /// A replica does not know the scripts of the client when it is promoted. That of Redis 6.2 does: `SCRIPT LOAD` was replicated.

@@ -2,6 +2,7 @@
 //! connection or the server ends. Another receiver finds each message in the one place where it belongs, with its counts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use redelay::{Backoff, Delivery, MessageId, codec};
@@ -9,6 +10,7 @@ use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, soon,
 };
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::on_threads::each_on_threads;
@@ -20,6 +22,10 @@ const THREADS: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
+    /// By a client that releases the message when it has it.
+    Claim,
+    /// The extension of a lease in the background. The message is acknowledged later.
+    Heartbeat,
     Ack,
     Retry,
     Snooze,
@@ -70,6 +76,13 @@ impl Cell {
         // A client that lives repeats what was lost.
         let is_done = self.lost == Lost::Reply || self.fault != Fault::ClientDies;
         match (self.call, is_done) {
+            // Nobody knows of the claim but the server.
+            (Call::Claim, _) => {
+                let is_lost = self.lost == Lost::Reply && self.fault == Fault::ClientDies;
+                Found::Message { failed: 0, lost: u32::from(is_lost) }
+            }
+            (Call::Heartbeat, _) if self.fault == Fault::ClientDies => Found::Message { failed: 0, lost: 1 },
+            (Call::Heartbeat, _) => Found::Gone,
             // It has failed once, and begins with the first attempt again.
             (Call::Requeue, true) => Found::Message { failed: 0, lost: 0 },
             (Call::Requeue, false) => Found::DeadLetter { failed: 1, lost: 0 },
@@ -81,9 +94,11 @@ impl Cell {
         }
     }
 
-    /// Whether the server has executed the call.
-    fn is_executed(self, server: &Server) -> bool {
+    /// Whether the server has executed the call. The lease ended at `lease_end` before.
+    fn is_executed(self, server: &Server, lease_end: f64) -> bool {
         match self.call {
+            Call::Claim => count(server, "ZCARD", LEASES) == 1,
+            Call::Heartbeat => self::lease_end(server) > lease_end,
             Call::Ack => count(server, "HLEN", MESSAGES) == 0,
             Call::Retry | Call::Snooze | Call::Release | Call::Requeue => {
                 count(server, "ZCARD", RETRIES) == 1
@@ -112,44 +127,56 @@ impl Cell {
         // Only what settles has a receiver: its signs of life are calls, too.
         let (mut receiver, mut delivery) = (None, None);
         let id = if self.call == Call::Requeue {
-            bury(&other).await
+            Some(bury(&other).await)
         } else {
             let receiving = first.ready.receiver().lease(ms(LEASE)).retry(Backoff::fixed(ms(1)));
-            let received = soon(receiving.receive()).await.unwrap();
-            let id = received.id();
-            (receiver, delivery) = (Some(receiving), Some(received));
-            id
+            if self.call != Call::Claim {
+                delivery = Some(soon(receiving.receive()).await.unwrap());
+            }
+            receiver = Some(receiving);
+            delivery.as_ref().map(Delivery::id)
         };
         // It lies beside the other one all the time.
         other.ready.put(&8).await.unwrap();
 
+        let over = Arc::new(Notify::new());
         let call = || -> BoxFuture<'static, redelay::Result<()>> {
-            let settle = |delivery: Delivery<i64>| match self.call {
-                Call::Ack => delivery.ack(),
-                Call::Retry => delivery.retry(),
-                Call::Snooze => delivery.snooze(ms(1)),
-                Call::Release => delivery.release(),
-                Call::Reject | Call::Requeue => delivery.reject("no"),
+            let (claiming, over) = (receiver.clone(), over.clone());
+            let settle = |delivery: Delivery<i64>| -> BoxFuture<'static, redelay::Result<()>> {
+                match self.call {
+                    Call::Heartbeat => Box::pin(async move {
+                        over.notified().await;
+                        delivery.ack().await
+                    }),
+                    Call::Ack => delivery.ack(),
+                    Call::Retry => delivery.retry(),
+                    Call::Snooze => delivery.snooze(ms(1)),
+                    Call::Release => delivery.release(),
+                    Call::Claim | Call::Reject | Call::Requeue => delivery.reject("no"),
+                }
             };
             let dead = first.ready.dead_letters();
-            match delivery {
-                Some(delivery) => settle(delivery),
-                None => Box::pin(async move {
-                    assert!(dead.requeue_one(id).await?, "it is there");
+            match (delivery, claiming) {
+                (Some(delivery), _) => settle(delivery),
+                (None, Some(receiver)) => Box::pin(async move { receiver.receive().await?.release().await }),
+                (None, None) => Box::pin(async move {
+                    assert!(dead.requeue_one(id.expect("of the letter")).await?, "it is there");
                     Ok(())
                 }),
             }
         };
-        let calling;
+        let (calling, before);
         match self.lost {
             Lost::Request => {
                 proxy.blackhole(true);
+                before = lease_end(&server);
                 calling = tokio::spawn(call());
-                // Until it was sent, which nobody can see.
-                sleep(ms(50)).await;
+                // Until it was sent, which nobody can see. A lease is extended every third of its length.
+                sleep(ms(if self.call == Call::Heartbeat { LEASE * 2 / 5 } else { 50 })).await;
             }
             Lost::Reply => {
                 proxy.hold_replies(true);
+                before = lease_end(&server);
                 calling = tokio::spawn(call());
                 if self.call == Call::Requeue {
                     // It looks for the letter first. This reply comes through, and no further byte.
@@ -158,7 +185,7 @@ impl Cell {
                     proxy.truncate(proxy.held());
                     proxy.hold_replies(false);
                 }
-                let executed = until_async("it is executed", || async { self.is_executed(&server) });
+                let executed = until_async("it is executed", || async { self.is_executed(&server, before) });
                 if timeout(ms(2000), executed).await.is_err() {
                     return false;
                 }
@@ -169,7 +196,7 @@ impl Cell {
             }
         }
         assert!(!calling.is_finished(), "{self:?}: the call was answered");
-        assert_eq!(self.is_executed(&server), self.lost == Lost::Reply, "{self:?}");
+        assert_eq!(self.is_executed(&server, before), self.lost == Lost::Reply, "{self:?}");
 
         match self.fault {
             Fault::ClientDies => {
@@ -184,6 +211,7 @@ impl Cell {
                 server.start_again();
             }
         }
+        over.notify_one();
         if self.fault != Fault::ClientDies {
             let answer = soon(calling).await.unwrap();
             answer.unwrap_or_else(|error| panic!("{self:?}: {error}"));
@@ -194,7 +222,7 @@ impl Cell {
     }
 
     /// Receives and reads all that there is.
-    async fn judge(self, server: &Server, other: &Queues<i64>, id: MessageId) {
+    async fn judge(self, server: &Server, other: &Queues<i64>, id: Option<MessageId>) {
         let expected = self.expected();
         let receiver = other.ready.receiver().lease(ms(LEASE));
         let mut got = BTreeMap::new();
@@ -203,7 +231,7 @@ impl Cell {
             let delivery = soon(receiver.receive()).await.unwrap();
             let (number, attempt) = (*delivery, delivery.attempt());
             if number == 7 {
-                assert_eq!(delivery.id(), id, "{self:?}: the id stays");
+                assert_eq!(delivery.id(), id.unwrap_or(delivery.id()), "{self:?}: the id stays");
                 delivery.reject("judged").await.unwrap();
             } else {
                 delivery.ack().await.unwrap();
@@ -217,7 +245,7 @@ impl Cell {
             [letter] => {
                 assert_eq!(
                     (letter.id, letter.reason.as_str(), &letter.payload[..]),
-                    (id, "rejected", &b"7"[..])
+                    (id.unwrap_or(letter.id), "rejected", &b"7"[..])
                 );
                 let (failed, lost) = (letter.failed, letter.lost);
                 match letter.error.as_str() {
@@ -236,6 +264,12 @@ impl Cell {
         let sets = count(server, "ZCARD", LEASES) + count(server, "ZCARD", RETRIES);
         assert_eq!((left, sets, count(server, "HLEN", DEAD_MESSAGES)), (0, 0, letters.len()), "{self:?}");
     }
+}
+
+/// When the first lease ends, epoch ms; 0 if there is none.
+fn lease_end(server: &Server) -> f64 {
+    let first: Vec<Vec<u8>> = server.get(["ZRANGE", LEASES, "0", "0", "WITHSCORES"]);
+    first.get(1).map_or(0.0, |end| String::from_utf8_lossy(end).parse().expect("a number"))
 }
 
 /// Ends the connections, and lets new ones work.
@@ -271,12 +305,13 @@ async fn bury(other: &Queues<i64>) -> MessageId {
 #[test]
 fn each_cell_of_the_matrix_is_as_documented() {
     let mut cells = Vec::new();
-    for call in [Call::Ack, Call::Retry, Call::Snooze, Call::Release, Call::Reject, Call::Requeue] {
+    let settlements = [Call::Ack, Call::Retry, Call::Snooze, Call::Release, Call::Reject];
+    for call in [Call::Claim, Call::Heartbeat, Call::Requeue].into_iter().chain(settlements) {
         for lost in [Lost::Request, Lost::Reply] {
             cells.extend(FAULTS.map(|fault| Cell { call, lost, fault }));
         }
     }
-    assert_eq!(cells.len(), 36);
+    assert_eq!(cells.len(), 48);
     each_on_threads(THREADS, cells, async |cell| cell.run().await);
 }
 

@@ -103,7 +103,8 @@ async fn a_process_that_comes_back_alone_waits_for_half_a_lease() {
         delivery.ack().await.unwrap();
     }
     println!("lease {LEASE} ms: all are back after {:?}", begun.elapsed());
-    assert!(begun.elapsed() >= ms(LEASE / 2), "{:?}", begun.elapsed());
+    let took = begun.elapsed();
+    assert!(took >= ms(LEASE / 2) && took < ms(LEASE + 15_000), "{took:?}");
     assert!(is_drained(&server));
 }
 

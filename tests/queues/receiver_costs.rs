@@ -4,11 +4,11 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::{BlockingQueue, Client, Receiver};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues,
+    HOUR, LEASES, MESSAGES, Queues, RECEIPTS, TARGET, ms, soon, still_builder, still_text_queues, text,
 };
 
 /// An idle receiver gives a sign of life every six seconds, which may come in the middle of a message. So some are counted, and
@@ -92,6 +92,76 @@ async fn a_batch_costs_two_scripts_and_leaves_only_its_leases() {
     assert!(acknowledged.iter().all(Result::is_ok), "{acknowledged:?}");
     assert_eq!(calls(&server)[0] - before, 1, "scripts for 64 acknowledgements");
     assert_eq!(server.get::<usize, _>(["EXISTS", LEASES, MESSAGES]), 0);
+}
+
+/// Tasks that are answered together settle and receive again in one call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn tasks_that_receive_by_hand_share_calls() {
+    const TASKS: usize = 8;
+    const EACH: usize = 100;
+    let server = Server::start();
+    let (_client, queue, _) = still_text_queues(&server).await;
+    queue.offer_all(&vec![text("payload"); TASKS * EACH]).await.unwrap();
+    let receiver = queue.receiver();
+    let before = calls(&server)[0];
+    let tasks = (0..TASKS).map(|_| {
+        let receiver = receiver.clone();
+        tokio::spawn(async move {
+            for _ in 0..EACH {
+                receiver.receive().await.unwrap().ack().await.unwrap();
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        soon(task).await.unwrap();
+    }
+    let scripts = calls(&server)[0] - before;
+    println!("{scripts} scripts for {} messages", TASKS * EACH);
+    assert!(scripts as usize <= TASKS * EACH * 3 / 10, "{scripts} scripts");
+}
+
+/// No call reads and writes more than 4 MB of payloads.
+#[tokio::test]
+async fn large_messages_take_several_calls() {
+    const LARGE: usize = 12;
+    let server = Server::start();
+    let (_client, queue, _) = still_text_queues(&server).await;
+    let receiver = queue.receiver();
+    for _ in 0..LARGE {
+        queue.put(&"x".repeat(1 << 20)).await.unwrap();
+    }
+    let receive = async || {
+        let mut held = Vec::new();
+        while held.len() < LARGE {
+            held.push(soon(receiver.receive()).await.unwrap());
+        }
+        held
+    };
+    let scripts = async |what: &str, work: BoxFuture<'_, ()>| {
+        let before = calls(&server)[0];
+        work.await;
+        let scripts = calls(&server)[0] - before;
+        assert!((3..=2 * LARGE as u64).contains(&scripts), "{what}: {scripts} scripts for {LARGE} MB");
+    };
+    let held = receive().await;
+    let retry = async {
+        let retried = join_all(held.into_iter().map(|delivery| delivery.retry_after(HOUR))).await;
+        assert!(retried.iter().all(Result::is_ok), "{retried:?}");
+    };
+    scripts("retry", retry.boxed()).await;
+    let release = async { assert_eq!(queue.release_all().await.unwrap(), LARGE) };
+    scripts("release", release.boxed()).await;
+    assert_eq!(queue.len().await.unwrap(), LARGE);
+
+    for delivery in receive().await {
+        delivery.reject("too large").await.unwrap();
+    }
+    let requeue = async { assert_eq!(queue.dead_letters().requeue(usize::MAX).await.unwrap(), LARGE) };
+    scripts("requeue", requeue.boxed()).await;
+    for delivery in receive().await {
+        assert_eq!(delivery.len(), 1 << 20);
+        delivery.ack().await.unwrap();
+    }
 }
 
 /// Case 24: the messages of a dead process cost each of the others one look, when the leases end.

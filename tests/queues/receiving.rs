@@ -170,9 +170,11 @@ async fn a_message_that_always_fails_is_a_dead_letter_after_all_attempts() {
     ready.put(&7).await.unwrap();
     let receiver = ready.receiver().attempts(4).retry(Backoff::ladder([ms(5), ms(10)]));
     for attempt in 1..=4 {
-        let snoozed = soon(receiver.receive()).await.unwrap();
-        assert_eq!(snoozed.attempt(), attempt);
-        snoozed.snooze(ms(1)).await.unwrap();
+        for _ in 0..5 {
+            let snoozed = soon(receiver.receive()).await.unwrap();
+            assert_eq!(snoozed.attempt(), attempt);
+            snoozed.snooze(ms(1)).await.unwrap();
+        }
         let delivery = soon(receiver.receive()).await.unwrap();
         assert_eq!(delivery.attempt(), attempt, "a snooze does not count");
         delivery.with_error(format_args!("attempt {attempt}")).retry().await.unwrap();
@@ -213,6 +215,7 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
     next.ack().await.unwrap();
     until_async("a dead letter", || async { count(&server, "ZCARD", DEAD) == 1 }).await;
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
+    assert_eq!(ready.dead_letters().read(0, 9).await.unwrap()[0].reason, "undecodable");
 
     server.cmd(["RPUSH", "q", "not a number"]);
     let retrying =
@@ -549,5 +552,9 @@ async fn stats_count_what_became_of_messages() {
     assert_eq!((stats.in_flight, stats.waiting, stats.dead_letters, stats.overdue_for), (1, 2, 1, None));
     assert_eq!((stats.received, stats.acknowledged, stats.failed), (5, 1, 1));
     assert_eq!((stats.released, stats.rejected, stats.lost, stats.died), (1, 1, 0, 1));
-    held.ack().await.unwrap();
+    held.retry_after(ms(1)).await.unwrap();
+    // Nobody receives it.
+    tokio::time::sleep(ms(100)).await;
+    let overdue_for = ready.stats().await.unwrap().receiving.overdue_for;
+    assert!(overdue_for.is_some_and(|time| time >= ms(50) && time < MINUTE), "{overdue_for:?}");
 }

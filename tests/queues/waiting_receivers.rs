@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 /// Half of the time after which a receiver looks by itself.
-const BEFORE_IT_LOOKS: Duration = Duration::from_secs(5);
+const BEFORE_IT_LOOKS: Duration = Duration::from_secs(3);
 
 /// A client that waits for a message.
 struct Rig {
@@ -223,7 +223,7 @@ async fn a_lost_tracking_connection_is_replaced() {
     many.all_receive(BEFORE_IT_LOOKS).await;
 }
 
-/// The server forgets what it tracks, and tells of it in a way that is not understood: receivers look every 10 s.
+/// The server forgets what it tracks, and tells of it in a way that is not understood: receivers look every 6 s.
 #[tokio::test]
 async fn a_flush_of_the_server_keeps_nobody_waiting() {
     let many = Many::start(client).await;

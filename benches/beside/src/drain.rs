@@ -12,6 +12,8 @@ use crate::worker::{Sides, System};
 
 /// The order of the due times in the list, which is in the order of the offers.
 const ORDERS: [&str; 3] = ["in order", "random", "reverse"];
+/// The hardest case, of which more is asked.
+const MOST: (u64, &str) = (1_000_000, "random");
 /// The queue that is built and then copied for each turn.
 const TEMPLATE: &str = "template";
 /// The first queue that a worker opens for the name "drain".
@@ -31,6 +33,11 @@ struct Turn {
 impl Turn {
     fn moved(&self) -> u64 {
         self.progress.last().map_or(0, |(_, moved)| *moved)
+    }
+
+    /// Seconds until something was moved.
+    fn first(&self) -> f64 {
+        self.progress.iter().find(|(_, moved)| *moved > 0).map_or(f64::INFINITY, |(seconds, _)| *seconds)
     }
 
     /// Entries moved per second, until this number was moved.
@@ -139,5 +146,15 @@ fn case_rows(order: &str, drain: Drain, turns: &[Sides<Turn>]) -> Vec<Row> {
         }
     }
     let longest = turns.iter().map(|round| round.map(|turn| turn.longest * 1_000.0)).collect();
-    vec![rate, Row::new(format!("{name}: longest call"), "ms", Better::Less, longest)]
+    let mut longest = Row::new(format!("{name}: longest call"), "ms", Better::Less, longest);
+    if (drain.pending, order) != MOST {
+        return vec![rate, longest];
+    }
+    longest = longest.goal(Goal::AtMost(100.0));
+    let value = |value: fn(&Turn) -> f64| turns.iter().map(|round| round.map(value)).collect();
+    let own = value(|turn| turn.rate(turn.moved()));
+    let own = Row::new(format!("{name}: in all of the time"), "moved/s", Better::More, own);
+    let first = value(Turn::first);
+    let first = Row::new(format!("{name}: first move"), "s", Better::Less, first);
+    vec![rate, own.goal(Goal::AtLeast(25_000.0)), longest, first.goal(Goal::AtMost(1.0))]
 }

@@ -53,6 +53,8 @@ pub(crate) struct Effort {
     pub(crate) many_lists: usize,
     pub(crate) idle_queues: &'static [usize],
     pub(crate) idle_millis: u64,
+    /// Messages for idle workers, one after the other: several for each process.
+    pub(crate) idle_messages: u64,
     /// Messages a second, and messages of a turn.
     pub(crate) alternatives: &'static [(f64, u64)],
     /// Jobs that are pending.
@@ -133,6 +135,7 @@ pub(crate) const FULL: Effort = Effort {
     many_lists: 10_000,
     idle_queues: &[1, 10_000],
     idle_millis: 60_000,
+    idle_messages: 100,
     alternatives: &[(1_000.0, 5_000), (50.0, 1_000)],
     jobs: &[10_000, 100_000, 1_000_000],
     processes: &[1, 4, 16],
@@ -176,6 +179,7 @@ pub(crate) const QUICK: Effort = Effort {
     many_lists: 1_000,
     idle_queues: &[1, 1_000],
     idle_millis: 3_000,
+    idle_messages: 20,
     alternatives: &[(1_000.0, 2_000), (50.0, 200)],
     jobs: &[10_000, 100_000],
     processes: &[4],
@@ -212,6 +216,7 @@ pub(crate) const TINY: Effort = Effort {
     many_lists: 5,
     idle_queues: &[2],
     idle_millis: 200,
+    idle_messages: 3,
     alternatives: &[(200.0, 50)],
     jobs: &[5_000],
     processes: &[2],

@@ -20,6 +20,8 @@ const TAKERS: usize = 16;
 const QUEUE: &str = "messages";
 /// Longer than asynq's five seconds between two looks at what is due.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than a blocking pop of redelay blocks.
+const LEFT_BEHIND: Duration = Duration::from_secs(15);
 /// For work that opening has left to do in the background.
 const SETTLE: Duration = Duration::from_millis(200);
 
@@ -134,7 +136,7 @@ impl Load {
     /// What its messages cost.
     pub(crate) fn run(&self, bench: &mut Bench, workers: &mut [Worker]) -> Outcome<Cost> {
         let system = workers[0].system();
-        wait_until_nobody_takes(bench, &workers[0])?;
+        wait_until_nobody_takes(bench);
         if self.pending > 0 {
             let count = self.pending;
             workers[0].ask(&Offer { batch: 100, concurrency: 32, count, ..Offer::new(QUEUE) }.job())?;
@@ -172,18 +174,18 @@ impl Load {
     }
 }
 
-/// The takers of the system whose turn it was must not take the messages of this one.
-fn wait_until_nobody_takes(bench: &mut Bench, next: &Worker) -> Outcome<()> {
+/// A taker of the turn before, of any system, must not take the messages of this one.
+fn wait_until_nobody_takes(bench: &mut Bench) {
     let begun = Instant::now();
     while bench.server.blocked_clients() > 0 {
-        if begun.elapsed() > PATIENCE {
-            return Err(
-                next.failure("cannot begin: takers of another system are still blocked on the server")
+        if begun.elapsed() > LEFT_BEHIND {
+            eprintln!(
+                "takers of the turn before are still blocked on the server; their connections are closed"
             );
+            bench.server.kill_blocked_clients();
         }
         sleep(Duration::from_millis(20));
     }
-    Ok(())
 }
 
 /// What a message has cost each of these systems, round by round.

@@ -113,6 +113,7 @@ fn goals(results: &Results, text: &mut String) {
             let wanted = match goal {
                 Goal::Ratio(least) => format!("a ratio of at least {}", number(*least)),
                 Goal::OfLimit(least) => format!("at least {} of the limit", number(*least)),
+                Goal::AtLeast(least) => format!("at least {}", number(*least)),
                 Goal::AtMost(most) => format!("at most {}", number(*most)),
             };
             let (reached, verdict) = (number(reached), verdict(enough));

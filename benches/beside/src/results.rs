@@ -63,6 +63,8 @@ pub(crate) enum Goal {
     Ratio(f64),
     /// At least this part of the limit.
     OfLimit(f64),
+    /// At least this value, independent of Redisson.
+    AtLeast(f64),
     /// At most this value, independent of Redisson.
     AtMost(f64),
 }
@@ -132,6 +134,10 @@ impl Row {
                 let part = if self.better == Better::More { own / limit } else { limit / own };
                 (part, part >= least)
             }
+            Goal::AtLeast(least) => {
+                let reached = self.of(System::Redelay).median;
+                (reached, reached >= least)
+            }
             Goal::AtMost(most) => {
                 let reached = self.of(System::Redelay).median;
                 (reached, reached <= most)
@@ -196,6 +202,7 @@ mod tests {
         assert_eq!(row.reached(Goal::Ratio(3.0)), (3.0, true));
         assert_eq!(row.reached(Goal::Ratio(4.0)), (3.0, false));
         assert_eq!(row.reached(Goal::OfLimit(0.9)), (0.9, true));
+        assert_eq!(row.reached(Goal::AtLeast(2.0)), (90.0, true));
         assert_eq!(row.reached(Goal::AtMost(2.0)), (90.0, false));
     }
 }

@@ -154,6 +154,17 @@ impl Server {
         number(&self.info("clients"), "blocked_clients:") as usize
     }
 
+    pub(crate) fn kill_blocked_clients(&mut self) {
+        let clients: String = cmd("CLIENT").arg("LIST").query(&mut self.connection).expect("CLIENT LIST");
+        let field = |client: &str, name: &str| {
+            client.split(' ').find_map(|field| field.strip_prefix(name)).unwrap_or_default().to_owned()
+        };
+        for client in clients.lines().filter(|client| field(client, "flags=").contains('b')) {
+            // It may have ended meanwhile.
+            let _ = cmd("CLIENT").arg("KILL").arg("ID").arg(field(client, "id=")).exec(&mut self.connection);
+        }
+    }
+
     /// Without the one of the harness.
     pub(crate) fn connections(&mut self) -> f64 {
         number(&self.info("clients"), "connected_clients:") - 1.0

@@ -66,7 +66,11 @@ fn row(bench: &mut Bench, workers: &mut Workers, takers: usize, arriving: bool) 
         if arriving { hand_off(bench, worker, takers) } else { ready(bench, worker, takers) }
     });
     let row = Row::new(what, "takes/s", Better::More, measured);
-    if takers == 64 && !arriving { row.goal(Goal::Ratio(5.0)) } else { row }
+    match takers {
+        64 if !arriving => row.goal(Goal::Ratio(5.0)),
+        1 | 8 if !arriving => row.goal(Goal::Ratio(1.0)),
+        _ => row,
+    }
 }
 
 fn ready(bench: &mut Bench, worker: &mut Worker, takers: usize) -> Outcome<f64> {

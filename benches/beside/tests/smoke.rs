@@ -73,6 +73,7 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
         "recovery",
         "memory",
         "beside-java",
+        "many",
     ];
     for name in wanted {
         harness.args(["--only", name]);
@@ -95,7 +96,7 @@ fn a_tiny_run_of_what_is_acknowledged_fills_every_column() {
         assert!(report.contains(&format!("## {name}")), "{report}");
         let columns = match name {
             "acknowledged receive" => 3 + present,
-            "recovery" | "idle receivers" => 1,
+            "recovery" | "idle receivers" | "very much at once" => 1,
             "beside Java's takers" => 2,
             _ => 1 + present,
         };

@@ -77,6 +77,7 @@ impl Task {
             self.count(&to_settle.settlement, &result);
             answers.push((to_settle.answer, result));
         }
+        self.answered = self.answered.max(answers.len()).max(claims.len());
         self.answer(answers, unconfirmed);
         self.counters.delivered(Delivered::Received, claims.len() as u64);
         self.counters.delivered(Delivered::Recovered, outcome.recovered);

@@ -46,7 +46,7 @@ end
 
 -- When a lease of this length may be ended. After a silence of more than a quarter of it, those who were silent may live and be
 -- about to extend theirs: they are given half of it, and time to connect again. Their pauses have grown with the silence.
--- Without a silence, somebody has extended it while two thirds of it were left, or nobody will.
+-- Without a silence, somebody has extended it while half of it was left, or nobody will.
 local function grace(silences, lease)
     for i = #silences, 1, -1 do
         local ended, length = silences[i][1], silences[i][2]

@@ -85,10 +85,10 @@ local function is_late(search, micros, time)
     return micros >= time and (search.read >= CHUNK or search.read_bytes >= READ_BYTES)
 end
 
--- Searches the front of the list for as long as due entries are dense there, which they are taken to be among its first `known`
--- elements, and for no more than `time`, which includes taking out what was found. Returns the position where it ended, and why: 'all' were found, or all but a 'few'; the
--- 'end' of the list; too 'sparse'; or out of 'time'.
-local function search_front(search, time, known)
+-- Searches the front of the list for as long as due entries are dense there, and for no more than `time`, which includes
+-- taking out what was found. Among the first `dense_up_to` elements they are taken to be dense. Returns the position where
+-- it ended, and why: 'all' were found, or all but a 'few'; the 'end' of the list; too 'sparse'; or out of 'time'.
+local function search_front(search, time, dense_up_to)
     search.position, search.found, search.not_due, search.read, search.read_bytes = {}, {}, {}, 0, 0
     local due, found, not_due = search.due, search.found, search.not_due
     local at = 0
@@ -98,7 +98,8 @@ local function search_front(search, time, known)
         local count = in_order and math.min(search.chunk_size, #due - #found) or search.chunk_size
         local behind = search_chunk(search, at, count)
         at = behind or at
-        local is_sparse = at >= (known or 0) and #not_due > #found * DENSE + CHUNK
+        local may_be_sparse = at >= (dense_up_to or 0) or search.read_bytes > 2 * DUE_BYTES
+        local is_sparse = may_be_sparse and #not_due > #found * DENSE + CHUNK
         if #found == #due then
             return at, 'all'
         elseif not behind then
@@ -107,7 +108,7 @@ local function search_front(search, time, known)
             return at, 'few'
         elseif is_sparse then
             return at, 'sparse'
-        elseif is_late(search, spent() + #not_due / 2, time) then
+        elseif is_late(search, spent() + (#not_due + #found) / 2, time) then
             return at, 'time'
         end
     end

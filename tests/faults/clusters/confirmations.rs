@@ -1,7 +1,7 @@
-//! `WAIT`: a few for many writes, and nothing else waits behind it.
+//! `WAIT`: a few for many writes, nothing else waits behind it, and an error says what was not confirmed.
 
 use futures::future::try_join_all;
-use redelay::{Client, codec};
+use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Server, until, until_async};
 use redelay_support::{HOUR, MINUTE, ms, soon};
 use tokio::task::block_in_place;
@@ -62,5 +62,58 @@ async fn a_receive_does_not_wait_for_confirmations() {
     soon(offering).await.unwrap().unwrap();
     soon(settling).await.unwrap().unwrap();
     soon(next.ack()).await.unwrap();
+    client.shutdown().await;
+}
+
+/// A call that may take less time than its replicas does not wait for them until the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_take_no_more_time_than_the_call_has() {
+    let server = Server::start();
+    let builder = Client::builder().url(server.url()).replicas(1, MINUTE).command_timeout(2 * MINUTE);
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let offer = soon(async { delayed.offer(&1, HOUR).timeout(ms(200)).await }).await;
+    let put = soon(client.with_timeout(ms(200)).blocking_queue("q", codec::Long).put(&2)).await;
+    for error in [offer.unwrap_err(), put.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+        assert!(error.to_string().contains("has executed the call"), "{error}");
+    }
+    assert_eq!((delayed.len().await.unwrap(), ready.len().await.unwrap()), (1, 1));
+    client.shutdown().await;
+}
+
+/// More replicas than there are: the error says so, and the offer is stored all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_replicas_than_there_are() {
+    let server = Server::start();
+    let builder = Client::builder().url(server.url()).replicas(1, ms(50)).command_timeout(ms(400));
+    let client = builder.connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    for error in [
+        soon(async { delayed.offer(&1, HOUR).await }).await.unwrap_err(),
+        soon(ready.put(&2)).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&server.port().to_string()) && text.contains("0 of 1 replicas"), "{text}");
+        assert!(text.contains("has executed the call"), "{text}");
+    }
+    assert_eq!(delayed.len().await.unwrap(), 1);
+    let receiver = ready.receiver();
+    let error = soon(receiver.receive()).await.unwrap().ack().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert_eq!(ready.stats().await.unwrap().receiving.in_flight, 0);
+
+    // What has written nothing needs no confirmation.
+    soon(ready.put(&3)).await.unwrap_err();
+    let delivery = soon(receiver.receive()).await.unwrap();
+    server.cmd(["FLUSHALL"]);
+    let error = soon(delivery.ack()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LeaseLost, "{error}");
+    server.cmd(["SET", "redisson_delay_queue:{q}", "no list"]);
+    let error = soon(async { delayed.offer(&4, HOUR).await }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     client.shutdown().await;
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use redelay_fixture::{Cluster, Failover, Product, Server, redis, until};
+use redelay_fixture::{Cluster, Failover, Product, Server, redis, replication_offset, until};
 use redelay_support::{Part, TARGET, ms};
 use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::sleep;
@@ -199,8 +199,7 @@ fn suffer(cluster: &Cluster, slot: u16, step: Step) {
 fn until_in_step(cluster: &Cluster, slot: u16) {
     let offset = |server: &Server| {
         let info: String = redis::cmd("INFO").arg("replication").query(&mut connection(server)?).ok()?;
-        let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
-        line.and_then(|number| number.parse::<u64>().ok())
+        replication_offset(&info)
     };
     let begun = Instant::now();
     loop {

@@ -16,12 +16,6 @@ fn follow(replica: &Server, master: &Server) {
     replica.cmd(["REPLICAOF", "127.0.0.1", &master.port().to_string()]);
 }
 
-fn offset(server: &Server) -> u64 {
-    let info = server.info("replication");
-    let line = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
-    line.and_then(|number| number.parse().ok()).expect("an offset")
-}
-
 async fn until_in_step(replica: &Server) {
     until("the replica is in step", || replica.info("replication").contains("master_link_status:up")).await;
 }
@@ -30,7 +24,7 @@ async fn until_in_step(replica: &Server) {
 /// up.
 async fn fail_over(proxy: &Proxy, old: &Server, new: &Server) {
     old.cmd(["CLIENT", "PAUSE", "10000", "WRITE"]);
-    until("the replica has everything", || offset(new) >= offset(old)).await;
+    until("the replica has everything", || new.replication_offset() >= old.replication_offset()).await;
     new.cmd(["REPLICAOF", "NO", "ONE"]);
     follow(old, new);
     proxy.switch_to(new.port());

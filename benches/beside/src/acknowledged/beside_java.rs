@@ -94,7 +94,8 @@ fn turn(bench: &mut Bench, processes: &mut [Worker], arriving: bool, is_beside: 
     }
     let taken = wait_for(running, count, Duration::from_secs(5))?;
     let (seconds, spent) = (begun.elapsed().as_secs_f64(), bench.server.counters().since(before));
-    ask_all(running, &Job::Stop)?;
+    // Java's takers are ended by payloads, which the worker must not receive.
+    running.iter_mut().rev().try_for_each(|worker| worker.ask(&Job::Stop).map(drop))?;
     ask_all(running, &Job::Close)?;
     if taken < count {
         return Err(running[0].failure(&format!("and redelay have taken {taken} of {count} messages")));

@@ -12,8 +12,6 @@ use crate::results::Better;
 use crate::server::{Counters, Server};
 use crate::worker::{System, Worker};
 
-/// Messages, one after the other: several for each of sixteen processes.
-const MESSAGES: u64 = 100;
 const INTERVAL: Duration = Duration::from_millis(300);
 
 /// What was counted for one system.
@@ -47,11 +45,11 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         let seen = bench.turn("idle workers", |bench| look(bench, &systems, processes));
         rows.extend(lines(&systems, processes, &seen));
     }
-    let about = "Workers with 10 slots wait for messages of one queue, on a server of its own for each system. Then 100 \
-                 messages come, one every 300 ms, from another process. What they cost is counted on the server, with what their \
+    let about = "Workers with 10 slots wait for messages of one queue, on a server of its own for each system. Then \
+                 messages come, 100 in a full run, one every 300 ms, from another process. What they cost is counted on the server, with what their \
                  offers cost. The commands are without those that idle workers send in the same time. The scripts and blocking pops \
-                 are all that the server has seen. Each process that a message wakes begins a blocking pop again when it has \
-                 handled it. asynq has none: it asks every second.";
+                 are all that the server has seen, asynq's looks at empty queues among them. Each process that a message wakes begins a blocking pop again when it has \
+                 handled it. asynq has none.";
     let contest = Contest { name: "idle workers".into(), about: about.into(), rows };
     Measured { contests: vec![contest], ..Measured::default() }
 }
@@ -70,7 +68,7 @@ fn look(bench: &Bench, systems: &[System], processes: usize) -> Outcome<Vec<Seen
         let seconds = (now - begun).as_secs_f64();
         let per_process = seconds * processes as f64;
         let idly = server_now.since(server);
-        let message = idle.messages(idly.divided_by(seconds))?;
+        let message = idle.messages(bench.effort.idle_messages, idly.divided_by(seconds))?;
         seen.push(Seen {
             commands: idly.commands / per_process,
             client_millis: (client_now - client) * 1_000.0 / per_process,
@@ -99,15 +97,15 @@ impl Idle {
     }
 
     /// What a message costs, if idle processes cost this in a second.
-    fn messages(&mut self, idly: Counters) -> Outcome<Message> {
+    fn messages(&mut self, count: u64, idly: Counters) -> Outcome<Message> {
         let (begun, before) = (Instant::now(), self.server.counters());
-        for _ in 0..MESSAGES {
+        for _ in 0..count {
             self.producer.ask(&Fill::new(QUEUE, 1).job())?;
             sleep(INTERVAL);
         }
         let spent = self.server.counters().since(before);
         let idly = idly.divided_by(1.0 / begun.elapsed().as_secs_f64());
-        let of_each = |counters: Counters| counters.divided_by(MESSAGES as f64);
+        let of_each = |counters: Counters| counters.divided_by(count as f64);
         Ok(Message { own: of_each(spent.without(idly)), all: of_each(spent) })
     }
 }
@@ -124,7 +122,6 @@ fn lines(systems: &[System], processes: usize, seen: &[Seen]) -> Vec<Line> {
         line("client's CPU while idle", "ms/s and process", &|seen| seen.client_millis),
         line("server's CPU while idle", "ms/s and process", &|seen| seen.server_millis),
         line("commands", "per message", &|seen| seen.message.own.commands),
-        // A sign of life may fall into that time.
         line("scripts", "per message", &|seen| seen.message.all.scripts).aim(at_most(2.1)),
         line("blocking pops", "per message", &|seen| seen.message.all.blocking).aim(at_most(1.1)),
     ]
