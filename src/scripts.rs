@@ -86,7 +86,7 @@ scripts! {
     RELEASE_ALL: 7, "415ebfc2be069465f64587f2729eb6de5b9ce81d", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
-    STATS: 9, "f5bf7b95114f4cef698a8373db7dcb1c7a9c315b", ["stats"];
+    STATS: 9, "993e75e3c774ff9987e74ba9fc311ea92eb837e2", ["stats"];
     REQUEUE_QUARANTINED: 5, "7c06db551bbdb16f89944d62aceaa3293eba5894", [
         "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
     ];

@@ -23,7 +23,7 @@ pub(crate) struct OnServer {
     pub(crate) in_flight: u64,
     pub(crate) waiting: u64,
     pub(crate) dead_letters: u64,
-    /// The score of the first retry, epoch ms.
+    /// When the first message is due for its next delivery, epoch ms.
     pub(crate) retry: Option<f64>,
     pub(crate) is_paused: bool,
     pub(crate) max_in_flight: Option<u64>,

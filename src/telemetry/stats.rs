@@ -179,7 +179,8 @@ pub struct ReceivingStats {
     pub waiting: u64,
     /// Dead letters, from all clients.
     pub dead_letters: u64,
-    /// How long the earliest overdue retry has been due; `None` if none is.
+    /// For how long the first message has been due for its next delivery: its retry, or the end of the lease of a receiver that is
+    /// gone. `None` if none is due.
     #[serde(rename = "overdue_for_ms", serialize_with = "optional_millis")]
     pub overdue_for: Option<Duration>,
     /// Messages that receivers of this client have claimed, each delivery once.

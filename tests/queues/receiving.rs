@@ -552,9 +552,17 @@ async fn stats_count_what_became_of_messages() {
     assert_eq!((stats.in_flight, stats.waiting, stats.dead_letters, stats.overdue_for), (1, 2, 1, None));
     assert_eq!((stats.received, stats.acknowledged, stats.failed), (5, 1, 1));
     assert_eq!((stats.released, stats.rejected, stats.lost, stats.died), (1, 1, 0, 1));
+    let overdue_for = async || ready.stats().await.unwrap().receiving.overdue_for;
+    let is_overdue = |time: Option<Duration>| time.is_some_and(|time| time >= ms(50) && time < MINUTE);
+    // As if its receiver were gone.
+    let (member, end) = server.zset(LEASES).remove(0);
+    server.cmd([&b"ZADD"[..], LEASES.as_bytes(), (end - 31_000.0).to_string().as_bytes(), &member[..]]);
+    let time = overdue_for().await;
+    assert!(is_overdue(time), "{time:?}");
+    server.cmd([&b"ZADD"[..], LEASES.as_bytes(), end.to_string().as_bytes(), &member[..]]);
     held.retry_after(ms(1)).await.unwrap();
     // Nobody receives it.
     tokio::time::sleep(ms(100)).await;
-    let overdue_for = ready.stats().await.unwrap().receiving.overdue_for;
-    assert!(overdue_for.is_some_and(|time| time >= ms(50) && time < MINUTE), "{overdue_for:?}");
+    let time = overdue_for().await;
+    assert!(is_overdue(time), "{time:?}");
 }
