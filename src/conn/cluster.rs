@@ -515,7 +515,7 @@ mod tests {
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!(answers.port(), Some(2));
-        // No other server answers. A cluster that was set up anew has low epochs.
+        // No other server answers. A newly created cluster starts with low epochs.
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!((answers.port(), answers.age()), (Some(1), Duration::ZERO));

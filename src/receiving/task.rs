@@ -99,7 +99,7 @@ pub(super) struct Task {
     /// When the last receive ended.
     idle_since: Option<Instant>,
     forwarding: Forwarding,
-    /// The most receives, or settlements, that were answered at a time since the last yield.
+    /// The most receives, or settlements, that were answered at a time in this turn.
     answered: usize,
     /// Announcements in a row that have led to nothing, because others were quicker.
     misses: u32,

@@ -26,15 +26,19 @@ pub(super) struct ToSettle {
     pub(super) member: Member,
     pub(super) settlement: Settlement,
     /// The length of the payload.
-    pub(super) bytes: usize,
+    bytes: usize,
     /// Dropped without an answer: it was sent, and may have been executed.
     pub(super) answer: oneshot::Sender<Result<Settled, OpError>>,
 }
 
 impl ToSettle {
+    fn new(claim: &Claim, settlement: Settlement, answer: oneshot::Sender<Result<Settled, OpError>>) -> Self {
+        Self { member: claim.member, settlement, bytes: claim.payload.len(), answer }
+    }
+
     /// Nobody waits for the result.
     pub(super) fn unheard(claim: &Claim, settlement: Settlement) -> Self {
-        Self { member: claim.member, settlement, bytes: claim.payload.len(), answer: oneshot::channel().0 }
+        Self::new(claim, settlement, oneshot::channel().0)
     }
 
     /// Whether it may have a long text.
@@ -121,8 +125,7 @@ impl Waiting {
             drop(queue);
             let _ = answer.send(Err(OpError::Closed));
         } else {
-            let (member, bytes) = (claim.member, claim.payload.len());
-            queue.to_settle.push(ToSettle { member, settlement, bytes, answer });
+            queue.to_settle.push(ToSettle::new(claim, settlement, answer));
             drop(queue);
             self.changed.notify_one();
         }
@@ -154,7 +157,8 @@ impl Waiting {
         demand
     }
 
-    /// Takes at most `most` deliveries to settle, of which at most `texts` have a text.
+    /// Takes at most `most` deliveries to settle. Unless it is only one, at most `texts` of them have a text, and the script reads
+    /// at most this number of bytes of their payloads.
     pub(super) fn take_to_settle(&self, most: usize, texts: usize, bytes: usize) -> Vec<ToSettle> {
         let mut queue = self.queue();
         let (mut with_text, mut rewritten) = (0, 0);

@@ -3,6 +3,8 @@
 use redelay_fixture::{Server, until_async};
 use redelay_support::{ms, number_queues, soon};
 
+use super::receiver_costs::median;
+
 /// The clock of the server is read every five seconds, which may come in the middle of a message. So some are counted, and what
 /// most of them cost is what a message costs.
 const MESSAGES: usize = 9;
@@ -17,11 +19,6 @@ fn calls(server: &Server) -> [u64; 3] {
         .filter(|line| line.starts_with("cmdstat_") && !own.iter().any(|own| line.starts_with(own)));
     let calls = all.filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok());
     [server.command_calls("evalsha"), server.command_calls("blpop"), calls.sum()]
-}
-
-fn median(mut counts: Vec<u64>) -> u64 {
-    counts.sort_unstable();
-    counts[counts.len() / 2]
 }
 
 #[tokio::test]

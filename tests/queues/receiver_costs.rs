@@ -20,7 +20,7 @@ fn calls(server: &Server) -> [u64; 2] {
     ["evalsha", "blmove"].map(|command| server.command_calls(command))
 }
 
-fn median(mut counts: Vec<u64>) -> u64 {
+pub(super) fn median(mut counts: Vec<u64>) -> u64 {
     counts.sort_unstable();
     counts[counts.len() / 2]
 }

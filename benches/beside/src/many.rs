@@ -41,8 +41,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
         |bench, worker| takes(bench, worker, lists),
     );
     let about = "One process of redelay. All tasks offer to the same queue at the same time, each of them one payload of 100 bytes \
-                 after the other, five on average. Each list has one taker, which waits before a third client puts one payload into each list, all of \
-                 them with one pipeline. The time includes that of the pipeline.";
+                 after the other, five on average. Each list has one taker, which waits before a third client puts one payload \
+                 into each list, all of them with one pipeline. The time includes that of the pipeline.";
     let contest =
         Contest { name: "very much at once".into(), about: about.into(), rows: vec![offers, takes] };
     Measured { contests: vec![contest], ..Measured::default() }
@@ -73,10 +73,10 @@ fn offers(worker: &mut Worker, tasks: usize) -> Outcome<f64> {
 fn takes(bench: &mut Bench, worker: &mut Worker, lists: usize) -> Outcome<f64> {
     worker.ask(&Collect { queues: lists, ..Collect::new(QUEUE, lists) }.job())?;
     wait_until_open(&mut bench.server, worker, lists)?;
-    let mut seen = -1.0;
-    while bench.server.counters().scripts > seen {
-        seen = bench.server.counters().scripts;
+    let (mut before, mut scripts) = (-1.0, bench.server.counters().scripts);
+    while scripts > before {
         sleep(QUIET);
+        (before, scripts) = (scripts, bench.server.counters().scripts);
     }
     let mut pipeline = pipe();
     for list in names(QUEUE, lists) {
