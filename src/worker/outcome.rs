@@ -92,7 +92,7 @@ pub struct Failure {
     pub queue: String,
     /// The id of the message; `None` if its payload cannot be decoded.
     pub id: Option<MessageId>,
-    /// Which attempt it was.
+    /// Which attempt it was; 1 if its payload cannot be decoded.
     pub attempt: u32,
     /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,

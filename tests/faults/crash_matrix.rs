@@ -1,11 +1,12 @@
 //! The matrix of crashes in docs/guarantees.md, cell by cell: a call is lost before or after its execution, and the client, its
-//! connection or the server ends. Another receiver finds each message in the one place where it belongs, with its counts.
+//! connection or the server ends, or a replica takes over that lacks the call. Another receiver finds each message in the one place
+//! where it belongs, with its counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use redelay::{Backoff, Delivery, MessageId, codec};
+use redelay::{Backoff, Delivery, ErrorKind, MessageId};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, soon,
@@ -13,12 +14,13 @@ use redelay_support::{
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::around_failover::until_replicated;
 use super::on_threads::each_on_threads;
 use super::receivers::count;
 
-const LEASE: u64 = 1000;
+pub(crate) const LEASE: u64 = 1000;
 /// How many cells run at a time.
-const THREADS: usize = 8;
+pub(crate) const THREADS: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
@@ -41,19 +43,24 @@ enum Lost {
     Request,
     /// It was.
     Reply,
+    /// The client has the answer.
+    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(crate) enum Fault {
     /// It does not come back. Another client takes over.
     ClientDies,
     /// The same client goes on.
     ConnectionIsCut,
     /// With `kill -9`. It starts again with its append-only file.
     ServerDies,
+    /// It dies, and a replica takes over that has nothing of the call.
+    FailsOver,
 }
 
-const FAULTS: [Fault; 3] = [Fault::ClientDies, Fault::ConnectionIsCut, Fault::ServerDies];
+/// Those that lose nothing that the server has stored.
+pub(crate) const FAULTS: [Fault; 3] = [Fault::ClientDies, Fault::ConnectionIsCut, Fault::ServerDies];
 
 #[derive(Clone, Copy, Debug)]
 struct Cell {
@@ -73,8 +80,12 @@ enum Found {
 impl Cell {
     /// What docs/guarantees.md says.
     fn expected(self) -> Found {
-        // A client that lives repeats what was lost.
-        let is_done = self.lost == Lost::Reply || self.fault != Fault::ClientDies;
+        // A client that lives repeats what was lost, and does not know what the server has lost.
+        let is_done = match self.lost {
+            Lost::Request => self.fault != Fault::ClientDies,
+            Lost::Reply => true,
+            Lost::Nothing => self.fault != Fault::FailsOver,
+        };
         match (self.call, is_done) {
             // Nobody knows of the claim but the server.
             (Call::Claim, _) => {
@@ -118,9 +129,10 @@ impl Cell {
 
     /// Returns false if another call of the receiver was on its way, and the fault met that one.
     async fn meets_the_call(self) -> bool {
-        let server = Server::builder().appendonly(true).start();
+        let server = durable_server();
         let proxy = Proxy::start(server.port());
-        let other = Queues::of_numbers(builder(&server).transfer(false)).await;
+        let replica = (self.fault == Fault::FailsOver).then(|| follow(&server));
+        let mut other = Queues::of_numbers(builder(&server).transfer(false)).await;
         let first = Queues::of_numbers(builder(&proxy).transfer(false).command_timeout(MINUTE)).await;
         load_scripts(&server, &other).await;
         other.ready.put(&7).await.unwrap();
@@ -139,9 +151,10 @@ impl Cell {
         // It lies beside the other one all the time.
         other.ready.put(&8).await.unwrap();
 
-        let over = Arc::new(Notify::new());
+        let (claimed, over) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let call = || -> BoxFuture<'static, redelay::Result<()>> {
-            let (claiming, over) = (receiver.clone(), over.clone());
+            let (claiming, has_claimed) = (receiver.clone(), claimed.clone());
+            let (over, released) = (over.clone(), over.clone());
             let settle = |delivery: Delivery<i64>| -> BoxFuture<'static, redelay::Result<()>> {
                 match self.call {
                     Call::Heartbeat => Box::pin(async move {
@@ -158,13 +171,21 @@ impl Cell {
             let dead = first.ready.dead_letters();
             match (delivery, claiming) {
                 (Some(delivery), _) => settle(delivery),
-                (None, Some(receiver)) => Box::pin(async move { receiver.receive().await?.release().await }),
+                (None, Some(receiver)) => Box::pin(async move {
+                    let delivery = receiver.receive().await?;
+                    has_claimed.notify_one();
+                    released.notified().await;
+                    delivery.release().await
+                }),
                 (None, None) => Box::pin(async move {
                     assert!(dead.requeue_one(id.expect("of the letter")).await?, "it is there");
                     Ok(())
                 }),
             }
         };
+        if let Some(replica) = &replica {
+            promote(replica, &server).await;
+        }
         if self.call == Call::Heartbeat {
             // A receiver makes a call every fifth of a lease, and extends it every third. The next call extends it.
             sleep(ms(LEASE / 4)).await;
@@ -198,9 +219,21 @@ impl Cell {
                     proxy.truncate_nothing();
                 }
             }
+            Lost::Nothing => {
+                before = lease_end(&server);
+                calling = tokio::spawn(call());
+                until_async("it is executed", || async { self.is_executed(&server, before) }).await;
+                match self.call {
+                    Call::Claim => soon(claimed.notified()).await,
+                    // The reply comes through, which nobody can see.
+                    Call::Heartbeat => sleep(ms(50)).await,
+                    _ => until_async("it is answered", || async { calling.is_finished() }).await,
+                }
+            }
         }
-        assert!(!calling.is_finished(), "{self:?}: the call was answered");
-        assert_eq!(self.is_executed(&server, before), self.lost == Lost::Reply, "{self:?}");
+        let is_answered = self.lost == Lost::Nothing && !matches!(self.call, Call::Claim | Call::Heartbeat);
+        assert_eq!(calling.is_finished(), is_answered, "{self:?}");
+        assert_eq!(self.is_executed(&server, before), self.lost != Lost::Request, "{self:?}");
 
         match self.fault {
             Fault::ClientDies => {
@@ -214,13 +247,24 @@ impl Cell {
                 restore(&proxy);
                 server.start_again();
             }
+            Fault::FailsOver => server.kill_9(),
+        }
+        if let Some(replica) = &replica {
+            proxy.switch_to(replica.port());
+            restore(&proxy);
+            other = Queues::of_numbers(builder(replica).transfer(false)).await;
         }
         over.notify_one();
         if self.fault != Fault::ClientDies {
-            let answer = soon(calling).await.unwrap();
-            answer.unwrap_or_else(|error| panic!("{self:?}: {error}"));
+            match soon(calling).await.unwrap() {
+                // The claim is lost.
+                Err(error) if self.call == Call::Claim && self.lost == Lost::Nothing => {
+                    assert_eq!(error.kind(), ErrorKind::LeaseLost, "{self:?}: {error}");
+                }
+                answer => answer.unwrap_or_else(|error| panic!("{self:?}: {error}")),
+            }
         }
-        self.judge(&server, &other, id).await;
+        self.judge(replica.as_ref().unwrap_or(&server), &other, id).await;
         drop(receiver);
         true
     }
@@ -276,8 +320,27 @@ fn lease_end(server: &Server) -> f64 {
     first.get(1).map_or(0.0, |end| String::from_utf8_lossy(end).parse().expect("a number"))
 }
 
+/// A server that keeps all its writes when it is killed, and lets replicas synchronise at once.
+pub(crate) fn durable_server() -> Server {
+    Server::builder().appendonly(true).config("repl-diskless-sync-delay 0").start()
+}
+
+/// Starts a replica.
+pub(crate) fn follow(server: &Server) -> Server {
+    let replica = Server::start();
+    replica.cmd(["REPLICAOF", "127.0.0.1", &server.port().to_string()]);
+    replica
+}
+
+/// The replica becomes a master with all that the server has now, and with nothing that comes later.
+pub(crate) async fn promote(replica: &Server, server: &Server) {
+    until_async("the replica follows", || async { replica.follows(server) }).await;
+    until_replicated(server, replica).await;
+    replica.cmd(["REPLICAOF", "NO", "ONE"]);
+}
+
 /// Ends the connections, and lets new ones work.
-fn restore(proxy: &Proxy) {
+pub(crate) fn restore(proxy: &Proxy) {
     proxy.cut();
     proxy.hold_replies(false);
     proxy.blackhole(false);
@@ -314,98 +377,10 @@ fn each_cell_of_the_matrix_is_as_documented() {
         for lost in [Lost::Request, Lost::Reply] {
             cells.extend(FAULTS.map(|fault| Cell { call, lost, fault }));
         }
+        for lost in [Lost::Request, Lost::Reply, Lost::Nothing] {
+            cells.push(Cell { call, lost, fault: Fault::FailsOver });
+        }
     }
-    assert_eq!(cells.len(), 48);
+    assert_eq!(cells.len(), 72);
     each_on_threads(THREADS, cells, async |cell| cell.run().await);
-}
-
-/// Where a dead letter is on its way to another queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    NotPushed,
-    Pushed,
-    Removed,
-}
-
-/// The push to the other queue goes through a proxy of its own.
-async fn forward(step: Step, fault: Fault) {
-    let server = Server::builder().appendonly(true).start();
-    let (here, there) = (Proxy::start(server.port()), Proxy::start(server.port()));
-    let client = |proxy: &Proxy| builder(proxy).transfer(false).command_timeout(MINUTE);
-    let first = Queues::of_numbers(client(&here)).await;
-    let destination = client(&there).connect().await.unwrap();
-    let dead = destination.blocking_queue::<i64>("dead", codec::Long);
-    let receiver = first.ready.receiver().lease(ms(LEASE)).dead_letters_to(&dead);
-    // The first one loads the scripts.
-    first.ready.put(&1).await.unwrap();
-    soon(receiver.receive()).await.unwrap().reject("no").await.unwrap();
-    until_async("it is sent", || async {
-        server.list("dead") == [b"1"] && count(&server, "ZCARD", DEAD) == 0
-    })
-    .await;
-    server.cmd(["DEL", "dead"]);
-
-    first.ready.put(&7).await.unwrap();
-    let delivery = soon(receiver.receive()).await.unwrap();
-    match step {
-        Step::NotPushed => there.blackhole(true),
-        _ => there.hold_replies(true),
-    }
-    delivery.reject("no").await.unwrap();
-    match step {
-        // Until the push was sent, which nobody can see.
-        Step::NotPushed => sleep(ms(50)).await,
-        _ => until_async("it is pushed", || async { server.list("dead") == [b"7"] }).await,
-    }
-    assert_eq!(count(&server, "ZCARD", DEAD), 1);
-    if step == Step::Removed {
-        here.hold_replies(true);
-        there.hold_replies(false);
-        until_async("it is removed", || async { count(&server, "ZCARD", DEAD) == 0 }).await;
-    }
-
-    let other = Queues::of_numbers(builder(&server).transfer(false)).await;
-    let other_dead = other.client.blocking_queue::<i64>("dead", codec::Long);
-    let mut completes = None;
-    match fault {
-        Fault::ClientDies => {
-            for proxy in [&here, &there] {
-                proxy.refuse(true);
-                proxy.cut();
-            }
-            let receiver = other.ready.receiver().lease(ms(LEASE)).dead_letters_to(&other_dead);
-            completes = Some(tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) }));
-        }
-        Fault::ConnectionIsCut => [&here, &there].into_iter().for_each(restore),
-        Fault::ServerDies => {
-            server.kill_9();
-            [&here, &there].into_iter().for_each(restore);
-            server.start_again();
-        }
-    }
-    until_async("it is in the other queue only", || async {
-        let letters = count(&server, "ZCARD", DEAD) + count(&server, "HLEN", DEAD_MESSAGES);
-        letters == 0 && !server.list("dead").is_empty()
-    })
-    .await;
-    // What is on its way is done or given up.
-    drop((receiver, dead));
-    if fault != Fault::ClientDies {
-        first.client.shutdown().await;
-        destination.shutdown().await;
-    }
-    assert_eq!(server.list("dead"), [b"7"], "{step:?}, {fault:?}");
-    let left = count(&server, "LLEN", "q") + count(&server, "HLEN", MESSAGES) + count(&server, "ZCARD", DEAD);
-    assert_eq!(left, 0, "{step:?}, {fault:?}");
-    if let Some(completes) = completes {
-        assert!(!completes.is_finished(), "it is no message any more");
-        completes.abort();
-    }
-}
-
-#[test]
-fn a_dead_letter_is_sent_once_whatever_ends_meanwhile() {
-    let steps = [Step::NotPushed, Step::Pushed, Step::Removed];
-    let cells = steps.iter().flat_map(|step| FAULTS.map(|fault| (*step, fault))).collect();
-    each_on_threads(THREADS, cells, async |(step, fault)| forward(step, fault).await);
 }

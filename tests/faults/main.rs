@@ -14,6 +14,7 @@ mod dropping;
 mod dying;
 mod early_polls;
 mod failover_load;
+mod forwarding;
 mod give_back;
 mod leases;
 mod ledger;
