@@ -136,6 +136,13 @@ impl Deliveries {
         deeds
     }
 
+    /// All that is known of this number.
+    pub(crate) fn story(&self, number: i64) -> String {
+        let all: Vec<_> = self.all.iter().filter(|one| one.number == number).collect();
+        let left: Vec<_> = self.left.iter().filter(|left| left.number == number).collect();
+        format!("{all:#?}, left {left:?}")
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.all.len()
     }

@@ -51,6 +51,8 @@ pub(crate) struct Record {
     pub(crate) ready_by: BTreeMap<i64, SystemTime>,
     /// The times of the offers whose delays are known.
     pub(crate) times: BTreeMap<i64, Times>,
+    /// When a server without append-only file was ended: it has lost all entries and receipts.
+    pub(crate) data_losses: Vec<SystemTime>,
     /// What the server's clock showed.
     pub(crate) clock: ServerClock,
     /// The number of taker calls that ended with an error.
@@ -92,6 +94,8 @@ pub(crate) struct Price {
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<i64>,
     pub(crate) doubled: Vec<i64>,
+    /// What happened to each of these.
+    pub(crate) stories: Vec<String>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
     /// Delivered before the server's clock had reached the due time, or with a ticket whose due time is too early.
@@ -124,15 +128,18 @@ impl Record {
             ) && !self.cancelled.contains(&number)
         };
         let lost: Vec<_> = self.must_come().filter(|number| !times.contains_key(number)).collect();
+        let doubled = numbers(&|number, times| times > 1 && !self.may_be_stored_again(number));
+        let stories = doubled.iter().map(|number| self.story(*number)).collect();
         Verdict {
             is_too_dear: !price.forgot && lost.len() > price.dead_pops,
             lost,
-            doubled: numbers(&|_, times| times > 1),
+            wrong: if price.forgot { Vec::new() } else { self.deliveries.judge(price) },
+            doubled,
+            stories,
             uncalled: numbers(&|number, _| !may_come(number))
                 .into_iter()
                 .chain(self.deliveries.numbers().filter(|number| !may_come(*number)))
                 .collect(),
-            wrong: if price.forgot { Vec::new() } else { self.deliveries.judge(price) },
             early: self.early().collect(),
         }
     }
@@ -149,7 +156,18 @@ impl Record {
         self.times.iter().filter(|(number, times)| self.is_early(**number, times)).map(|(number, _)| *number)
     }
 
+    /// Whether a try of its offer may have been executed before a server lost its receipt, and another one after that.
+    fn may_be_stored_again(&self, number: i64) -> bool {
+        let Some(times) = self.times.get(&number) else { return false };
+        self.data_losses
+            .iter()
+            .any(|lost| times.begun <= *lost && times.ended.is_none_or(|ended| ended >= *lost))
+    }
+
     fn is_early(&self, number: i64, times: &Times) -> bool {
+        if self.may_be_stored_again(number) {
+            return false;
+        }
         // A delay counts from the first try at the earliest, by a clock that may have been set until the reply came.
         let ready_by = self.ready_by.get(&number);
         let Some(ended) = times.ended.or(ready_by.copied()) else { return false };
@@ -166,6 +184,17 @@ impl Record {
         self.taken.iter().copied().chain(self.deliveries.numbers()).any(|number| numbers.contains(&number))
     }
 
+    /// All that is known of this number.
+    fn story(&self, number: i64) -> String {
+        let (offered, times) = (self.offered.get(&number), self.times.get(&number));
+        let taken: Vec<_> = (0..self.taken.len()).filter(|place| self.taken[*place] == number).collect();
+        let deliveries = self.deliveries.story(number);
+        format!(
+            "{number}: {offered:?} {times:?}, taken at places {taken:?} of {}, {deliveries}",
+            self.taken.len()
+        )
+    }
+
     pub(crate) fn count(&self, wanted: Offered) -> usize {
         self.offered.values().filter(|offered| **offered == wanted).count()
     }
@@ -180,10 +209,10 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lost, doubled, uncalled, early, wrong, is_too_dear } = self;
+        let Self { lost, doubled, stories, uncalled, early, wrong, is_too_dear } = self;
         let dear = if *is_too_dear { " (more than faults can explain)" } else { "" };
         write!(f, "lost{dear}: {lost:?}, doubled: {doubled:?}, uncalled: {uncalled:?}, early: {early:?}")?;
-        wrong.iter().try_for_each(|why| write!(f, "\n{why}"))
+        stories.iter().chain(wrong).try_for_each(|why| write!(f, "\n{why}"))
     }
 }
 
@@ -368,6 +397,25 @@ fn judgements() {
         );
         assert_eq!(verdict.is_good(), good, "{taken:?} {price:?}");
     }
+}
+
+/// Only an offer that was open when the server lost its data may be stored again.
+#[test]
+fn judgements_of_what_is_stored_again() {
+    let at = |ms: u64| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
+    let doubled = |ended: Option<u64>, lost: &[u64]| {
+        let times = Times { begun: at(100), delay: Duration::ZERO, ended: ended.map(at), due: None };
+        let record = Record {
+            offered: [(1, Offered::Acknowledged)].into(),
+            times: [(1, times)].into(),
+            taken: vec![1, 1],
+            data_losses: lost.iter().copied().map(at).collect(),
+            ..Record::default()
+        };
+        record.judge(Price { forgot: true, ..Price::default() }).doubled == [1]
+    };
+    assert!(doubled(Some(110), &[]) && doubled(Some(110), &[99, 111]) && doubled(None, &[99]));
+    assert!(!doubled(Some(110), &[99, 105]) && !doubled(None, &[5_000]));
 }
 
 #[test]

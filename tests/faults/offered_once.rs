@@ -59,6 +59,39 @@ async fn its_payload_was_moved() {
     .await;
 }
 
+/// A server that loses its data between two tries loses the receipt, too. The second try stores the entry again, since the
+/// first one is gone; unless it was delivered before, that is the only one.
+#[tokio::test]
+async fn the_server_lost_its_data() {
+    for (is_polled, deliveries) in [(false, 1), (true, 2)] {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let other = Queues::of_numbers(still_builder(&server)).await;
+        other.delayed.offer(&0, MINUTE).await.unwrap();
+        other.delayed.clear().await.unwrap();
+        let offering = Queues::of_numbers(still_builder(&proxy)).await;
+        proxy.hold_replies(true);
+        let fault = async {
+            until_async("stored, and the reply is held", || async {
+                !server.zset(TIMEOUT_SET).is_empty() && proxy.held() > 0
+            })
+            .await;
+            proxy.refuse(true);
+            proxy.cut();
+            proxy.hold_replies(false);
+            let polled = if is_polled { other.delayed.poll().await.unwrap() } else { None };
+            server.kill_9();
+            server.start_again();
+            proxy.refuse(false);
+            polled.iter().count()
+        };
+        let (ticket, before) = tokio::join!(offering.delayed.offer(&1, MINUTE).timeout(MINUTE), fault);
+        ticket.expect("it is stored");
+        let after = server.zset(TIMEOUT_SET).len();
+        assert_eq!(before + after, deliveries);
+    }
+}
+
 /// The clock of the server is set between two tries, as a failover to a machine with another clock does.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clock_was_set() {

@@ -51,7 +51,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
         (old, new) = (new, old);
         until_in_step(new).await;
     }
-    println!("{:?}", finish(old, &proxy, &mut load, false).await.unwrap());
+    println!("{:?}", finish(old, &proxy, &mut load).await.unwrap());
 }
 
 /// No server is promoted. Reconnecting does not help, and clients must not keep reconnecting.
@@ -69,5 +69,5 @@ async fn while_nobody_is_the_master_clients_are_patient() {
     load.goes_on(50).await;
     // Two clients, each at most once a second on two channels.
     assert!(subscribed <= 20, "{subscribed}");
-    println!("{subscribed} subscriptions; {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+    println!("{subscribed} subscriptions; {:?}", finish(&server, &proxy, &mut load).await.unwrap());
 }

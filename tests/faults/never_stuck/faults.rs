@@ -21,6 +21,8 @@ const REPEATED: Duration = Duration::from_millis(15);
 pub(crate) struct Way {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
+    /// Whether the server keeps its data when it ends.
+    is_durable: bool,
     /// Sets the server's clock, if the plan does.
     dial: Option<Dial>,
 }
@@ -80,7 +82,7 @@ impl Way {
             (builder.start(), None)
         };
         let proxy = Proxy::start(server.port());
-        Self { server, proxy, dial }
+        Self { server, proxy, is_durable, dial }
     }
 
     /// The address for the clients.
@@ -181,6 +183,9 @@ impl Way {
                     server.kill_9()
                 } else {
                     server.stop()
+                }
+                if !self.is_durable {
+                    ledger.record().data_losses.push(SystemTime::now());
                 }
                 sleep(lasts).await;
                 server.start_again();

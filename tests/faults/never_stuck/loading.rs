@@ -31,5 +31,5 @@ async fn a_server_that_is_loading() {
     let refused = || async { server.info("errorstats").contains("errorstat_LOADING") };
     until_async_within(Duration::from_secs(30), "clients have received LOADING", refused).await;
     load.goes_on(100).await;
-    println!("{:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+    println!("{:?}", finish(&server, &proxy, &mut load).await.unwrap());
 }

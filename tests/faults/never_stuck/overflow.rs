@@ -28,5 +28,5 @@ async fn the_buffer_of_a_subscriber_overflows() {
         load.goes_on(20).await;
         server.cmd(["EVAL", FLOOD, "1", CHANNEL]);
     }
-    println!("{} subscribers ended; {:?}", ended(), finish(&server, &proxy, &mut load, false).await.unwrap());
+    println!("{} subscribers ended; {:?}", ended(), finish(&server, &proxy, &mut load).await.unwrap());
 }

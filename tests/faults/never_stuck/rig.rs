@@ -99,13 +99,8 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
 ///
 /// # Errors
 /// Fails with a sentence that says what went wrong.
-pub(crate) async fn finish(
-    server: &Server,
-    proxy: &Proxy,
-    load: &mut Load,
-    forgot: bool,
-) -> Result<Report, String> {
-    finish_when(server, Some(proxy), load, Price { forgot, ..Price::default() }, Due::All).await
+pub(crate) async fn finish(server: &Server, proxy: &Proxy, load: &mut Load) -> Result<Report, String> {
+    finish_when(server, Some(proxy), load, Price::default(), Due::All).await
 }
 
 /// The same for clients without a proxy, and without blocking pops of takers.

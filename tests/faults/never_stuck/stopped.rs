@@ -101,7 +101,7 @@ async fn a_client_is_stopped_for_a_while() {
     server.cmd(["RPUSH", END, "2"]);
     until_async_within(BOUND, "the child ends", || async { !child.is_running() }).await;
     read(&child.output(), &mut load.ledger.record());
-    println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load, false).await.unwrap());
+    println!("{stopped:?}: {:?}", finish(&server, &proxy, &mut load).await.unwrap());
 }
 
 /// Runs in the stopped process: takers with a connection each, which print what they take.
