@@ -94,7 +94,7 @@ pub(crate) struct Price {
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<i64>,
     pub(crate) doubled: Vec<i64>,
-    /// What happened to each of these.
+    /// What happened to each of those that are doubled or uncalled.
     pub(crate) stories: Vec<String>,
     /// Delivered, although the offer was refused or cancelled, or there was none.
     pub(crate) uncalled: Vec<i64>,
@@ -122,24 +122,23 @@ impl Record {
             found.map(|(number, _)| *number).collect::<Vec<_>>()
         };
         let may_come = |number: i64| {
-            matches!(
-                self.offered.get(&number),
-                Some(Offered::Begun | Offered::Acknowledged | Offered::Unknown)
-            ) && !self.cancelled.contains(&number)
+            let offered = self.offered.get(&number);
+            let is_offered = offered.is_some_and(|offered| *offered != Offered::Refused);
+            // It was delivered before its offer was stored again, and cancelled after that.
+            is_offered && (!self.cancelled.contains(&number) || self.may_be_stored_again(number))
         };
         let lost: Vec<_> = self.must_come().filter(|number| !times.contains_key(number)).collect();
         let doubled = numbers(&|number, times| times > 1 && !self.may_be_stored_again(number));
-        let stories = doubled.iter().map(|number| self.story(*number)).collect();
+        let mut uncalled = numbers(&|number, _| !may_come(number));
+        uncalled.extend(self.deliveries.numbers().filter(|number| !may_come(*number)));
+        let stories = doubled.iter().chain(&uncalled).map(|number| self.story(*number)).collect();
         Verdict {
             is_too_dear: !price.forgot && lost.len() > price.dead_pops,
             lost,
             wrong: if price.forgot { Vec::new() } else { self.deliveries.judge(price) },
             doubled,
             stories,
-            uncalled: numbers(&|number, _| !may_come(number))
-                .into_iter()
-                .chain(self.deliveries.numbers().filter(|number| !may_come(*number)))
-                .collect(),
+            uncalled,
             early: self.early().collect(),
         }
     }
@@ -403,19 +402,26 @@ fn judgements() {
 #[test]
 fn judgements_of_what_is_stored_again() {
     let at = |ms: u64| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
-    let doubled = |ended: Option<u64>, lost: &[u64]| {
+    let is_good = |ended: Option<u64>, lost: &[u64], is_cancelled: bool| {
         let times = Times { begun: at(100), delay: Duration::ZERO, ended: ended.map(at), due: None };
         let record = Record {
             offered: [(1, Offered::Acknowledged)].into(),
+            cancelled: is_cancelled.then_some(1).into_iter().collect(),
             times: [(1, times)].into(),
-            taken: vec![1, 1],
+            taken: if is_cancelled { vec![1] } else { vec![1, 1] },
             data_losses: lost.iter().copied().map(at).collect(),
             ..Record::default()
         };
-        record.judge(Price { forgot: true, ..Price::default() }).doubled == [1]
+        record.judge(Price { forgot: true, ..Price::default() }).is_good()
     };
-    assert!(doubled(Some(110), &[]) && doubled(Some(110), &[99, 111]) && doubled(None, &[99]));
-    assert!(!doubled(Some(110), &[99, 105]) && !doubled(None, &[5_000]));
+    for is_cancelled in [false, true] {
+        for (ended, lost) in [(Some(110), &[][..]), (Some(110), &[99, 111]), (None, &[99])] {
+            assert!(!is_good(ended, lost, is_cancelled), "{ended:?} {lost:?}");
+        }
+        for (ended, lost) in [(Some(110), &[99, 105][..]), (None, &[5_000])] {
+            assert!(is_good(ended, lost, is_cancelled), "{ended:?} {lost:?}");
+        }
+    }
 }
 
 #[test]
