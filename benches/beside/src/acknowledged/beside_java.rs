@@ -28,7 +28,8 @@ pub(crate) fn measure(bench: &mut Bench) -> Measured {
     let mut rows = Vec::new();
     for arriving in [true, false] {
         let name = if arriving { "arriving one by one" } else { "in bursts" };
-        let rounds = 2 * bench.effort.rounds;
+        // Of what arrives one by one, the rates change by half between two rounds.
+        let rounds = if arriving { 4 } else { 2 } * bench.effort.rounds;
         let turns =
             bench.take_turns(&format!("beside Java: {name}"), &[false, true], rounds, |bench, is_beside| {
                 let turn = turn(bench, &mut processes, arriving, *is_beside);
