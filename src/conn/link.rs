@@ -12,7 +12,8 @@ use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use fred::interfaces::EventInterface;
 use fred::types::{ClusterHash, CustomCommand, Message, Resp3Frame};
 use tokio::runtime::Handle;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -86,7 +87,8 @@ pub(crate) struct Link {
     expected_loss: Arc<AtomicBool>,
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
-    closed: AtomicBool,
+    /// It was closed on purpose. Without that, the supervisor connects again whatever ends the connection.
+    closed: Arc<AtomicBool>,
     /// Another server has replaced the one that it was connected to.
     abandoned: AtomicBool,
     /// The number of the last session with a reply that belongs to another command, plus one.
@@ -119,9 +121,9 @@ impl Link {
             session,
             sessions,
             expected_loss: supervisor.expected_loss(),
+            closed: supervisor.closed(),
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
             distrusted: AtomicU64::new(0),
             opened: Instant::now(),
@@ -415,4 +417,18 @@ impl Link {
         let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
         self.supervisor.abort();
     }
+}
+
+/// The next of what the server sends by itself on a connection; `None` if some of it was lost. Cancel safe. The library's client is
+/// replaced when the connection is led to another server, and then nothing more comes from the old one: this waits, and the next
+/// session has a new receiver.
+pub(super) async fn pushed<T: Clone>(receiver: &mut Option<broadcast::Receiver<T>>) -> Option<T> {
+    while let Some(open) = receiver {
+        match open.recv().await {
+            Ok(message) => return Some(message),
+            Err(RecvError::Lagged(_)) => return None,
+            Err(RecvError::Closed) => *receiver = None,
+        }
+    }
+    std::future::pending().await
 }

@@ -106,6 +106,7 @@ pub(super) struct Supervisor {
     loss: Loss,
     /// Says beforehand that the next loss is our own choice, and no fault.
     expected_loss: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
 }
 
 /// What is known of the loss of a connection, until there is a new one.
@@ -132,10 +133,8 @@ enum Event {
     Demoted,
     /// Another server is the master now, or serves the slot.
     Outdated,
-    /// The library's task has ended: by itself, or because the client was asked to quit.
-    Ended(Option<Result<(), FredError>>),
-    /// The library is gone.
-    Gone,
+    /// The library's task has ended, and says why, unless it was asked to.
+    Ended(Option<FredError>),
 }
 
 impl Supervisor {
@@ -184,6 +183,7 @@ impl Supervisor {
             trouble: Trouble::default(),
             loss: Loss::None,
             expected_loss: Arc::default(),
+            closed: Arc::default(),
         }
     }
 
@@ -207,6 +207,11 @@ impl Supervisor {
         self.expected_loss.clone()
     }
 
+    /// To say that the end is wanted.
+    pub(super) fn closed(&self) -> Arc<AtomicBool> {
+        self.closed.clone()
+    }
+
     pub(super) async fn run(mut self) {
         let mut given_up = self.sessions.subscribe();
         if self.is_new {
@@ -221,8 +226,8 @@ impl Supervisor {
                 Event::Outdated => self.move_on().await,
                 Event::Reconnected => self.on_reconnected().await,
                 Event::ConnectedUnnoticed => self.begin_session(true).await,
-                Event::Ended(Some(Ok(()))) | Event::Gone => break,
-                Event::Ended(result) => self.on_ended(result).await,
+                Event::Ended(_) if self.closed.load(Relaxed) => break,
+                Event::Ended(error) => self.on_ended(error).await,
             }
         }
         self.sessions.send_replace(None);
@@ -237,11 +242,11 @@ impl Supervisor {
             _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => Event::GivenUp,
             lost = self.lost.recv() => match lost {
                 Ok((error, _)) => Event::Lost(Some(error)),
-                Err(RecvError::Closed) => Event::Gone,
+                Err(RecvError::Closed) => Event::Ended(None),
                 Err(RecvError::Lagged(_)) => Event::Lost(None),
             },
             back = self.back.recv() => match back {
-                Err(RecvError::Closed) => Event::Gone,
+                Err(RecvError::Closed) => Event::Ended(None),
                 _ => Event::Reconnected,
             },
             () = self.shared.demotion.concerns(session), if connected => Event::Demoted,
@@ -251,7 +256,7 @@ impl Supervisor {
                 true => Event::ConnectedUnnoticed,
                 false => Event::Nothing,
             },
-            ended = &mut self.connection => Event::Ended(ended.ok()),
+            ended = &mut self.connection => Event::Ended(ended.ok().and_then(Result::err)),
         }
     }
 
@@ -296,8 +301,13 @@ impl Supervisor {
                     (self.lost, self.back) = (client.error_rx(), client.reconnect_rx());
                     (self.client, self.connection) = (client.clone(), connection);
                     let at = Arc::new(self.here.address());
-                    *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Connected { client, at };
-                    self.last = None;
+                    let now = Connected { client, at: at.clone() };
+                    let before = std::mem::replace(
+                        &mut *self.shown.write().unwrap_or_else(PoisonError::into_inner),
+                        now,
+                    );
+                    // Its id is one of the server that it was on.
+                    self.last.take_if(|_| before.at != at);
                     return self.begin_session(true).await;
                 }
                 Err(why) => why,
@@ -327,14 +337,13 @@ impl Supervisor {
         self.begin_session(false).await;
     }
 
-    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for that.
-    async fn on_ended(&mut self, result: Option<Result<(), FredError>>) {
+    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for that, nor for any other
+    /// reason that ends the library's task.
+    async fn on_ended(&mut self, error: Option<FredError>) {
         self.end_session();
-        if let Some(Err(error)) = result {
-            self.report_loss(&self.cause(&error));
-        }
+        self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
         sleep(PROBE).await;
-        self.connection = execute::connect(&self.client);
+        self.connect().await;
     }
 
     fn cause(&self, error: &FredError) -> Cause {

@@ -8,11 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use fred::interfaces::{ClientLike, PubsubInterface};
 use fred::types::{ClusterHash, CustomCommand, Message, Value};
-use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::{Link, Role};
+use super::link::{Link, Role, pushed};
 use super::session::silence;
 use super::topology::Lead;
 use super::{OpError, Options, Session, Shared, library};
@@ -87,7 +86,7 @@ pub(super) async fn subscriber(
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };
-    let messages = link.messages();
+    let messages = Some(link.messages());
     let mut sessions = link.sessions();
     sessions.mark_unchanged();
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
@@ -114,7 +113,7 @@ pub(super) async fn subscriber(
 
 struct Subscriber {
     link: Link,
-    messages: broadcast::Receiver<Message>,
+    messages: Option<broadcast::Receiver<Message>>,
     sessions: watch::Receiver<Option<Session>>,
     ping: Interval,
     wishes: mpsc::UnboundedReceiver<Wish>,
@@ -173,19 +172,18 @@ impl Subscriber {
                 changed.ok()?;
                 // The subscriptions of the old connection ended with it.
                 self.sessions.mark_unchanged();
-                self.messages = self.link.messages();
+                self.messages = Some(self.link.messages());
                 self.unwanted.clear();
                 self.unconfirmed = self.wanted.iter().cloned().collect();
                 Some(Step::Again)
             }
             () = std::future::ready(()), if subscribe => Some(Step::Subscribe),
-            message = self.messages.recv() => Some(Step::Notice(match message {
-                Ok(message) => Notice::Message {
+            message = pushed(&mut self.messages) => Some(Step::Notice(match message {
+                Some(message) => Notice::Message {
                     channel: message.channel.to_string(),
                     payload: message.value.into_bytes().unwrap_or_default(),
                 },
-                Err(RecvError::Lagged(_)) => Notice::Missed,
-                Err(RecvError::Closed) => return None,
+                None => Notice::Missed,
             })),
             () = async { match next { Some(at) => sleep_until(at).await, None => pending().await } } => {
                 Some(Step::Again)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fred::interfaces::TrackingInterface;
 use fred::types::client::Invalidation;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
 use tokio::sync::watch;
 
-use super::link::Role;
+use super::link::{Role, pushed};
 use super::slots::Table;
 use super::{Conn, ConnectError, Link, Session};
 
@@ -24,7 +24,7 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Changes {
     link: Arc<Link>,
-    notices: broadcast::Receiver<Invalidation>,
+    notices: Option<broadcast::Receiver<Invalidation>>,
     sessions: watch::Receiver<Option<Session>>,
     /// In a cluster, a list may have gone to another server, which tells nobody.
     tables: Option<watch::Receiver<Option<Table>>>,
@@ -38,7 +38,7 @@ impl Conn {
         let tables = options.topology().map(|topology| topology.tables());
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
         let link = Arc::new(link);
-        let (notices, mut sessions) = (link.client().invalidation_rx(), link.sessions());
+        let (notices, mut sessions) = (Some(link.client().invalidation_rx()), link.sessions());
         sessions.mark_unchanged();
         Ok((link.clone(), Changes { link, notices, sessions, tables }))
     }
@@ -48,17 +48,16 @@ impl Changes {
     /// Waits for the next change. Cancel safe. `None` when there will be none any more.
     pub(crate) async fn next(&mut self) -> Option<Change> {
         tokio::select! {
-            notice = self.notices.recv() => match notice {
-                Ok(Invalidation { keys, .. }) => {
-                    Some(Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect()))
+            notice = pushed(&mut self.notices) => Some(match notice {
+                Some(Invalidation { keys, .. }) => {
+                    Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect())
                 }
-                Err(RecvError::Lagged(_)) => Some(Change::Any),
-                Err(RecvError::Closed) => None,
-            },
+                None => Change::Any,
+            }),
             changed = self.sessions.changed() => {
                 changed.ok()?;
                 self.sessions.mark_unchanged();
-                self.notices = self.link.client().invalidation_rx();
+                self.notices = Some(self.link.client().invalidation_rx());
                 Some(Change::Any)
             }
             Some(changed) = async { Some(self.tables.as_mut()?.changed().await) } => {

@@ -21,7 +21,7 @@ use super::failover_load::{FailoverLoad, offer_elsewhere};
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
+pub(crate) enum Failure {
     /// `CLUSTER FAILOVER`.
     Planned,
     /// `CLUSTER FAILOVER FORCE`.
@@ -33,7 +33,7 @@ enum Failure {
 
 impl Failure {
     /// Replaces the master of a slot. Returns the new one.
-    fn happen(self, cluster: &Cluster, slot: u16) -> &Server {
+    pub(crate) fn happen(self, cluster: &Cluster, slot: u16) -> &Server {
         let old = cluster.master_of(slot);
         match self {
             Self::Planned => return cluster.failover(slot, Failover::Planned),

@@ -26,6 +26,7 @@ mod on_threads;
 mod processes;
 mod receiver_calls;
 mod receivers;
+mod roles;
 mod runtimes;
 mod schedules;
 mod sentinels;

@@ -16,7 +16,7 @@ use super::failover_load::{FailoverLoad, offer_elsewhere};
 
 /// How the master fails.
 #[derive(Clone, Copy, Debug)]
-enum Failure {
+pub(crate) enum Failure {
     /// `SENTINEL FAILOVER`: the old master accepts writes for some seconds more.
     Planned,
     Killed,
@@ -26,7 +26,7 @@ enum Failure {
 
 impl Failure {
     /// Replaces the master. Returns the new one.
-    fn happen(self, group: &Sentinels) -> &Server {
+    pub(crate) fn happen(self, group: &Sentinels) -> &Server {
         let old = group.master();
         match self {
             Self::Planned => return group.failover(),

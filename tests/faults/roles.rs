@@ -1,0 +1,372 @@
+//! Clients that do one thing each, in a process of their own, through failovers. A client that does everything is woken by the
+//! replies to its own calls, so it cannot show what a client misses that only waits.
+//!
+//! The test stands for the other participants, on the server: it offers, pushes and takes there as Redisson does.
+
+use std::time::{Duration, Instant};
+
+use redelay::{BlockingQueue, Client, Delivery, MessageId, codec};
+use redelay_fixture::{Cluster, Program, Sentinels, Server};
+use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
+use tokio::task::block_in_place;
+
+use super::failover_load::offer_elsewhere;
+use super::{clusters, sentinels};
+
+/// What a client does, and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Role {
+    /// It moves what others offer.
+    Transfers,
+    /// It takes what others push.
+    Takes,
+    /// It waits in one receive until others push.
+    Receives,
+    /// It receives in a loop, and does not wait long.
+    Polls,
+    /// It waits for a retry that others bring forward.
+    FollowsRetries,
+    /// It runs a schedule.
+    Schedules,
+    Offers,
+}
+
+const ROLES: [Role; 7] = [
+    Role::Transfers,
+    Role::Takes,
+    Role::Receives,
+    Role::Polls,
+    Role::FollowsRetries,
+    Role::Schedules,
+    Role::Offers,
+];
+
+/// How often a schedule runs.
+const EVERY: Duration = ms(500);
+/// How often everybody does what they do after a failover, until it counts.
+const OFTEN: usize = 5;
+/// How many messages wait for a retry.
+const RETRIES: i64 = 200;
+/// A client that waits for its next sweep takes longer. On a busy machine, everything else takes less.
+const BACK: Duration = Duration::from_secs(20);
+
+impl Role {
+    /// In one slot.
+    fn queue(self) -> String {
+        format!("{{q}}{self:?}")
+    }
+
+    fn named(name: &str) -> Self {
+        ROLES.into_iter().find(|role| format!("{role:?}") == name).expect("a role")
+    }
+
+    /// Does it for ever, and prints numbers.
+    async fn play(self, client: Client) {
+        let queue = client.blocking_queue::<i64>(&self.queue(), codec::Long);
+        match self {
+            Self::Transfers | Self::Schedules => {
+                let _watched = client.delayed_queue(&queue);
+                std::future::pending().await
+            }
+            Self::Takes => loop {
+                print_result(queue.take().await);
+            },
+            Self::Receives | Self::FollowsRetries => {
+                let receiver = queue.receiver();
+                loop {
+                    let received = receiver.receive().await;
+                    print_result(received.map(acknowledged));
+                }
+            }
+            Self::Polls => {
+                let receiver = queue.receiver();
+                loop {
+                    if let Some(received) = receiver.receive_timeout(ms(300)).await.transpose() {
+                        print_result(received.map(acknowledged));
+                    }
+                }
+            }
+            Self::Offers => {
+                let delayed = client.delayed_queue(&queue);
+                for value in 0.. {
+                    print_result(delayed.offer(&value, HOUR).await.map(|_| value));
+                    tokio::time::sleep(ms(20)).await;
+                }
+            }
+        }
+    }
+}
+
+fn acknowledged(delivery: Delivery<i64>) -> i64 {
+    let (value, delivery) = delivery.split();
+    tokio::spawn(delivery.ack());
+    value
+}
+
+fn print_result(result: redelay::Result<i64>) {
+    match result {
+        Ok(value) => println!("did {value}"),
+        Err(error) => println!("{error}"),
+    }
+}
+
+/// A client with one role. The tests below start it.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a part of another test, in a process of its own"]
+async fn plays() {
+    let [url, role] = ["URL", "ROLE"].map(|name| std::env::var(name).expect("started by a test"));
+    let role = Role::named(&role);
+    let transfers = matches!(role, Role::Transfers | Role::Schedules | Role::FollowsRetries);
+    let builder = Client::builder().url(url).connect_timeout(MINUTE).transfer(transfers);
+    role.play(builder.connect().await.unwrap()).await;
+}
+
+/// The servers, seen from outside.
+trait Servers {
+    fn url(&self) -> String;
+    /// The present master of the queues.
+    fn master(&self) -> &Server;
+    /// Makes another server the master. Returns when that is known.
+    fn fail(&self);
+}
+
+struct OfSentinels(Sentinels, sentinels::Failure);
+
+impl Servers for OfSentinels {
+    fn url(&self) -> String {
+        self.0.url()
+    }
+
+    fn master(&self) -> &Server {
+        self.0.master()
+    }
+
+    fn fail(&self) {
+        self.1.happen(&self.0);
+    }
+}
+
+struct OfCluster(Cluster, clusters::Failure);
+
+impl Servers for OfCluster {
+    fn url(&self) -> String {
+        self.0.url()
+    }
+
+    fn master(&self) -> &Server {
+        self.0.master_of(self.0.slot_of("{q}"))
+    }
+
+    fn fail(&self) {
+        self.1.happen(&self.0, self.0.slot_of("{q}"));
+    }
+}
+
+/// What a client is given to do, and what it has done.
+struct Player {
+    role: Role,
+    program: Program,
+    /// The queue, by a client of the test.
+    queue: BlockingQueue<i64>,
+    /// Messages that wait for a retry in an hour.
+    retries: Vec<MessageId>,
+    number: i64,
+    /// How often it had done it when this wait began, and when that was.
+    since: (usize, Instant),
+    /// How long it has taken each time.
+    waits: Vec<Duration>,
+}
+
+impl Player {
+    async fn start(role: Role, url: &str, others: &Client) -> Self {
+        let queue = others.blocking_queue(&role.queue(), codec::Long);
+        let retries = match role {
+            Role::FollowsRetries => wait_for_retries(&queue).await,
+            _ => Vec::new(),
+        };
+        if role == Role::Schedules {
+            let schedule = others.delayed_queue(&queue).schedule("often").every(EVERY);
+            soon(schedule.upsert(&1)).await.unwrap();
+        }
+        let program =
+            Program::start_ignored_test("roles::plays", &[("URL", url), ("ROLE", &format!("{role:?}"))]);
+        let since = (0, Instant::now());
+        Self { role, program, queue, retries, number: 0, since, waits: Vec::new() }
+    }
+
+    /// Gives it one thing more to do. `None` if the server does not do that now.
+    async fn give(&mut self, server: &Server) -> Option<()> {
+        let keys = self.queue.keys();
+        match self.role {
+            Role::Transfers => {
+                let delayed = self.queue.keys();
+                block_in_place(|| offer_elsewhere(&mut server.redis(), &delayed, self.number, ms(20)))
+                    .ok()?;
+            }
+            Role::Takes | Role::Receives | Role::Polls => {
+                server.try_cmd(["RPUSH", &keys.target, &self.number.to_string()]).ok()?;
+            }
+            Role::FollowsRetries => {
+                let id = self.retries.last()?;
+                // Until it is known to be done.
+                self.queue.unsettled().retry_now(*id).await.ok()?;
+                self.retries.pop();
+            }
+            Role::Schedules | Role::Offers => {}
+        }
+        self.number += 1;
+        Some(())
+    }
+
+    /// How often it has done what it does.
+    fn done(&self, server: &Server) -> usize {
+        match self.role {
+            Role::Transfers | Role::Schedules => server.list(self.queue.keys().target).len(),
+            _ => self.program.output().lines().filter(|line| line.starts_with("did ")).count(),
+        }
+    }
+
+    /// From here on it counts what it does on this server.
+    async fn count_from_here(&mut self, server: &Server) {
+        self.waits.clear();
+        self.since = (self.done(server), Instant::now());
+        self.give(server).await;
+    }
+
+    /// Looks whether it has done it once more, and goes on.
+    async fn look(&mut self, server: &Server) {
+        let (before, since) = self.since;
+        if self.done(server) > before {
+            self.waits.push(since.elapsed());
+            self.since = (self.done(server), Instant::now());
+            self.give(server).await;
+        }
+    }
+}
+
+/// Messages of a queue that wait for a retry in an hour.
+async fn wait_for_retries(queue: &BlockingQueue<i64>) -> Vec<MessageId> {
+    let numbers: Vec<i64> = (0..RETRIES).collect();
+    soon(queue.offer_all(&numbers)).await.unwrap();
+    let receiver = queue.receiver();
+    let mut ids = Vec::new();
+    for _ in numbers {
+        let delivery = soon(receiver.receive()).await.unwrap();
+        ids.push(delivery.id());
+        soon(delivery.retry_after(HOUR)).await.unwrap();
+    }
+    ids
+}
+
+/// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then everybody is back soon.
+async fn play(servers: &impl Servers, after: Duration, times: usize, within: Duration) {
+    let still = Client::builder().url(servers.url()).connect_timeout(MINUTE).transfer(false);
+    let others = still.connect().await.unwrap();
+    let mut players = Vec::new();
+    for role in ROLES {
+        players.push(Player::start(role, &servers.url(), &others).await);
+    }
+    let started = Instant::now();
+    let old = block_in_place(|| servers.master());
+    for player in &mut players {
+        player.count_from_here(old).await;
+    }
+    while started.elapsed() < after {
+        for player in &mut players {
+            player.look(old).await;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    block_in_place(|| (0..times).for_each(|_| servers.fail()));
+    let (new, promoted) = (block_in_place(|| servers.master()), Instant::now());
+    for player in &mut players {
+        player.count_from_here(new).await;
+        player.since.1 = promoted;
+    }
+    let bound = if is_soak() { within } else { BACK };
+    let patience = BACK * OFTEN as u32;
+    println!("{times} failovers, {after:?} after the start");
+    while players.iter().any(|player| player.waits.len() < OFTEN) && promoted.elapsed() < patience {
+        for player in &mut players {
+            player.look(new).await;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    let mut late = Vec::new();
+    for player in &players {
+        let first = player.waits.first().copied().unwrap_or_default();
+        let longest = player.waits.iter().max().copied().unwrap_or_default();
+        println!("{:?}: {:?} after the promotion, then every {longest:?} at most", player.role, first);
+        let missing = player.waits.len() < OFTEN;
+        if missing || player.waits.iter().any(|wait| *wait > bound) {
+            println!("{}", player.program.output());
+            late.push(player.role);
+        }
+    }
+    assert!(late.is_empty(), "{late:?} did not do it {OFTEN} times with at most {bound:?} between them");
+}
+
+/// Sentinels name a master at most that long before everybody uses it.
+const OF_SENTINELS: Duration = Duration::from_secs(2);
+const OF_CLUSTERS: Duration = Duration::from_secs(1);
+
+async fn play_with_sentinels(failure: sentinels::Failure, after: &[Duration], times: usize) {
+    for _ in 0..rounds() {
+        for after in after {
+            play(&OfSentinels(Sentinels::start(), failure), *after, times, OF_SENTINELS).await;
+        }
+    }
+}
+
+async fn play_in_a_cluster(failure: clusters::Failure, after: &[Duration], times: usize) {
+    for _ in 0..rounds() {
+        for after in after {
+            play(&OfCluster(Cluster::start(), failure), *after, times, OF_CLUSTERS).await;
+        }
+    }
+}
+
+/// How long everybody plays before the failure.
+fn times_before() -> Vec<Duration> {
+    if is_soak() { vec![ms(200), ms(1000), ms(5000), ms(30_000)] } else { vec![ms(200), ms(1000)] }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_replace_a_master_that_is_killed() {
+    play_with_sentinels(sentinels::Failure::Killed, &times_before(), 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_replace_a_master_that_is_frozen() {
+    play_with_sentinels(sentinels::Failure::Frozen, &[ms(1000)], 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_replace_a_master_twice() {
+    play_with_sentinels(sentinels::Failure::Killed, &[ms(1000)], 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_planned_failover_of_sentinels() {
+    play_with_sentinels(sentinels::Failure::Planned, &[ms(1000)], 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_replaces_a_master_that_is_killed() {
+    play_in_a_cluster(clusters::Failure::Killed, &times_before(), 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_replaces_a_master_that_is_frozen() {
+    play_in_a_cluster(clusters::Failure::Frozen, &[ms(1000)], 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn planned_failovers_of_a_cluster() {
+    play_in_a_cluster(clusters::Failure::Planned, &[ms(1000)], 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forced_failover_of_a_cluster() {
+    play_in_a_cluster(clusters::Failure::Forced, &[ms(1000)], 1).await;
+}
