@@ -67,6 +67,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use cluster::ServerId;
@@ -154,12 +155,14 @@ impl Command {
 struct Shared {
     demotion: Demotion,
     counters: ClientCounters,
+    /// How many sessions of connections for commands have begun, to any server.
+    begun: Arc<watch::Sender<u64>>,
 }
 
 impl Shared {
     /// For a connection to another server, whose demotion does not concern these.
     fn for_another_server(&self) -> Self {
-        Self { demotion: Demotion::none_yet(), counters: self.counters.clone() }
+        Self { demotion: Demotion::none_yet(), ..self.clone() }
     }
 }
 
@@ -203,7 +206,8 @@ impl Conn {
 
     async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
-        let shared = Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new() };
+        let shared =
+            Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new(), begun: Arc::default() };
         options.follow_sentinels(&shared);
         let servers = match &options.source {
             Source::Cluster(seeds) => {
@@ -365,6 +369,16 @@ impl Conn {
             }
             Servers::Cluster(cluster) => cluster.serving(self.slot, self.command_timeout).await.map(drop),
         }
+    }
+
+    /// Changes when a connection for commands was lost and is back, or leads to another server.
+    pub(crate) fn sessions(&self) -> watch::Receiver<u64> {
+        self.base.shared.begun.subscribe()
+    }
+
+    /// Tells the sessions of the connection to the queue's server apart. `None` while there is no connection.
+    pub(crate) fn session(&self) -> Option<u64> {
+        Some(self.commands()?.link.session()?.number)
     }
 
     /// When the last reply to a command was received; in a cluster, from the queue's server.

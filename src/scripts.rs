@@ -72,6 +72,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
+    OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
     PERMISSIONS: 0, "705cc7466de9221eaec03c4997d2d1f220442b62", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
     RECEIVE: 10, "cf4a21e27f7e62ff811c68af72d5d9aee8efdbf2", [

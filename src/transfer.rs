@@ -8,6 +8,7 @@ mod abandoned;
 mod call;
 mod clock;
 mod listeners;
+mod overdue;
 mod precise_sleep;
 mod recurring;
 mod retries;

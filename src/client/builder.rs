@@ -366,8 +366,8 @@ impl Builder {
         self
     }
 
-    /// Sets how often an idle queue is checked for due entries whose notification was missed (default 60 s, at least 1 s,
-    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed.
+    /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s, plus up to 25 %
+    /// jitter). It is a safety net and rarely needs to be changed: overdue entries are looked for every 5 s.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
         self

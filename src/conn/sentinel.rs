@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::link::Role;
+use super::link::{Role, pushed};
 use super::slots::Table;
 use super::topology::{EVERY, FRESH, PATIENCE, Topology};
 use super::{Command, Link, OpError, Options, Reply, Shared};
@@ -167,12 +167,13 @@ impl Sentinel {
 
     /// Asks again and again, until the link has ended, or the sentinel has not answered for long.
     async fn ask_on(&self, link: &Link, answered: &mut Instant) {
-        let (mut sessions, mut messages) = (link.sessions(), link.messages());
+        let (mut sessions, mut messages) = (link.sessions(), Some(link.messages()));
         sessions.mark_changed();
         for question in 0_u32.. {
             let doubted = self.master.topology.doubted();
             let Ok(is_new) = sessions.has_changed() else { return };
             if is_new && sessions.borrow_and_update().is_some() {
+                messages = Some(link.messages());
                 // If it fails, the questions go on.
                 let _ = timeout(PATIENCE, link.client().subscribe("+switch-master")).await;
             }
@@ -193,7 +194,7 @@ impl Sentinel {
                 let _ = self.learn_others(link).await;
             }
             tokio::select! {
-                _ = messages.recv() => while messages.try_recv().is_ok() {},
+                _ = pushed(&mut messages) => while messages.as_mut().is_some_and(|more| more.try_recv().is_ok()) {},
                 _ = sessions.changed() => sessions.mark_changed(),
                 () = self.master.topology.next_question(doubted) => {}
             }

@@ -370,6 +370,9 @@ impl Supervisor {
         self.number += 1;
         let Err(error) = self.handshake().await else {
             self.expected_loss.store(false, Relaxed);
+            if self.role == Role::Commands {
+                self.shared.begun.send_modify(|begun| *begun += 1);
+            }
             if std::mem::replace(&mut self.loss, Loss::None) == Loss::Reported {
                 self.shared.counters.reconnected();
                 events::connection_back(self.role.name(), &self.here.address());

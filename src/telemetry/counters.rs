@@ -88,6 +88,7 @@ struct Counts {
     takers: AtomicU64,
     transfers: AtomicU64,
     failed_transfers: AtomicU64,
+    stalled_transfers: AtomicU64,
     transferred: AtomicU64,
     empty_transfers: AtomicU64,
     quarantined: AtomicU64,
@@ -103,6 +104,7 @@ impl Counts {
             takers: AtomicU64::new(0),
             transfers: AtomicU64::new(0),
             failed_transfers: AtomicU64::new(0),
+            stalled_transfers: AtomicU64::new(0),
             transferred: AtomicU64::new(0),
             empty_transfers: AtomicU64::new(0),
             quarantined: AtomicU64::new(0),
@@ -197,6 +199,7 @@ impl ClientCounters {
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
             failed_transfers: counts.failed_transfers.load(Relaxed),
+            stalled_transfers: counts.stalled_transfers.load(Relaxed),
             transferred: counts.transferred.load(Relaxed),
             empty_transfers: counts.empty_transfers.load(Relaxed),
             quarantined: counts.quarantined.load(Relaxed),
@@ -218,6 +221,13 @@ impl QueueCounters {
         for counts in [&self.counts, &self.client.0.counts] {
             counts.failed_transfers.fetch_add(1, Relaxed);
             counts.failed(message.clone());
+        }
+    }
+
+    /// An entry was overdue, and nobody had tried to move it.
+    pub(crate) fn transfer_stalled(&self) {
+        for counts in [&self.counts, &self.client.0.counts] {
+            counts.stalled_transfers.fetch_add(1, Relaxed);
         }
     }
 
@@ -284,6 +294,7 @@ impl QueueCounters {
             transfers: counts.transfers.load(Relaxed),
             last_transfer: counts.last_transfer(),
             failed_transfers: counts.failed_transfers.load(Relaxed),
+            stalled_transfers: counts.stalled_transfers.load(Relaxed),
             transferred: counts.transferred.load(Relaxed),
             empty_transfers: counts.empty_transfers.load(Relaxed),
             quarantined_by_this_client: counts.quarantined.load(Relaxed),

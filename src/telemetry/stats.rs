@@ -42,6 +42,9 @@ pub struct ClientStats {
     pub transfers: u64,
     /// Transfer calls that failed. Each is retried.
     pub failed_transfers: u64,
+    /// How often an entry was overdue for more than 5 s although the server answered, and this client had not tried to move it:
+    /// its announcement was lost, or there was none. Then the client moves it.
+    pub stalled_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
     /// Transfer calls that found nothing due: sweeps of idle queues, and wake-ups when another client was faster.
@@ -112,6 +115,9 @@ pub struct QueueStats {
     pub last_transfer: Option<Duration>,
     /// Transfer calls of this client that failed. Each is retried.
     pub failed_transfers: u64,
+    /// How often an entry of this queue was overdue for more than 5 s although the server answered, and this client had not tried
+    /// to move it.
+    pub stalled_transfers: u64,
     /// Payloads that this client moved to the target.
     pub transferred: u64,
     /// Transfer calls of this client that found nothing due: sweeps, and wake-ups when another client was faster.
@@ -144,6 +150,7 @@ impl QueueStats {
             transfers: self.transfers + other.transfers,
             last_transfer: earlier(self.last_transfer, other.last_transfer),
             failed_transfers: self.failed_transfers + other.failed_transfers,
+            stalled_transfers: self.stalled_transfers + other.stalled_transfers,
             transferred: self.transferred + other.transferred,
             empty_transfers: self.empty_transfers + other.empty_transfers,
             quarantined_by_this_client: self.quarantined_by_this_client + other.quarantined_by_this_client,

@@ -33,6 +33,11 @@ impl<L> Listeners<L> {
         }
     }
 
+    /// Subscribes all of them anew.
+    pub(super) fn subscribe_all(&self, channels: &Channels) {
+        self.0.keys().for_each(|channel| channels.subscribe(channel.clone()));
+    }
+
     /// Those that listen to a channel.
     pub(super) fn of(&self, channel: &str) -> impl Iterator<Item = &L> {
         self.0.get(channel).into_iter().flatten()

@@ -85,6 +85,8 @@ struct Queue {
     peer_seen: bool,
     /// How long this client lets a peer go first.
     stand_down: Duration,
+    /// When this client last began or ended a run, or heard of a peer's.
+    active: Instant,
 }
 
 impl Queue {
@@ -124,6 +126,7 @@ impl Schedule {
                 clock: 0,
                 peer_seen: false,
                 stand_down: Duration::ZERO,
+                active: now,
             });
             self.timers.insert((state.due(), queue));
         }
@@ -158,6 +161,7 @@ impl Schedule {
         let stand_down = self.stand_down();
         self.update(queue, |state| {
             state.peer_seen = true;
+            state.active = now;
             if state.running || clock <= state.clock {
                 return;
             }
@@ -196,6 +200,7 @@ impl Schedule {
                 state.stand_down = stand_down;
             }
             state.running = false;
+            state.active = now;
             state.head_of_run = None;
             state.failures = 0;
             state.not_before = None;
@@ -212,6 +217,7 @@ impl Schedule {
         let jitter = 0.5 + self.random.f64() / 2.0;
         self.update(queue, |state| {
             state.running = false;
+            state.active = now;
             state.head = [state.head, state.head_of_run.take()].into_iter().flatten().min();
             state.sweep = now;
             let backoff = FIRST_BACKOFF.saturating_mul(1 << state.failures.min(10)).min(LAST_BACKOFF);
@@ -225,12 +231,20 @@ impl Schedule {
         self.queues.get(&queue).is_some_and(|state| state.failures > 0)
     }
 
+    /// Whether nobody has tried to transfer since then, as far as this client knows. A run that fails is tried again, and one that
+    /// is on its way ends.
+    pub(crate) fn is_idle_since(&self, queue: QueueId, since: Instant) -> bool {
+        let is_idle = |state: &Queue| !state.running && state.failures == 0 && state.active <= since;
+        self.queues.get(&queue).is_some_and(is_idle)
+    }
+
     /// What to do now. Each run is returned once.
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         match self.timers.first() {
             Some(&(at, queue)) if at <= now => {
                 self.update(queue, |state| {
                     state.running = true;
+                    state.active = now;
                     state.head_of_run = [state.head.take(), state.seen.take()].into_iter().flatten().min();
                     state.sweep_requested = false;
                 });

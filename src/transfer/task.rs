@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::listeners::Listeners;
+use super::overdue::{self, Look, look};
 use super::precise_sleep::PreciseSleep;
 use super::recurring::Recurring;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
@@ -32,9 +33,8 @@ use crate::wire::time;
 /// The most transfers in flight on a server, so that ten thousand sweeps do not delay the callers' commands.
 const IN_FLIGHT: usize = 64;
 
-/// How often the server's clock is read. Until a client notices that the clock was set, it takes announced times for much
-/// later or earlier than they are.
-const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a subscription is kept that seems to miss announcements. There may be producers who announce nothing.
+const SUBSCRIBED: Duration = Duration::from_secs(60);
 
 /// The channels that are subscribed to, and what is heard on them.
 type Listening = (Channels, mpsc::Receiver<Notice>);
@@ -49,6 +49,8 @@ struct Queue {
     follows_peers: bool,
     /// Where the next call continues.
     cursor: i64,
+    /// When somebody last looked whether an entry is overdue.
+    looked: Instant,
     /// When to look for what receivers have left.
     look_at: Instant,
     /// When to look for stale ids of jobs, and the task that looks.
@@ -94,8 +96,12 @@ pub(super) struct Task {
     at_servers: HashMap<ServerId, (usize, VecDeque<QueueId>)>,
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
-    /// Reads of the server's clock in flight.
-    reading_clock: FuturesUnordered<BoxFuture<'static, Option<(ServerId, ClockReading)>>>,
+    /// Looks at the servers' clocks and at overdue entries in flight.
+    looking: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
+    /// The session with each server, as far as its queues were swept since it began.
+    sessions: HashMap<ServerId, u64>,
+    /// Not before this may it subscribe again.
+    keep_until: Instant,
     next_id: QueueId,
 }
 
@@ -116,7 +122,9 @@ impl Task {
             running: FuturesUnordered::new(),
             at_servers: HashMap::new(),
             in_flight: HashMap::new(),
-            reading_clock: FuturesUnordered::new(),
+            looking: FuturesUnordered::new(),
+            sessions: HashMap::new(),
+            keep_until: Instant::now(),
             next_id: 0,
         }
     }
@@ -148,8 +156,9 @@ impl Task {
         stop: &CancellationToken,
     ) {
         let mut sleep = PreciseSleep::default();
-        let mut clock_timer = interval_at(Instant::now() + CLOCK_INTERVAL, CLOCK_INTERVAL);
-        clock_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look_timer = interval_at(Instant::now() + overdue::INTERVAL, overdue::INTERVAL);
+        look_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut sessions = self.conn.sessions();
         loop {
             let wake = self.start_due();
             // Every branch is cancel safe: channels, a timer, and futures that stay in the set.
@@ -179,12 +188,18 @@ impl Task {
                     None => break,
                 },
                 Some(notice) = async { listening.as_mut()?.1.recv().await } => self.on_notice(notice),
-                _ = clock_timer.tick(), if !self.queues.is_empty() && self.reading_clock.is_empty() => {
-                    self.read_clocks();
+                // The sender lives as long as the connections.
+                Ok(()) = sessions.changed() => self.on_session(),
+                _ = look_timer.tick(), if self.looking.is_empty() => {
+                    self.look();
+                    if listening.as_ref().is_some_and(|(_, notices)| notices.is_closed()) {
+                        // Whoever listens has ended. Nothing should end it.
+                        *listening = Some(self.subscribe_again());
+                    }
                 }
-                Some(reading) = self.reading_clock.next() => {
-                    if let Some((server, reading)) = reading {
-                        self.observe(server, reading);
+                Some(look) = self.looking.next() => {
+                    if look.is_some_and(|look| self.on_look(look)) {
+                        *listening = Some(self.subscribe_again());
                     }
                 }
                 Some(report) = self.running.next() => {
@@ -211,7 +226,7 @@ impl Task {
         self.clocks.clear();
         self.running = FuturesUnordered::new();
         self.at_servers.clear();
-        self.reading_clock = FuturesUnordered::new();
+        self.looking = FuturesUnordered::new();
         // The drop wakes up those that wait for the end of a call.
         self.in_flight.clear();
         for (id, queue) in &mut self.queues {
@@ -285,15 +300,80 @@ impl Task {
         self.at_servers.retain(|_, (running, waiting)| *running > 0 || !waiting.is_empty());
     }
 
-    /// Reads the clocks of all servers.
-    fn read_clocks(&mut self) {
-        let mut servers = HashSet::new();
-        for queue in self.queues.values() {
+    /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
+    fn look(&mut self) {
+        let now = Instant::now();
+        let mut of_servers: HashMap<_, Vec<_>> = HashMap::new();
+        for (id, queue) in &self.queues {
             let server = self.conn.server_of(queue.keys.target());
-            if servers.insert(server) {
-                self.reading_clock.push(Box::pin(read_clock(self.conn.of(&queue.keys), server)));
+            of_servers.entry(server).or_default().push((queue.looked, *id));
+        }
+        for (server, mut queues) in of_servers {
+            queues.sort_unstable();
+            let first = queues.first().and_then(|(_, id)| self.queues.get(id));
+            let Some(slot) = first.map(|first| self.conn.slot_of(&first.keys)) else { continue };
+            let mut chosen = Vec::new();
+            for (_, id) in queues {
+                if let Some(queue) = self.queues.get_mut(&id)
+                    && chosen.len() < overdue::MOST
+                    && self.conn.slot_of(&queue.keys) == slot
+                {
+                    queue.looked = now;
+                    chosen.push((id, queue.keys.clone()));
+                }
+            }
+            self.looking.push(Box::pin(look(self.conn.clone(), server, chosen)));
+        }
+    }
+
+    /// Sweeps queues with overdue entries that nobody has tried to move. Returns whether to subscribe again, because an
+    /// announcement seems to have been missed.
+    fn on_look(&mut self, look: Look) -> bool {
+        let Look { server, reading, overdue } = look;
+        let mut stalled = None;
+        for id in overdue {
+            let since = reading.sent.checked_sub(overdue::OVERDUE);
+            let is_stalled = since.is_some_and(|since| self.schedule.is_idle_since(id, since));
+            if let Some(queue) = self.queues.get(&id).filter(|_| is_stalled) {
+                queue.counters.transfer_stalled();
+                self.schedule.sweep(id, reading.received);
+                stalled = stalled.or(Some(&queue.keys));
             }
         }
+        let subscribes = stalled.filter(|_| self.keep_until <= Instant::now());
+        subscribes.into_iter().for_each(events::transfer_stalled);
+        let subscribes = subscribes.is_some();
+        self.observe(server, reading);
+        subscribes
+    }
+
+    /// Opens a new connection for announcements. The old one ends with its channels.
+    fn subscribe_again(&mut self) -> Listening {
+        self.keep_until = Instant::now() + SUBSCRIBED;
+        let listening = self.conn.listen();
+        self.listeners.subscribe_all(&listening.0);
+        self.receivers.subscribe_all(&listening.0);
+        listening
+    }
+
+    /// A connection for commands is back, maybe with another server: queues whose server this concerns are swept, even if nobody
+    /// can listen there.
+    fn on_session(&mut self) {
+        let (now, mut back) = (Instant::now(), HashSet::new());
+        let mut known = HashSet::new();
+        for (id, queue) in &self.queues {
+            let server = self.conn.server_of(queue.keys.target());
+            if known.insert(server)
+                && let Some(session) = self.conn.of(&queue.keys).session()
+                && self.sessions.insert(server, session) != Some(session)
+            {
+                back.insert(server);
+            }
+            if back.contains(&server) {
+                self.schedule.sweep(*id, now);
+            }
+        }
+        self.sessions.retain(|server, _| known.contains(server));
     }
 
     /// The clock of the server of a key or channel.
@@ -314,12 +394,16 @@ impl Task {
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.set_transferring(true);
+        if let Some(session) = self.conn.of(&keys).session() {
+            self.sessions.entry(self.conn.server_of(keys.target())).or_insert(session);
+        }
         let queue = Queue {
             keys,
             counters,
             watches: 1,
             follows_peers: false,
             cursor: 0,
+            looked: Instant::now(),
             look_at: abandoned::next_look(self.settings.release_after.unwrap_or_default()),
             sweep_jobs_at: Instant::now() + self.settings.sweep_interval,
             sweeping_jobs: None,
@@ -500,14 +584,6 @@ impl Task {
             }
         }
     }
-}
-
-async fn read_clock(conn: Conn, server: ServerId) -> Option<(ServerId, ClockReading)> {
-    let sent = Instant::now();
-    let micros = conn.time().await.ok()?;
-    // It may have been sent on to another server.
-    (conn.own_server() == server).then_some(())?;
-    Some((server, ClockReading { sent, received: Instant::now(), micros }))
 }
 
 #[cfg(test)]

@@ -337,6 +337,15 @@ async fn everything_documented_is_reported() {
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     until_async("recovery", || async { times("redelay.transfer.recovered") == 1 }).await;
 
+    // A due time that was changed by hand, so that nobody hears of it.
+    delayed.offer(&1, HOUR).await.unwrap();
+    let (entry, _) = server.zset(TIMEOUT_SET).swap_remove(0);
+    server.cmd([b"ZADD".as_slice(), TIMEOUT_SET.as_bytes(), b"1", &entry]);
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
+    until_async("it is reported", || async { times("redelay.transfer.stalled") == 1 }).await;
+    assert_eq!(listener.named("redelay.transfer.stalled")[0].fields["queue"], "q");
+    assert_eq!(client.stats().stalled_transfers, 1);
+
     // Entries that cannot be read.
     for n in 1..=3_u64 {
         server.cmd(["ZADD", TIMEOUT_SET, "1", &format!("junk {n}")]);

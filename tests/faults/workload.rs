@@ -48,6 +48,11 @@ impl Crew {
         let second = member(1000, &[P::OffersMany, P::Drops], &[T::Streams, T::PollsWithTimeout]);
         Self { seed: 0, backlog: 0, distant: Vec::new(), clients: vec![first, second], others: 0 }
     }
+
+    /// Has each client do one thing.
+    pub(crate) fn divide(&mut self) {
+        self.clients = self.clients.drain(..).flat_map(Member::divided).collect();
+    }
 }
 
 /// One client, and the work that it does.
@@ -74,6 +79,24 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// The same work, done by clients that do one thing each: offer, take, receive, or transfer.
+    pub(crate) fn divided(self) -> Vec<Self> {
+        let alone =
+            Self { producers: Vec::new(), takers: Vec::new(), consumers: Vec::new(), moves: false, ..self };
+        let mut all = Vec::new();
+        all.extend(
+            self.producers.into_iter().map(|producer| Self { producers: vec![producer], ..alone.clone() }),
+        );
+        all.extend(self.takers.into_iter().map(|taker| Self { takers: vec![taker], ..alone.clone() }));
+        all.extend(
+            self.consumers.into_iter().map(|consumer| Self { consumers: vec![consumer], ..alone.clone() }),
+        );
+        if self.moves {
+            all.push(Self { moves: true, ..alone });
+        }
+        all
+    }
+
     /// How many messages it takes or receives at a time.
     pub(crate) fn at_a_time(&self) -> usize {
         let receives = |consumer: &Consumer| match consumer.how {

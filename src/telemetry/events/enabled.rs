@@ -67,6 +67,14 @@ pub(crate) fn receives_recovered(keys: &Keys) {
     info!(name: "redelay.receives.recovered", target: "redelay", queue = %name(keys), "receives recovered");
 }
 
+/// An entry was overdue, and this client did nothing although the server answered.
+pub(crate) fn transfer_stalled(keys: &Keys) {
+    warn!(
+        name: "redelay.transfer.stalled", target: "redelay", queue = %name(keys),
+        "entries were overdue and nobody moved them, subscribing again"
+    );
+}
+
 /// The server refused a subscription to a queue's announcements. Only sweeps find entries of that queue.
 pub(crate) fn announcements_failing(error: &dyn Display) {
     warn!(name: "redelay.announcements.failing", target: "redelay", %error, "announcements failing, retrying");

@@ -104,7 +104,10 @@ impl Plan {
         };
         let steps = (0..3).map(step).collect();
         let backlog = [0, 0, 200, 1_000][random.usize(0..4)];
-        let crew = Crew { seed, backlog, distant: Vec::new(), clients, others: 0 };
+        let mut crew = Crew { seed, backlog, distant: Vec::new(), clients, others: 0 };
+        if random.u8(0..3) == 0 {
+            crew.divide();
+        }
         Self { crew, pushers: random.usize(1..=2), steps }
     }
 

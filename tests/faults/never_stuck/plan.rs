@@ -279,6 +279,10 @@ impl Plan {
         if random.bool() {
             plan.receives(&mut random);
         }
+        // A client that does everything is woken by its own calls.
+        if random.u8(0..3) == 0 {
+            plan.crew.divide();
+        }
         plan
     }
 
