@@ -5,7 +5,7 @@ use std::time::Duration;
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::CHANNEL;
 
-use super::rig::{BOUND, finish};
+use super::rig::{BOUND, finish_demoted};
 use crate::workload::{Crew, Load};
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
@@ -51,7 +51,7 @@ async fn after_each_failover_all_connections_lead_to_the_new_master() {
         (old, new) = (new, old);
         until_in_step(new).await;
     }
-    println!("{:?}", finish(old, &proxy, &mut load).await.unwrap());
+    println!("{:?}", finish_demoted(old, &proxy, &mut load, 4).await.unwrap());
 }
 
 /// No server is promoted. Reconnecting does not help, and clients must not keep reconnecting.
@@ -69,5 +69,8 @@ async fn while_nobody_is_the_master_clients_are_patient() {
     load.goes_on(50).await;
     // Two clients, each at most once a second on two channels.
     assert!(subscribed <= 20, "{subscribed}");
-    println!("{subscribed} subscriptions; {:?}", finish(&server, &proxy, &mut load).await.unwrap());
+    println!(
+        "{subscribed} subscriptions; {:?}",
+        finish_demoted(&server, &proxy, &mut load, 1).await.unwrap()
+    );
 }

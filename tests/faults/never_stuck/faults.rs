@@ -16,6 +16,10 @@ use super::plan::{Fault, Injected, Key, Kind, Plan, Silence, poison_lengths};
 use crate::ledger::Ledger;
 
 const REPEATED: Duration = Duration::from_millis(15);
+/// A balancer's idle timeout, which is minutes elsewhere.
+const IDLE: Duration = Duration::from_millis(30);
+/// The bytes of a command that is long: the text of a script.
+const LONG: usize = 4_000;
 
 /// The path from the clients to the server.
 pub(crate) struct Way {
@@ -42,12 +46,14 @@ pub(crate) struct Hit {
 
 impl Hits {
     /// Each of them must have happened in a run of many plans.
-    pub(crate) const ALL: [&str; 5] = [
+    pub(crate) const ALL: [&str; 7] = [
         "commands refused",
         "announcements refused",
         "entries that a clock made due",
         "entries that a clock put off",
         "connections replaced after injected replies",
+        "connections forgotten",
+        "replies swallowed behind a long command",
     ];
 
     /// Records what one fault did.
@@ -162,6 +168,20 @@ impl Way {
             }
             Fault::Strand => proxy.strand(),
             Fault::HangUp => proxy.hang_up(),
+            Fault::ForgetIdle => {
+                let before = proxy.forgotten();
+                proxy.forget_idle(Some(IDLE));
+                sleep(lasts).await;
+                proxy.forget_idle(None);
+                hits.add("connections forgotten", proxy.forgotten() - before);
+            }
+            Fault::SwallowBehind => {
+                let before = proxy.swallowing();
+                proxy.swallow_behind(Some(LONG));
+                again_and_again(lasts, || server.flush_scripts()).await;
+                proxy.swallow_behind(None);
+                hits.add("replies swallowed behind a long command", proxy.swallowing() - before);
+            }
             Fault::LoseReplies => {
                 proxy.hold_replies(true);
                 sleep(lasts).await;

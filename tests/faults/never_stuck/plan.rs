@@ -45,6 +45,10 @@ pub(crate) enum Fault {
     Strand,
     /// The same, but the clients see an end.
     HangUp,
+    /// Connections that are idle for a moment are dropped, and neither side learns of it.
+    ForgetIdle,
+    /// No reply comes on a connection any more on which the text of a script was sent.
+    SwallowBehind,
     /// Commands arrive, their replies do not, and then the connections end.
     LoseReplies,
     /// Each connection ends after this number of reply bytes.
@@ -395,6 +399,11 @@ impl Plan {
         !self.is_durable && self.steps.iter().any(ends)
     }
 
+    /// How often the server is demoted.
+    pub(crate) fn demotions(&self) -> usize {
+        self.steps.iter().filter(|step| step.fault == Fault::Demote).count()
+    }
+
     /// The number of entries that end in the quarantine.
     pub(crate) fn poisons(&self) -> usize {
         let rests = self.steps.iter().filter_map(|step| match step.fault {
@@ -479,7 +488,7 @@ pub(super) fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = KEYS[random.usize(0..KEYS.len())];
-    match random.u32(0..146) {
+    match random.u32(0..152) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
@@ -505,6 +514,9 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
             use Silence::{Channels, Heads, Publish, Transfers};
             Fault::Silence([Publish, Channels, Heads, Transfers][random.usize(0..4)])
         }
+        // As with `Strand`.
+        134..137 => Fault::ForgetIdle,
+        137..140 => Fault::SwallowBehind,
         _ => {
             let near = [-2, -1, 0, 1, 2][random.usize(0..5)];
             let far = random.i64(-FARTHEST..=FARTHEST);

@@ -81,6 +81,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
         forgot: plan.forgets(),
         refused: plan.refuses(),
         exact: plan.steps.is_empty(),
+        dead_pops: plan.demotions() * load.members.len(),
         ..Price::default()
     };
     let mut report = finish_when(&way.server, Some(&way.proxy), &mut load, price, due).await?;
@@ -101,6 +102,21 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
 /// Fails with a sentence that says what went wrong.
 pub(crate) async fn finish(server: &Server, proxy: &Proxy, load: &mut Load) -> Result<Report, String> {
     finish_when(server, Some(proxy), load, Price::default(), Due::All).await
+}
+
+/// The same after this number of demotions. Each client closes its connections then, and its library may have read the reply to a
+/// pop that nobody sees any more.
+///
+/// # Errors
+/// Fails with a sentence that says what went wrong.
+pub(crate) async fn finish_demoted(
+    server: &Server,
+    proxy: &Proxy,
+    load: &mut Load,
+    demotions: usize,
+) -> Result<Report, String> {
+    let price = Price { dead_pops: demotions * load.members.len(), ..Price::default() };
+    finish_when(server, Some(proxy), load, price, Due::All).await
 }
 
 /// The same for clients without a proxy, and without blocking pops of takers.
@@ -171,7 +187,7 @@ async fn finish_when(
     load.ledger.took_pending(load.ledger.unconfirmed(server));
     load.ledger.read_what_is_left(server);
     let record = load.ledger.record();
-    let price = Price { dead_pops: proxy.map_or(0, Proxy::dead_pops), ..price };
+    let price = Price { dead_pops: price.dead_pops + proxy.map_or(0, Proxy::dead_pops), ..price };
     let verdict = record.judge(price);
     if !verdict.is_good() {
         return Err(format!("{verdict}; {price:?}"));
