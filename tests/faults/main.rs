@@ -14,6 +14,7 @@ mod dropping;
 mod dying;
 mod early_polls;
 mod failover_load;
+mod fleet;
 mod forwarding;
 mod give_back;
 mod leases;

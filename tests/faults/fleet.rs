@@ -1,0 +1,295 @@
+//! Processes that receive, each with a lease of its own, while some are stopped for longer than their leases, or killed. What they
+//! print is the evidence: nothing is lost, nothing is handled twice without a reason, and no handler begins when somebody else has
+//! settled its message.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fastrand::Rng;
+use redelay::{Client, Delivery, Worker, codec};
+use redelay_fixture::{Program, Server, until_async, until_async_within};
+use redelay_support::{MINUTE, ms, part, soon};
+use tokio::time::sleep;
+
+use super::never_stuck::variable;
+use super::receivers::is_drained;
+
+/// The number of plans. `REDELAY_PLANS=100` runs 100.
+const PLANS: u64 = 6;
+/// The bound of docs/guarantees.md for the leases here is 12 s. On a busy machine it takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Waits in receives, and handles several messages at a time.
+    Receives,
+    /// Receives in a loop, and handles one message after the other.
+    Polls,
+    Works,
+}
+
+const KINDS: [Kind; 3] = [Kind::Receives, Kind::Polls, Kind::Works];
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    kind: Kind,
+    lease: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    after: Duration,
+    member: usize,
+    /// SIGSTOP, and SIGCONT after this time. `None`: SIGKILL, and another process in its place.
+    stopped: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    members: Vec<Member>,
+    /// The first of them are there at once. The others follow one by one.
+    at_once: usize,
+    pushes: usize,
+    /// Between two pushes.
+    pause: Duration,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    fn of_seed(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let members: Vec<_> = (0..random.usize(2..=4))
+            .map(|_| Member {
+                kind: KINDS[random.usize(0..3)],
+                // From 300 ms to 3 s, the short ones as often as the long ones.
+                lease: ms((300.0 * 10_f64.powf(random.f64())) as u64),
+            })
+            .collect();
+        let steps = (0..random.usize(4..=8))
+            .map(|_| {
+                let member = random.usize(0..members.len());
+                let stopped = members[member].lease.mul_f64(1.1 + random.f64());
+                Step {
+                    after: ms(random.u64(20..400)),
+                    member,
+                    stopped: (random.u8(0..4) > 0).then_some(stopped),
+                }
+            })
+            .collect();
+        let pushes = [100, 300, 1_000][random.usize(0..3)];
+        let pause = ms([0, 3, 10][random.usize(0..3)]);
+        Self { members, at_once: [0, pushes][random.usize(0..2)], pushes, pause, steps }
+    }
+}
+
+/// Prints what happens to a message, and when.
+fn tell(what: &str, number: i64) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
+    println!("{now} {what} {number}");
+}
+
+async fn handle(number: i64) {
+    tell("begun", number);
+    sleep(ms(fastrand::u64(0..40))).await;
+}
+
+async fn settle(delivery: Delivery<i64>) {
+    let (number, delivery) = delivery.split();
+    handle(number).await;
+    tell(if delivery.ack().await.is_ok() { "acknowledged" } else { "not-acknowledged" }, number);
+}
+
+/// A member of a fleet. The test below starts it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a part of another test, in a process of its own"]
+async fn receives() {
+    let [url, kind, lease] =
+        ["URL", "KIND", "LEASE"].map(|name| std::env::var(name).expect("started by a test"));
+    let lease = ms(lease.parse().unwrap());
+    let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
+    let queue = client.blocking_queue::<i64>("q", codec::Long);
+    let receiver = queue.receiver().lease(lease).losses(1_000);
+    match KINDS.into_iter().find(|one| format!("{one:?}") == kind).expect("a kind") {
+        Kind::Receives => loop {
+            if let Ok(delivery) = receiver.receive().await {
+                tokio::spawn(settle(delivery));
+            }
+        },
+        Kind::Polls => loop {
+            if let Ok(Some(delivery)) = receiver.receive_timeout(lease.mul_f64(0.26)).await {
+                settle(delivery).await;
+            }
+        },
+        Kind::Works => {
+            let worker = Worker::new(&queue).concurrency(4).lease(lease).losses(1_000);
+            worker.run_until(futures::stream::pending::<()>(), handle).await.unwrap();
+        }
+    }
+}
+
+/// A member that runs, or has run.
+struct Running {
+    member: Member,
+    program: Program,
+    /// When it did not run as it should, µs since the epoch: from each to the next.
+    away: Vec<(u128, u128)>,
+}
+
+fn now() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros()
+}
+
+impl Running {
+    fn start(member: Member, url: &str) -> Self {
+        let (kind, lease) = (format!("{:?}", member.kind), member.lease.as_millis().to_string());
+        let program = Program::start_ignored_test(
+            "fleet::receives",
+            &[("URL", url), ("KIND", &kind), ("LEASE", &lease)],
+        );
+        Self { member, program, away: Vec::new() }
+    }
+
+    /// What it has told: when, what, and of which message.
+    fn told(&self) -> Vec<(u128, String, i64)> {
+        let output = self.program.output();
+        let told = output.lines().filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((words.next()?.parse().ok()?, words.next()?.to_owned(), words.next()?.parse().ok()?))
+        });
+        told.collect()
+    }
+}
+
+/// Something that a member has told.
+#[derive(Clone, Debug)]
+struct Told {
+    at: u128,
+    what: String,
+    by: usize,
+}
+
+/// What cannot be explained.
+fn judge(all: &[Running], pushes: usize) -> Vec<String> {
+    let mut stories = BTreeMap::<i64, Vec<Told>>::new();
+    for (by, member) in all.iter().enumerate() {
+        for (at, what, number) in member.told() {
+            stories.entry(number).or_default().push(Told { at, what, by });
+        }
+    }
+    let mut wrong = Vec::new();
+    let mut late = 0;
+    for number in 0..pushes as i64 {
+        let Some(story) = stories.get_mut(&number) else {
+            wrong.push(format!("{number} was never handled"));
+            continue;
+        };
+        story.sort_by_key(|told| told.at);
+        let begun: Vec<_> = story.iter().filter(|told| told.what == "begun").collect();
+        let done: Vec<_> = story.iter().filter(|told| told.what == "acknowledged").collect();
+        if done.len() > 1 {
+            wrong.push(format!("{number} was acknowledged {} times: {story:?}", done.len()));
+        }
+        let lease = |told: &Told| all[told.by].member.lease.as_micros();
+        let mut is_late = false;
+        for pair in begun.windows(2) {
+            let (first, second) = (pair[0], pair[1]);
+            // Whoever had it did not run, between the call that brought it and the next delivery.
+            let away = |told: &Told| {
+                all[told.by].away.iter().any(|(from, to)| *from < second.at && *to + lease(told) > first.at)
+            };
+            if !away(first) && away(second) {
+                is_late = true;
+            } else if !away(first) {
+                wrong.push(format!("{number} was delivered again without a reason: {story:?}"));
+            }
+        }
+        is_late |= begun.iter().any(|begun| done.iter().any(|done| done.at < begun.at));
+        late += usize::from(is_late);
+    }
+    // A process may be stopped right after it has looked at the lease, and before it prints.
+    if late > 1 {
+        wrong.push(format!(
+            "{late} handlers began when somebody else had their messages, or had settled them"
+        ));
+    }
+    wrong
+}
+
+async fn play(plan: &Plan) -> Result<Duration, String> {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).connect_timeout(MINUTE).transfer(false);
+    let client = client.connect().await.unwrap();
+    let queue = client.blocking_queue::<i64>("q", codec::Long);
+    let numbers: Vec<_> = (0..plan.pushes as i64).collect();
+    soon(queue.offer_all(&numbers[..plan.at_once])).await.unwrap();
+    let pushing = tokio::spawn({
+        let (plan, numbers) = (plan.clone(), numbers.clone());
+        async move {
+            for number in &numbers[plan.at_once..] {
+                soon(queue.put(number)).await.unwrap();
+                sleep(plan.pause).await;
+            }
+        }
+    });
+    let mut present: Vec<_> =
+        plan.members.iter().map(|member| Running::start(*member, &server.url())).collect();
+    let mut past = Vec::new();
+    until_async("everybody has started", || async {
+        present.iter().all(|member| !member.told().is_empty()) || is_drained(&server)
+    })
+    .await;
+    for step in &plan.steps {
+        sleep(step.after).await;
+        let member = &mut present[step.member];
+        let begun = now();
+        match step.stopped {
+            Some(time) => {
+                member.program.freeze();
+                sleep(time).await;
+                member.program.thaw();
+                member.away.push((begun, now()));
+            }
+            None => {
+                let next = Running::start(member.member, &server.url());
+                let mut killed = std::mem::replace(member, next);
+                killed.program.kill();
+                killed.away.push((begun, u128::MAX / 2));
+                past.push(killed);
+            }
+        }
+    }
+    let ended = std::time::Instant::now();
+    pushing.await.expect("all is pushed");
+    let done = until_async_within(MINUTE * 2, "all is handled", || async { is_drained(&server) });
+    if tokio::time::timeout(PATIENCE, done).await.is_err() {
+        return Err(format!("not all was handled {PATIENCE:?} after the last fault"));
+    }
+    let took = ended.elapsed();
+    past.extend(present);
+    let wrong = judge(&past, plan.pushes);
+    if wrong.is_empty() { Ok(took) } else { Err(wrong.join("\n")) }
+}
+
+fn fail(seed: u64, plan: &impl Debug, why: &str) -> ! {
+    panic!(
+        "{plan:#?}\n{why}\nTo run it again: REDELAY_SEED={seed} cargo test --all-features --test faults fleet"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fleets() {
+    let seeds = match variable("REDELAY_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..variable("REDELAY_PLANS").unwrap_or(PLANS),
+    };
+    let mut longest = Duration::ZERO;
+    for seed in seeds.filter(|seed| variable("REDELAY_SEED").is_some() || part().has(*seed)) {
+        let plan = Plan::of_seed(seed);
+        match play(&plan).await {
+            Ok(took) => longest = longest.max(took),
+            Err(why) => fail(seed, &plan, &why),
+        }
+    }
+    println!("all is handled {longest:?} after the last fault and the last push at most");
+}
