@@ -15,7 +15,7 @@ use crate::pacing::at_most;
 use crate::pops::Pops;
 use crate::scripts;
 use crate::telemetry::events;
-use crate::transfer::{self, Transfer, Watch};
+use crate::transfer::{self, AnnouncedRetry, RetryWatch, Transfer, Watch};
 use crate::wire::keys::Keys;
 
 /// Maps the name of a queue to its name on the server.
@@ -23,8 +23,9 @@ pub(crate) type NameMapper = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// The options of an engine, without those of its connection.
 pub(crate) struct Settings {
-    /// `None`: this client does not transfer.
-    pub(crate) transfer: Option<transfer::Settings>,
+    /// Whether this client transfers.
+    pub(crate) transfers: bool,
+    pub(crate) transfer: transfer::Settings,
     pub(crate) map_name: NameMapper,
     /// In bytes.
     pub(crate) max_payload: usize,
@@ -47,6 +48,8 @@ pub(crate) struct Engine {
     pub(crate) early_polls: EarlyPolls,
     /// `None`: this client does not transfer.
     pub(crate) transfer: Option<Transfer>,
+    /// The task that hears announcements, whether or not it transfers.
+    listening: Transfer,
     pub(crate) at_stop: AtStop,
     map_name: NameMapper,
     pub(crate) max_payload: usize,
@@ -62,13 +65,8 @@ impl Engine {
         let at_stop = AtStop::default();
         let stop = &at_stop.stop;
         let (pops, popping) = Pops::start(conn.clone(), stop.child_token(), stop.clone());
-        let (transfer, transferring) = match settings.transfer {
-            Some(settings) => {
-                let (transfer, task) = Transfer::start(conn.clone(), settings, stop.clone());
-                (Some(transfer), Some(task))
-            }
-            None => (None, None),
-        };
+        let (listening, task) = Transfer::start(conn.clone(), settings.transfer, stop.clone());
+        let transfer = settings.transfers.then(|| listening.clone());
         let on_head = {
             let transfer = transfer.clone();
             move |keys: &Keys, due| transfer.iter().for_each(|transfer: &Transfer| transfer.head(keys, due))
@@ -82,9 +80,8 @@ impl Engine {
             async move {
                 let _is_over = is_over;
                 stop.cancelled().await;
-                let transferring = async { transferring?.await.ok() };
                 // Returning payloads needs the command connection, so that connection closes last.
-                let _ = tokio::join!(transferring, popping, early_polls.finish());
+                let _ = tokio::join!(task, popping, early_polls.finish());
                 tasks.close();
                 let _ = timeout(conn.command_timeout(), tasks.wait()).await;
                 conn.close().await;
@@ -95,6 +92,7 @@ impl Engine {
             pops,
             early_polls,
             transfer,
+            listening,
             map_name: settings.map_name,
             max_payload: settings.max_payload,
             checked: AtomicBool::new(false),
@@ -173,6 +171,11 @@ impl Engine {
     /// The key of the list that the caller names.
     pub(crate) fn target(&self, name: &str) -> Bytes {
         self.keys(name).target().clone()
+    }
+
+    /// Tells a receiver of the retries that are announced for these keys, until the guard is dropped.
+    pub(crate) fn follow_retries(&self, keys: &Keys, receiver: &Arc<AnnouncedRetry>) -> RetryWatch {
+        self.listening.follow_retries(keys.of_messages().channel, receiver)
     }
 
     /// Transfers a queue while the guard exists. `None` if this client does not transfer, or a cluster cannot hold the queue.

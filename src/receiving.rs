@@ -82,7 +82,7 @@ pub(crate) struct Receiving {
     keys: Keys,
     counters: Arc<QueueCounters>,
     command_timeout: Duration,
-    _retries: Option<RetryWatch>,
+    _retries: RetryWatch,
     _end: DropGuard,
 }
 
@@ -92,8 +92,7 @@ impl Receiving {
         let end = CancellationToken::new();
         let conn = engine.conn.of(keys);
         let announced = Arc::<AnnouncedRetry>::default();
-        let channel = keys.of_messages().channel;
-        let retries = engine.transfer.as_ref().map(|transfer| transfer.follow_retries(channel, &announced));
+        let retries = engine.follow_retries(keys, &announced);
         let stop = engine.at_stop.stop.clone();
         let in_flight = InFlight::new(conn.clone(), keys, settings.clone(), waiting.clone(), stop.clone());
         let task = Task::new(

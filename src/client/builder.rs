@@ -548,7 +548,8 @@ impl Builder {
             release_after: self.release_after,
         };
         Settings {
-            transfer: self.transfer.then_some(transfer),
+            transfers: self.transfer,
+            transfer,
             map_name: self.name_mapper,
             max_payload: self.max_payload,
         }

@@ -143,6 +143,8 @@ impl Turn {
 /// What a reply says.
 #[derive(Debug)]
 pub(super) struct Outcome {
+    /// The server's clock, epoch ms.
+    pub(super) clock: u64,
     /// Until the first lease of any receiver may be ended.
     pub(super) lease_ends_in: Option<Duration>,
     /// Until the first retry is due.
@@ -203,6 +205,7 @@ impl Outcome {
         }
         let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
         let outcome = Self {
+            clock: u64::try_from(clock).ok()?,
             lease_ends_in: after(lease_ends),
             retry_in: after(retry),
             left,

@@ -87,6 +87,8 @@ pub(super) struct Task {
     next_call: Instant,
     /// When the first retry is due.
     retry_at: Option<Instant>,
+    /// The server's clock, epoch ms, and when the last reply has told it.
+    clock: Option<(u64, Instant)>,
     next_sweep: Instant,
     /// The server has refused to claim or to wait, or receivers are held back: no attempt before then.
     pause_until: Option<Instant>,
@@ -162,6 +164,7 @@ impl Task {
             retries_first: false,
             next_call: now,
             retry_at: None,
+            clock: None,
             next_sweep: now,
             pause_until: None,
             refusal: None,
@@ -251,8 +254,14 @@ impl Task {
         }
     }
 
-    /// Another receiver announces a retry, or that there is room for more messages. Not all receivers look for it at the same time.
-    fn on_announced(&mut self, due: Instant) {
+    /// Another receiver announces a retry that is due at this time, epoch ms, or that there is room for more messages. Not all
+    /// receivers look for it at the same time.
+    fn on_announced(&mut self, due: f64) {
+        let now = Instant::now();
+        // Before the first reply, every time may be now.
+        let (clock, read) = self.clock.unwrap_or((u64::MAX, now));
+        let wait = Duration::from_millis((due - clock as f64).max(0.0) as u64);
+        let Some(due) = read.checked_add(wait) else { return };
         let misses = if self.hold { 0 } else { self.misses.min(6) };
         let at = due + Duration::from_millis(1) + JITTER.saturating_mul(1 << misses).mul_f64(fastrand::f64());
         if !self.hold {

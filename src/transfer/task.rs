@@ -134,7 +134,7 @@ impl Task {
         mut requests: mpsc::UnboundedReceiver<Request>,
         stop: CancellationToken,
     ) {
-        // A client that only offers opens no second connection.
+        // A client that neither transfers nor receives opens no second connection.
         let mut listening = None;
         // A panic would be a mistake in this program. It must not end the transfers of a process that goes on without them.
         while let Err(panic) =
@@ -447,14 +447,14 @@ impl Task {
             Notice::Confirmed(channels) => {
                 for channel in channels {
                     // What was announced before is not known.
-                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(now));
+                    self.receivers.of(&channel).for_each(|receiver| receiver.announce_now());
                     for id in self.listeners.of(&channel) {
                         self.schedule.sweep(*id, now);
                     }
                 }
             }
             Notice::Missed => {
-                self.receivers.all().for_each(|receiver| receiver.announce(now));
+                self.receivers.all().for_each(|receiver| receiver.announce_now());
                 for id in self.queues.keys() {
                     self.schedule.sweep(*id, now);
                 }
@@ -468,8 +468,9 @@ impl Task {
                         self.schedule.on_peer_transfer(*id, now, head, clock);
                     }
                 } else {
-                    let Some(at) = self.announced(&channel, &payload, now) else { return };
-                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(at));
+                    let due = announced(&payload);
+                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(due));
+                    let Some(at) = self.clock_of(channel.as_bytes()).instant_of(due) else { return };
                     for id in self.listeners.of(&channel) {
                         self.schedule.announced(*id, at);
                     }
@@ -488,17 +489,6 @@ impl Task {
         let Some(&id) = self.ids.get(keys) else { return };
         if let Some(at) = self.clock_of(keys.target()).instant_of(due) {
             self.schedule.seen(id, at);
-        }
-    }
-
-    /// The due time of an announcement; `None` if it is never.
-    fn announced(&mut self, channel: &str, payload: &[u8], now: Instant) -> Option<Instant> {
-        // Redisson understands decimal integers only. Any other message still means that something happened, and one
-        // transfer call costs little.
-        let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
-        match due {
-            Some(due) if !due.is_nan() => self.clock_of(channel.as_bytes()).instant_of(due),
-            _ => Some(now),
         }
     }
 
@@ -584,6 +574,14 @@ impl Task {
             }
         }
     }
+}
+
+/// The due time of an announcement, epoch ms.
+fn announced(payload: &[u8]) -> f64 {
+    // Redisson understands decimal integers only. Any other message still means that something happened, and one transfer call
+    // costs little.
+    let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    due.filter(|due| !due.is_nan()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

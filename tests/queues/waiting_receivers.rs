@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, Delivery, codec};
+use redelay::{BlockingQueue, Client, Delivery, RateLimit, codec};
 use redelay_fixture::{Server, redis, until_async};
-use redelay_support::{HOUR, TARGET, ms, number_queues};
+use redelay_support::{CHANNEL, HOUR, Queues, TARGET, builder, ms, number_queues, still_number_queues};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -24,8 +24,13 @@ struct Rig {
 impl Rig {
     /// One message is in flight in the other client, and a receive of this client waits.
     async fn start() -> (Self, Delivery<i64>) {
+        Self::start_with(true).await
+    }
+
+    async fn start_with(transfer: bool) -> (Self, Delivery<i64>) {
         let server = Server::start();
-        let (client, waiting, _) = number_queues(&server).await;
+        let Queues { client, ready: waiting, .. } =
+            Queues::of_numbers(builder(&server).transfer(transfer)).await;
         let (other, ready, _) = number_queues(&server).await;
         ready.put(&7).await.unwrap();
         let in_flight = ready.receiver().lease(HOUR).receive().await.unwrap();
@@ -49,6 +54,76 @@ impl Rig {
         self.client.shutdown().await;
         self.other.shutdown().await;
     }
+}
+
+/// A client that transfers nothing hears of retries like any other.
+#[tokio::test]
+async fn what_is_snoozed_reaches_those_that_do_not_transfer() {
+    for transfer in [true, false] {
+        let (rig, in_flight) = Rig::start_with(transfer).await;
+        in_flight.snooze(ms(200)).await.unwrap();
+        rig.received().await;
+    }
+}
+
+/// Receivers that a limit or a pause holds back look again after up to 5 s; the end of it is announced.
+#[tokio::test]
+async fn the_end_of_a_limit_reaches_those_that_do_not_transfer() {
+    for transfer in [true, false] {
+        let server = Server::start();
+        let Queues { client, ready, .. } = Queues::of_numbers(builder(&server).transfer(transfer)).await;
+        let (_other, remote, _) = number_queues(&server).await;
+        ready.set_rate_limit(Some(RateLimit::new(1, HOUR))).await.unwrap();
+        ready.offer_all(&[1, 2]).await.unwrap();
+        let receiver = ready.receiver().lease(HOUR);
+        receiver.receive().await.unwrap().ack().await.unwrap();
+        let waiting = tokio::spawn(async move { receiver.receive().await });
+        until_async("it is told", || async { server.subscribers("redelay:receivers:{q}") > 0 }).await;
+        // What follows the confirmation of the subscription is over, too.
+        sleep(ms(200)).await;
+        remote.pause().await.unwrap();
+        remote.set_rate_limit(None).await.unwrap();
+        remote.resume().await.unwrap();
+        let received = timeout(BEFORE_IT_LOOKS, waiting).await.expect("it is told").unwrap().unwrap();
+        assert_eq!(*received, 2);
+        received.ack().await.unwrap();
+        client.shutdown().await;
+    }
+}
+
+/// One connection hears all announcements of a client, and only if something listens.
+#[tokio::test]
+async fn announcements_take_one_connection_and_only_where_somebody_listens() {
+    let server = Server::start();
+    let subscribers = || {
+        let clients = server.get::<String, _>(["CLIENT", "LIST"]);
+        let subscribed = |line: &&str| !line.contains(" sub=0 ");
+        clients.lines().filter(subscribed).count()
+    };
+    let (producer, ready, delayed) = still_number_queues(&server).await;
+    ready.put(&1).await.unwrap();
+    delayed.offer(&2, HOUR).await.unwrap();
+    assert_eq!(ready.take().await.unwrap(), 1);
+    let receiver = ready.receiver();
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    until_async("it listens", || async { server.subscribers("redelay:receivers:{q}") == 1 }).await;
+    let other = producer.blocking_queue("other", codec::Long).receiver();
+    assert!(other.try_receive().await.unwrap().is_none());
+    until_async("it listens for both", || async { server.subscribers("redelay:receivers:{other}") == 1 })
+        .await;
+    assert_eq!(subscribers(), 1);
+    assert_eq!(server.subscribers(CHANNEL), 0, "it transfers nothing");
+    drop((receiver, other));
+    until_async("nobody listens", || async { server.subscribers("redelay:receivers:{q}") == 0 }).await;
+    let (_transferring, ready, _delayed) = number_queues(&server).await;
+    let receiver = ready.receiver();
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    until_async("it listens", || async {
+        server.subscribers("redelay:receivers:{q}") == 1 && server.subscribers(CHANNEL) == 1
+    })
+    .await;
+    assert_eq!(subscribers(), 1);
+    producer.shutdown().await;
 }
 
 #[tokio::test]

@@ -103,6 +103,7 @@ impl Task {
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));
         }
+        self.clock = Some((outcome.clock, now));
         let after = |wait: Duration| now + wait;
         self.retry_at = outcome.retry_in.map(|wait| after(wait + Duration::from_millis(1)));
         if let Some(ends) = outcome.lease_ends_in {
