@@ -14,6 +14,7 @@ mod precise_sleep;
 mod recurring;
 mod retries;
 mod schedule;
+mod servers;
 mod stale_jobs;
 mod task;
 

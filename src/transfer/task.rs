@@ -2,7 +2,7 @@
 //! announcements say.
 
 use std::any::Any;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +23,13 @@ use super::overdue::{self, Look, look};
 use super::precise_sleep::PreciseSleep;
 use super::recurring::Recurring;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
+use super::servers::{IN_FLIGHT, Servers};
 use super::{AnnouncedRetry, Request, Settings, abandoned, stale_jobs};
 use crate::conn::{Channels, Conn, Notice, ServerId};
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
-
-/// The most transfers in flight on a server, so that ten thousand sweeps do not delay the callers' commands.
-const IN_FLIGHT: usize = 64;
 
 /// How long a subscription is kept that seems to miss announcements. There may be producers who announce nothing.
 const SUBSCRIBED: Duration = Duration::from_secs(60);
@@ -84,7 +82,7 @@ pub(super) struct Task {
     /// For the tasks that it starts.
     requests: mpsc::WeakUnboundedSender<Request>,
     schedule: Schedule,
-    clocks: HashMap<ServerId, ServerClock>,
+    servers: Servers,
     queues: HashMap<QueueId, Queue>,
     ids: HashMap<Keys, QueueId>,
     listeners: Listeners<QueueId>,
@@ -92,14 +90,10 @@ pub(super) struct Task {
     /// Tells this client's transfers from those of its peers.
     client_id: Bytes,
     running: FuturesUnordered<BoxFuture<'static, Report>>,
-    /// How many of them are running on each server, and the queues whose turn has not come.
-    at_servers: HashMap<ServerId, (usize, VecDeque<QueueId>)>,
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
     /// Looks at the servers' clocks and at overdue entries in flight.
     looking: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
-    /// The session with each server, as far as its queues were swept since it began.
-    sessions: HashMap<ServerId, u64>,
     /// Not before this may it subscribe again.
     keep_until: Instant,
     next_id: QueueId,
@@ -113,17 +107,15 @@ impl Task {
             settings,
             requests,
             schedule,
-            clocks: HashMap::new(),
+            servers: Servers::default(),
             queues: HashMap::new(),
             ids: HashMap::new(),
             listeners: Listeners::default(),
             receivers: Listeners::default(),
             client_id: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
-            at_servers: HashMap::new(),
             in_flight: HashMap::new(),
             looking: FuturesUnordered::new(),
-            sessions: HashMap::new(),
             keep_until: Instant::now(),
             next_id: 0,
         }
@@ -223,9 +215,8 @@ impl Task {
             .failed("the transfers were restarted after a panic", text.unwrap_or("no message"));
         let now = Instant::now();
         self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
-        self.clocks.clear();
+        self.servers = Servers::default();
         self.running = FuturesUnordered::new();
-        self.at_servers.clear();
         self.looking = FuturesUnordered::new();
         // The drop wakes up those that wait for the end of a call.
         self.in_flight.clear();
@@ -251,12 +242,9 @@ impl Task {
     fn start(&mut self, id: QueueId) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let server = self.conn.server_of(queue.keys.target());
-        let (running, waiting) = self.at_servers.entry(server).or_default();
-        if *running >= IN_FLIGHT {
-            waiting.push_back(id);
+        if !self.servers.begins(server, id) {
             return;
         }
-        *running += 1;
         if let Some(after) = self.settings.release_after.filter(|_| queue.look_at <= Instant::now()) {
             queue.look_at = abandoned::next_look(after);
             // Nothing waits for it.
@@ -287,17 +275,11 @@ impl Task {
 
     /// A transfer on this server has ended: the next one has its turn.
     fn start_next(&mut self, server: ServerId) {
-        let Some((running, _)) = self.at_servers.get_mut(&server) else { return };
-        *running = running.saturating_sub(1);
-        while let Some((running, waiting)) = self.at_servers.get_mut(&server)
-            && *running < IN_FLIGHT
-            && let Some(id) = waiting.pop_front()
-        {
+        self.servers.ended(server);
+        while let Some(id) = self.servers.next_waiting(server) {
             // Its queue may be closed, or on another server by now.
             self.start(id);
         }
-        // The server may be none of the cluster any more.
-        self.at_servers.retain(|_, (running, waiting)| *running > 0 || !waiting.is_empty());
     }
 
     /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
@@ -365,7 +347,7 @@ impl Task {
             let server = self.conn.server_of(queue.keys.target());
             if known.insert(server)
                 && let Some(session) = self.conn.of(&queue.keys).session()
-                && self.sessions.insert(server, session) != Some(session)
+                && self.servers.is_new_session(server, session)
             {
                 back.insert(server);
             }
@@ -373,13 +355,13 @@ impl Task {
                 self.schedule.sweep(*id, now);
             }
         }
-        self.sessions.retain(|server, _| known.contains(server));
+        self.servers.retain(|server| known.contains(&server));
     }
 
     /// The clock of the server of a key or channel.
     fn clock_of(&mut self, key: &[u8]) -> &ServerClock {
         let server = self.conn.server_of(key);
-        self.clocks.entry(server).or_insert_with(|| ServerClock::new(Instant::now()))
+        self.servers.clock(server)
     }
 
     fn open(&mut self, keys: Keys, channels: &Channels) {
@@ -395,7 +377,7 @@ impl Task {
         let counters = self.conn.counters().queue(&keys);
         counters.set_transferring(true);
         if let Some(session) = self.conn.of(&keys).session() {
-            self.sessions.entry(self.conn.server_of(keys.target())).or_insert(session);
+            self.servers.first_session(self.conn.server_of(keys.target()), session);
         }
         let queue = Queue {
             keys,
@@ -514,8 +496,7 @@ impl Task {
 
     /// If the server's clock was set, no time that was computed before is right any more.
     fn observe(&mut self, server: ServerId, reading: ClockReading) {
-        let clock = self.clocks.entry(server).or_insert_with(|| ServerClock::new(reading.sent));
-        if clock.observe(reading) {
+        if self.servers.observe(server, reading) {
             let is_there = |queue: &Queue| self.conn.server_of(queue.keys.target()) == server;
             for (id, _) in self.queues.iter().filter(|(_, queue)| is_there(queue)) {
                 self.schedule.sweep(*id, reading.received);
@@ -535,10 +516,7 @@ impl Task {
         }
         let queue = self.queues.get_mut(&report.queue)?;
         let head = report.result.as_ref().ok().and_then(|reply| reply.head);
-        // A reply was just observed.
-        let clock = self.clocks.get(&report.server);
-        // Without one, every time may be now.
-        let head = head.and_then(|due| clock.map_or(Some(report.received), |clock| clock.instant_of(due)));
+        let head = head.and_then(|due| self.servers.clock(report.server).instant_of(due));
         if let Some(has_schedules) = report.has_schedules {
             queue.schedules_at = Instant::now() + self.settings.sweep_interval;
             if has_schedules {

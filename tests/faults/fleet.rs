@@ -4,13 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use redelay::{Client, Delivery, Worker, codec};
+use redelay::{BlockingQueue, Client, Delivery, Worker, codec};
 use redelay_fixture::{Program, Server, until_async, until_async_within};
 use redelay_support::{MINUTE, ms, part, soon};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use super::never_stuck::variable;
 use super::receivers::is_drained;
@@ -48,11 +51,9 @@ struct Step {
 #[derive(Clone, Debug)]
 struct Plan {
     members: Vec<Member>,
-    /// The first of them are there at once. The others follow one by one.
-    at_once: usize,
-    pushes: usize,
-    /// Between two pushes.
-    pause: Duration,
+    /// The pause between two pushes, which go on until the last fault has ended. `None`: there is no traffic, but some messages right
+    /// before each fault.
+    pause: Option<Duration>,
     steps: Vec<Step>,
 }
 
@@ -77,9 +78,8 @@ impl Plan {
                 }
             })
             .collect();
-        let pushes = [100, 300, 1_000][random.usize(0..3)];
-        let pause = ms([0, 3, 10][random.usize(0..3)]);
-        Self { members, at_once: [0, pushes][random.usize(0..2)], pushes, pause, steps }
+        let pause = [None, Some(ms(3)), Some(ms(30)), Some(ms(1_000))][random.usize(0..4)];
+        Self { members, pause, steps }
     }
 }
 
@@ -170,7 +170,7 @@ struct Told {
 }
 
 /// What cannot be explained.
-fn judge(all: &[Running], pushes: usize) -> Vec<String> {
+fn judge(all: &[Running], pushed: i64) -> Vec<String> {
     let mut stories = BTreeMap::<i64, Vec<Told>>::new();
     for (by, member) in all.iter().enumerate() {
         for (at, what, number) in member.told() {
@@ -179,7 +179,7 @@ fn judge(all: &[Running], pushes: usize) -> Vec<String> {
     }
     let mut wrong = Vec::new();
     let mut late = 0;
-    for number in 0..pushes as i64 {
+    for number in 0..pushed {
         let Some(story) = stories.get_mut(&number) else {
             wrong.push(format!("{number} was never handled"));
             continue;
@@ -221,26 +221,32 @@ async fn play(plan: &Plan) -> Result<Duration, String> {
     let client = Client::builder().url(server.url()).connect_timeout(MINUTE).transfer(false);
     let client = client.connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
-    let numbers: Vec<_> = (0..plan.pushes as i64).collect();
-    soon(queue.offer_all(&numbers[..plan.at_once])).await.unwrap();
+    let pushed = Arc::new(AtomicI64::new(0));
+    let push = async |queue: &BlockingQueue<i64>| {
+        // More than one process has handlers for.
+        let numbers: Vec<_> = (0..20).map(|_| pushed.fetch_add(1, Relaxed)).collect();
+        soon(queue.offer_all(&numbers)).await.unwrap();
+    };
+    let (is_over, pause) = (CancellationToken::new(), plan.pause);
     let pushing = tokio::spawn({
-        let (plan, numbers) = (plan.clone(), numbers.clone());
+        let (queue, pushed, is_over) = (queue.clone(), pushed.clone(), is_over.clone());
         async move {
-            for number in &numbers[plan.at_once..] {
-                soon(queue.put(number)).await.unwrap();
-                sleep(plan.pause).await;
+            while let (Some(pause), false) = (pause, is_over.is_cancelled()) {
+                soon(queue.put(&pushed.fetch_add(1, Relaxed))).await.unwrap();
+                sleep(pause).await;
             }
         }
     });
+    push(&queue).await;
     let mut present: Vec<_> =
         plan.members.iter().map(|member| Running::start(*member, &server.url())).collect();
     let mut past = Vec::new();
-    until_async("everybody has started", || async {
-        present.iter().all(|member| !member.told().is_empty()) || is_drained(&server)
-    })
-    .await;
+    until_async("somebody has started", || async { is_drained(&server) }).await;
     for step in &plan.steps {
         sleep(step.after).await;
+        push(&queue).await;
+        // Some are in hand then.
+        sleep(ms(fastrand::u64(0..10))).await;
         let member = &mut present[step.member];
         let begun = now();
         match step.stopped {
@@ -259,7 +265,8 @@ async fn play(plan: &Plan) -> Result<Duration, String> {
             }
         }
     }
-    let ended = std::time::Instant::now();
+    is_over.cancel();
+    let ended = Instant::now();
     pushing.await.expect("all is pushed");
     let done = until_async_within(MINUTE * 2, "all is handled", || async { is_drained(&server) });
     if tokio::time::timeout(PATIENCE, done).await.is_err() {
@@ -267,7 +274,7 @@ async fn play(plan: &Plan) -> Result<Duration, String> {
     }
     let took = ended.elapsed();
     past.extend(present);
-    let wrong = judge(&past, plan.pushes);
+    let wrong = judge(&past, pushed.load(Relaxed));
     if wrong.is_empty() { Ok(took) } else { Err(wrong.join("\n")) }
 }
 
