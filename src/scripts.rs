@@ -45,7 +45,7 @@ scripts! {
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"
     ];
-    OFFER_JOBS: 6, "0b9d8837fd2fe6fcba432473b41edd089424d2c7", [
+    OFFER_JOBS: 6, "1410b9d93ba3138c8e2f4cb2c5805fad04a2c818", [
         "parts/permitted", "parts/job", "parts/nearer_end", "offer_jobs"
     ];
     CANCEL_JOBS: 4, "727998b88e22143502a3f3aa1625d035aaff67ba", [
