@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::future::join_all;
 use redelay::{Client, ErrorKind};
 use redelay_fixture::{Proxy, Server, until, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, soon};
@@ -253,6 +254,33 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
             deliveries = soon(receiver.receive_many(4)).await.unwrap();
         }
         assert!(received.values().all(|count| *count == 1), "{received:?}");
+        assert!(is_drained(&server));
+    }
+}
+
+/// The message keeps its lease, and comes back when that ends: "When a message is delivered twice" in docs/guarantees.md.
+#[tokio::test]
+async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
+    for (missing, at_once) in [("zrem", 1), ("zmscore", 2)] {
+        let server = Server::start();
+        server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+        let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+        let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+        queues.ready.offer_all(&(0..at_once).collect::<Vec<_>>()).await.unwrap();
+        let receiver = queues.ready.receiver().lease(ms(500)).extend_for(Duration::ZERO);
+        let held = soon(receiver.receive_many(2)).await.unwrap();
+        assert_eq!(held.len(), at_once as usize);
+        server.cmd(["ACL", "SETUSER", "user", &format!("-{missing}")]);
+        let acks = join_all(held.into_iter().map(|delivery| delivery.unwrap().ack()));
+        for result in soon(acks).await {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::Refused, "without {missing}");
+        }
+        server.cmd(["ACL", "SETUSER", "user", "+@all"]);
+        for _ in 0..at_once {
+            let again = soon(receiver.receive()).await.unwrap();
+            assert_eq!(again.attempt(), 2, "without {missing}");
+            again.ack().await.unwrap();
+        }
         assert!(is_drained(&server));
     }
 }
