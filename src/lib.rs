@@ -164,6 +164,7 @@ mod pops;
 mod receiving;
 mod transfer;
 // The server: scripts, connections, layout.
+mod agreement;
 mod claims;
 mod conn;
 mod schedules;

@@ -14,6 +14,8 @@ pub(crate) const LONGEST_NAME: usize = 255 - 1 - 15;
 /// Schedules as they were at one time by the server's clock, epoch ms.
 pub(crate) struct Found {
     pub(crate) now: u64,
+    /// Whether there is a name without a record, or a record without a name.
+    pub(crate) disagree: bool,
     pub(crate) schedules: Vec<Named>,
 }
 
@@ -42,10 +44,9 @@ impl Named {
     }
 }
 
-/// The number of schedules. It costs less than to read them, and most queues have none.
-pub(crate) async fn count(conn: &Conn, keys: &Keys) -> Result<i64, OpError> {
-    let [schedules, _] = keys.schedules();
-    Ok(conn.query(Command::new("ZCARD").arg(schedules)).await?.into_count()?)
+/// Whether there may be schedules. It costs less than to read them, and most queues have none.
+pub(crate) async fn exist(conn: &Conn, keys: &Keys) -> Result<bool, OpError> {
+    Ok(conn.query(Command::new("EXISTS").args(keys.schedules())).await?.into_count()? > 0)
 }
 
 /// Reads schedules in the order of their next runs: at most `most` of them, and fewer if they are long.
@@ -59,7 +60,7 @@ pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> 
 pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(u64, Named), OpError> {
     let [schedules, records] = keys.schedules();
     let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(1).arg(name.clone());
-    let Found { now, mut schedules } = found(call.only_reads().run(conn).await?)?;
+    let Found { now, mut schedules, .. } = found(call.only_reads().run(conn).await?)?;
     let absent = || Named { name: name.clone(), next: None, score: Bytes::new(), bytes: None };
     Ok((now, schedules.pop().unwrap_or_else(absent)))
 }
@@ -67,6 +68,7 @@ pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(
 fn found(reply: Reply) -> Result<Found, OpError> {
     let mut parts = reply.into_array()?.into_iter();
     let now = parts.next().unwrap_or(Reply::Nil).into_int()?.unsigned_abs();
+    let disagree = parts.next().unwrap_or(Reply::Nil).into_int()? > 0;
     let mut schedules = Vec::new();
     while let (Some(name), Some(next), Some(bytes)) = (parts.next(), parts.next(), parts.next()) {
         let score = next.clone().into_optional_bytes()?.unwrap_or_default();
@@ -74,7 +76,7 @@ fn found(reply: Reply) -> Result<Found, OpError> {
         let (name, bytes) = (name.into_bytes()?, bytes.into_optional_bytes()?);
         schedules.push(Named { name, next: next.map(|next| next.max(0.0) as u64), score, bytes });
     }
-    Ok(Found { now, schedules })
+    Ok(Found { now, disagree, schedules })
 }
 
 /// What has become of a change.

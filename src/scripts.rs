@@ -45,17 +45,18 @@ scripts! {
         "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"
     ];
-    OFFER_JOBS: 6, "0b9d8837fd2fe6fcba432473b41edd089424d2c7", [
+    OFFER_JOBS: 6, "1410b9d93ba3138c8e2f4cb2c5805fad04a2c818", [
         "parts/permitted", "parts/job", "parts/nearer_end", "offer_jobs"
     ];
     CANCEL_JOBS: 4, "727998b88e22143502a3f3aa1625d035aaff67ba", [
         "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
     ];
     READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
-    SWEEP_JOBS: 3, "004bd778a230d955cf84801e717ae9128df1f1f6", ["parts/clock", "parts/job", "sweep_jobs"];
+    AGREE: 2, "06dbe0e4757f97963baba4d771c73ff99347ab54", ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: 5, "8f158bedb3cc7ae5f1e8a5f674f5d3a372ebbd97", ["parts/clock", "parts/job", "sweep_jobs"];
     RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
-    READ_SCHEDULES: 2, "ff2cfa829f4e4bbd4fe3e09f1f865e4565056e0b", ["read_schedules"];
-    CHANGE_SCHEDULE: 7, "f2912c97a6d1eda90200b5e3c82cc3168e5b7317", ["parts/permitted", "parts/job", "change_schedule"];
+    READ_SCHEDULES: 2, "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", ["read_schedules"];
+    CHANGE_SCHEDULE: 7, "0440d5741eb84056a61fa8f6106bf01790d3e042", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
     POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
@@ -75,16 +76,18 @@ scripts! {
     OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
     PERMISSIONS: 0, "705cc7466de9221eaec03c4997d2d1f220442b62", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "cf4a21e27f7e62ff811c68af72d5d9aee8efdbf2", [
-        "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits", "receive/claim",
-        "receive"
+    RECEIVE: 10, "709ee88c86674c3c532e5e6fb2ca4aa4eccdd53a", [
+        "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
+        "receive/claim", "receive"
     ];
     READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
-    READ_DEAD: 2, "d2b8d639649b69fab4b0eae932241852c078fe81", ["read_dead"];
-    REQUEUE_DEAD: 6, "12d2610e36e79ce0c7e916b4b629c3051507996b", ["parts/permitted", "receive/record", "requeue_dead"];
+    READ_DEAD: 2, "511916e1287da7d60e99a06700aed5987f1a0517", ["parts/letter", "read_dead"];
+    REQUEUE_DEAD: 6, "7de7a5bda38b9ce52aeff1fd2721be380abe36c4", [
+        "parts/permitted", "parts/letter", "receive/record", "requeue_dead"
+    ];
     REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: 5, "0bdb86bd1f2eaabb6a9accb4a8f919ffbf4545b2", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "415ebfc2be069465f64587f2729eb6de5b9ce81d", ["parts/permitted", "receive/record", "release_all"];
+    REMOVE_MESSAGE: 5, "64d6ea8596b659b71a9965e76d06119c2f9ab0cd", ["parts/permitted", "receive/record", "remove_message"];
+    RELEASE_ALL: 7, "bfd49922cb5f3428c50b10134973deff1a542348", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
     STATS: 9, "993e75e3c774ff9987e74ba9fc311ea92eb837e2", ["stats"];

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::BlockingQueue;
+use crate::agreement::Pair;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
@@ -139,6 +140,18 @@ impl DeadLetters {
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
     }
 
+    /// The number of letters. If somebody has deleted a key of theirs, what can still be read is listed again first.
+    async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
+        let count = self.count(op).await?;
+        let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());
+        if op.len(op.query(contents).await?)? == count {
+            return Ok(count);
+        }
+        let agree = Pair::Dead.agree(&self.queue.conn, &self.queue.keys);
+        agree.await.map_err(|error| op.failed(error))?;
+        self.count(op).await
+    }
+
     /// Reads up to `most` dead letters, the oldest first, after skipping `skip` of them.
     ///
     /// # Errors
@@ -212,7 +225,7 @@ impl DeadLetters {
 
     async fn requeue_up_to(&self, op: Op<'_>, most: usize, requeued: &mut usize) -> Result<()> {
         // Not those that die meanwhile.
-        let most = most.min(self.count(op).await?);
+        let most = most.min(self.agreed_count(op).await?);
         while *requeued < most {
             let ids = self.oldest(op, most - *requeued).await?;
             if ids.is_empty() {
@@ -261,8 +274,8 @@ impl DeadLetters {
     }
 
     async fn contains(&self, op: Op<'_>, id: MessageId) -> Result<bool> {
-        let score = Command::new("ZSCORE").arg(self.keys.dead.clone()).arg(id.bytes());
-        Ok(op.optional_bytes(op.query(score).await?)?.is_some())
+        let exists = Command::new("HEXISTS").arg(self.keys.dead_messages.clone()).arg(id.bytes());
+        op.any(op.query(exists).await?)
     }
 
     async fn requeue_these(&self, op: Op<'_>, ids: Vec<Bytes>) -> Result<usize> {
@@ -301,7 +314,7 @@ impl DeadLetters {
     }
 
     async fn remove_up_to(&self, op: Op<'_>, most: usize, removed: &mut usize) -> Result<()> {
-        let most = most.min(self.count(op).await?);
+        let most = most.min(self.agreed_count(op).await?);
         while *removed < most {
             let ids = self.oldest(op, most - *removed).await?;
             if ids.is_empty() {

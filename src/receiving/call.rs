@@ -159,6 +159,10 @@ pub(super) struct Outcome {
     pub(super) trimmed: u64,
     /// Dead letters that wait to be sent to another queue.
     pub(super) to_send: u64,
+    /// Messages whose records somebody has deleted.
+    pub(super) gone: u64,
+    /// Whether keys do not agree.
+    pub(super) disagree: bool,
     /// For how long not as many messages may be claimed as were asked for: the queue is paused or limited.
     pub(super) hold: Option<Duration>,
     /// Why nothing was claimed.
@@ -177,6 +181,7 @@ impl Outcome {
         let mut count = || u64::try_from(int()?).ok();
         let (left, recovered, died) = (count()? > 0, count()?, count()?);
         let (trimmed, to_send) = (count()?, count()?);
+        let (gone, disagree) = (count()?, count()? > 0);
         let hold = u64::try_from(int()?).ok().map(Duration::from_millis);
         let after = |at: i64| {
             let wait = u64::try_from(at.checked_sub(clock)?).unwrap_or(0);
@@ -213,6 +218,8 @@ impl Outcome {
             died,
             trimmed,
             to_send,
+            gone,
+            disagree,
             hold,
             refused,
             settled,

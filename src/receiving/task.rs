@@ -9,13 +9,14 @@ use futures::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::call::{Settlement, Turn};
 use super::forward::Forwarding;
 use super::in_flight::InFlight;
 use super::waiting::{Demand, ToSettle, Waiting};
 use super::{Claim, Settings};
+use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::leases::Leases;
 use crate::outbox::Outbox;
@@ -38,6 +39,8 @@ const WORTH_A_CALL: usize = 16;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(6);
 /// How often a receiver sweeps.
 const SWEEP: Duration = Duration::from_secs(10);
+/// How often keys that do not agree are looked at, at most: what somebody else wrote there never agrees.
+const AGREE: Duration = Duration::from_secs(60);
 /// Receivers of other processes do not look at an ended lease at the same time.
 const JITTER: Duration = Duration::from_millis(20);
 /// After this time without a receive, the blocked pop is ended. A loop of receives with a timeout keeps it.
@@ -90,6 +93,9 @@ pub(super) struct Task {
     /// The server's clock, epoch ms, and when the last reply has told it.
     clock: Option<(u64, Instant)>,
     next_sweep: Instant,
+    /// Lets keys agree again, and not before then.
+    agreeing: Option<AbortOnDropHandle<()>>,
+    may_agree_at: Instant,
     /// The server has refused to claim or to wait, or receivers are held back: no attempt before then.
     pause_until: Option<Instant>,
     /// Why, if it was a refusal.
@@ -166,6 +172,8 @@ impl Task {
             retry_at: None,
             clock: None,
             next_sweep: now,
+            agreeing: None,
+            may_agree_at: now,
             pause_until: None,
             refusal: None,
             hold: false,
@@ -272,6 +280,22 @@ impl Task {
             // It may be over.
             self.pause_until = self.pause_until.map(|until| until.min(at));
         }
+    }
+
+    /// Somebody has deleted a key, or a part of it.
+    fn agree(&mut self) {
+        let now = Instant::now();
+        if now < self.may_agree_at {
+            return;
+        }
+        self.may_agree_at = now + AGREE;
+        let (conn, keys) = (self.conn.clone(), self.keys.clone());
+        let agree = async move {
+            for pair in [Pair::Dead, Pair::Retries] {
+                pair.agree_or_report(&conn, &keys).await;
+            }
+        };
+        self.agreeing = Some(AbortOnDropHandle::new(self.conn.runtime().spawn(agree)));
     }
 
     /// The blocked pop ended.

@@ -42,14 +42,20 @@ end
 if withdrawn ~= '' then
     redis.call('ZREM', KEYS[1], withdrawn)
     redis.call('LREM', KEYS[2], -1, withdrawn)
-    redis.call('HDEL', KEYS[4], ARGV[7])
+    local field = redis.call('HGET', KEYS[4], ARGV[7])
+    if field and entry_of(field) == withdrawn then
+        redis.call('HDEL', KEYS[4], ARGV[7])
+    end
 end
 local is_new = {}
 for i = 8, #ARGV, 3 do
     local due, id, entry = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if redis.call('ZADD', KEYS[1], 'NX', due, entry) == 1 then
         redis.call('RPUSH', KEYS[2], entry)
-        redis.call('HSET', KEYS[4], id, field_of(now, due, entry))
+        -- The id may be that of a job which is pending. It keeps it.
+        if not job_of(KEYS[4], KEYS[1], id) then
+            redis.call('HSET', KEYS[4], id, field_of(now, due, entry))
+        end
         is_new[entry] = due
     end
 end

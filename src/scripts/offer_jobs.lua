@@ -9,6 +9,7 @@
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end
+-- An entry that is pending under the id of a job, with its payload, is that job, also if somebody has deleted its field.
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now
@@ -51,7 +52,10 @@ for i = 6, #ARGV, 3 do
         if due >= 1e15 then
             return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
         end
-        local change = {id = id, entry = entry, due = due, first = first or now, old = pending, old_field = field, throttle = throttle}
+        local change = {
+            id = id, entry = entry, due = due, first = first or now, old = pending, old_field = field, throttle = throttle,
+            place = #reply + 1,
+        }
         changes[#changes + 1] = change
         if id ~= '' then
             fields[id] = change
@@ -113,9 +117,20 @@ local function refuse(i, error, added)
     return {false, error, undone}
 end
 
-local is_new = {}
+-- Whether the entry stays as it is, which was pending without a field. Corrects the reply.
+local function is_kept(change, due)
+    local is_kept = policy == 'keep' or policy == 'earliest' and change.due >= due
+    reply[change.place] = is_kept and 'kept' or 'replaced'
+    if is_kept then
+        reply[change.place + 1] = due
+        redis.call('HSET', KEYS[5], change.id, field_of(change.first, due, change.entry))
+    end
+    return is_kept
+end
+
+local is_new, is_corrected = {}, false
 for i, change in ipairs(changes) do
-    local score = string.format('%.0f', change.due)
+    local score, is_changed = string.format('%.0f', change.due), true
     -- The field of a job that keeps its entry stays as it is.
     if change.id ~= '' and change.old ~= change.entry then
         local stored = redis.pcall('HSET', KEYS[5], change.id, field_of(change.first, change.due, change.entry))
@@ -137,7 +152,13 @@ for i, change in ipairs(changes) do
         end
     else
         -- It is the pending entry, or one whose field somebody has deleted.
-        local changed = redis.pcall('ZADD', KEYS[1], 'XX', score, change.entry)
+        local due = change.id ~= '' and change.old ~= change.entry and redis.pcall('ZSCORE', KEYS[1], change.entry)
+        if type(due) == 'table' then
+            return refuse(i, due.err)
+        elseif due then
+            is_changed, is_corrected = not is_kept(change, tonumber(due)), true
+        end
+        local changed = is_changed and redis.pcall('ZADD', KEYS[1], 'XX', score, change.entry)
         if type(changed) == 'table' then
             return refuse(i, changed.err)
         end
@@ -146,10 +167,15 @@ for i, change in ipairs(changes) do
         redis.call('ZREM', KEYS[1], change.old)
         redis.call('LREM', KEYS[2], nearer_end(change.old_field, KEYS[2], KEYS[5]), change.old)
     end
-    if change.throttle then
-        redis.pcall('SET', change.throttle, '', 'PX', ARGV[5])
+    if is_changed then
+        if change.throttle then
+            redis.pcall('SET', change.throttle, '', 'PX', ARGV[5])
+        end
+        is_new[change.entry] = score
     end
-    is_new[change.entry] = score
+end
+if is_corrected then
+    redis.call('SET', KEYS[4], cmsgpack.pack(reply), 'PX', ARGV[2])
 end
 -- The jobs are stored. A refusal of what follows changes nothing in that.
 local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')

@@ -7,9 +7,8 @@ local reply, bytes = {0}, 0
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)) do
     reply[1] = reply[1] + 1
     local content = redis.call('HGET', KEYS[2], id)
-    local ok, letter = pcall(cmsgpack.unpack, content or '')
-    -- What somebody else wrote there is no letter.
-    if ok and type(letter) == 'table' and #letter == 8 then
+    local letter = letter_of(content)
+    if letter then
         local reason, error, failed, lost, first, died, _, payload = unpack(letter)
         for _, part in ipairs({id, reason, error, failed, lost, first, died, payload}) do
             reply[#reply + 1] = part

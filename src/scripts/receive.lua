@@ -11,8 +11,8 @@
 --        12.. a members, e members, then s times: verb, member, ms, reason, error
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
---        letters to be sent, ms for which no more may be claimed or -1, why no message was claimed or '', results of the
---        settlements, refusals..., id, record, id, record, ...}
+--        letters to be sent, messages whose records are gone, 1 if keys do not agree or 0, ms for which no more may be claimed or
+--        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'r' refused; why is in
 --        the refusals, which follow in a number that the results tell.
 -- Clock  the server's (TIME)
@@ -22,6 +22,7 @@ local queue = {
     dead = KEYS[7], dead_messages = KEYS[8], control = KEYS[9],
     is_retry_earlier = false, -- whether the first retry is due earlier than before this call
     has_room = false, -- whether there were too many messages in flight before this call, and are no longer
+    gone = 0, -- messages that had a lease or a retry, and whose records somebody has deleted
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local acks, extends, others = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
@@ -63,7 +64,8 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     end
     local out = {
         now, lease_ends or -1, retry_due or -1, left,
-        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, hold, refused, results,
+        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, queue.gone, numbers[4], hold, refused,
+        results,
     }
     for _, refusal in ipairs(refusals) do
         out[#out + 1] = refusal
@@ -78,7 +80,7 @@ end
 local receipt = redis.call('HGET', queue.receipts, receiver)
 if receipt and string.sub(receipt, 1, 16) == token then
     local length = struct.unpack('>I4', receipt, 17)
-    local results, claims = string.sub(receipt, 21, 20 + length), Claims.new(queue, token, policy, now, 0)
+    local results, claims = string.sub(receipt, 21, 20 + length), Claims.new(queue, token, policy, now, 0, true)
     local refusals = {}
     for _ in string.gmatch(results, 'r') do
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
@@ -91,7 +93,7 @@ if receipt and string.sub(receipt, 1, 16) == token then
         end
     end
     -- What is left is looked at by the next call.
-    return reply({0, 0, 0}, 1, -1, '', results, refusals, claims)
+    return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
 if receipt and #receipt >= 16 then
     -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call were answered: it
@@ -141,8 +143,10 @@ for _ = 1, others do
     at = at + 5
 end
 
-local claims = Claims.new(queue, token, policy, now, now + lease)
-local recovered, trimmed, left, hold = 0, 0, 0, -1
+-- The receipt of the call before is still there, so no other try of this one was executed: it would have left its own.
+local is_first_try = receipt and #receipt >= 16
+local claims = Claims.new(queue, token, policy, now, now + lease, is_first_try)
+local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()
     if control.err then
         error(control.err, 0)
@@ -156,7 +160,7 @@ local ok, refused = pcall(function()
         lease_ends = first_end(later)
     end
     if string.find(words, 'sweep') then
-        sweep(queue, now)
+        apart = sweep(queue, now) and 1 or 0
         lease_ends = first_end(later)
     end
     retry_due = first_score(queue.retries)
@@ -205,4 +209,4 @@ end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
 redis.pcall('HSET', queue.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. Claims.packed(claims))
-return reply({recovered, died, trimmed}, left, hold, ok and '' or message_of(refused), results, refusals, claims)
+return reply({recovered, died, trimmed, apart}, left, hold, ok and '' or message_of(refused), results, refusals, claims)

@@ -1,5 +1,6 @@
--- Gives what receivers have left back to the target, bare, where every taker finds it: the inbox, what waits for a retry, and
--- messages whose leases have ended. Up to 1,000 a call, and no more than 4 MB unless one of them is longer.
+-- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a retry; and, if no
+-- receiver was active just now, the inbox and the messages whose leases have ended. Up to 1,000 a call, and no more than 4 MB
+-- unless one of them is longer.
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  how many went back
@@ -7,9 +8,9 @@
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local seen, silent = unpack(redis.call('HMGET', KEYS[6], 'seen', 'silent'))
+seen, silent = tonumber(seen), tonumber(silent)
 if tonumber(ARGV[1]) > 0 then
-    local seen, silent = unpack(redis.call('HMGET', KEYS[6], 'seen', 'silent'))
-    seen, silent = tonumber(seen), tonumber(silent)
     if not seen then
         -- Nothing is known of receivers. If they have left something, its time begins now.
         if redis.call('LLEN', KEYS[2]) + redis.call('HLEN', KEYS[3]) > 0 then
@@ -27,11 +28,18 @@ if tonumber(ARGV[1]) > 0 then
     end
 end
 local MOST_BYTES = 4194304
+-- Receivers give a sign of life every 7 s. Those that live claim what is in the inbox, also what this script has just pushed: a
+-- blocked one has moved it there. And they extend leases that have ended during an outage, or take them back.
+local ALIVE = 10000 -- ms
+local is_alive = seen and math.abs(now - seen) < ALIVE
 
 -- The last ones first: what a later call pushes goes in front of them.
 local retries = redis.call('ZRANGE', KEYS[5], 0, 499, 'REV')
 local ended = redis.call('ZRANGE', KEYS[4], string.format('%.0f', now), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 500)
 local waiting = redis.call('LLEN', KEYS[2])
+if is_alive then
+    ended, waiting = {}, 0
+end
 if #retries == 0 and #ended == 0 and waiting == 0 then
     return 0
 end

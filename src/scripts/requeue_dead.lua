@@ -16,17 +16,21 @@ for _, id in ipairs(ARGV) do
     if bytes > MOST_BYTES and gone > 0 then
         break
     end
-    if content then
-        local _, _, _, _, first, _, delivery, payload = unpack(cmsgpack.unpack(content))
+    local letter = letter_of(content)
+    if letter then
+        local first, delivery, payload = letter[5], letter[7], letter[8]
+        local message = free_id(KEYS[3], id)
         -- The next receiver puts its own policy there.
         local policy = struct.pack('>HHI4c1', 10, 5, 30000, 'k')
-        redis.call('HSET', KEYS[3], id, header(delivery, 0, 0, policy, struct.pack('>I6', first)) .. payload)
-        redis.call('ZADD', KEYS[4], now, id)
+        redis.call('HSET', KEYS[3], message, header(delivery, 0, 0, policy, struct.pack('>I6', first)) .. payload)
+        redis.call('ZADD', KEYS[4], now, message)
         added = true
     end
-    redis.call('ZREM', KEYS[1], id)
-    redis.call('HDEL', KEYS[2], id)
-    gone = gone + 1
+    if letter or not content then
+        redis.call('ZREM', KEYS[1], id)
+        redis.call('HDEL', KEYS[2], id)
+        gone = gone + 1
+    end
 end
 if added then
     redis.pcall('PUBLISH', KEYS[6], now)

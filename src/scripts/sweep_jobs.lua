@@ -1,7 +1,8 @@
 -- Removes the ids of jobs that are no longer pending, a part of them. Whoever moved or removed the entries has left them.
--- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when
+-- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 their content
 -- ARGV   1 fields to look at, about
--- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at}
+-- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
+--        not agree, or 0}
 -- Clock  the server's (TIME)
 -- Cost   O(1) for each field. The calls of all clients take one hundredth of the server's time
 -- Redisson moves entries that are due, and seldom removes others. To look for an entry costs more than to read its field, so a pass
@@ -10,16 +11,19 @@ local REST = 30000 -- ms between two passes
 local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
 
+-- Receivers look for that, too, but there may be none. A key of another type is for them to report.
+local letters, contents = redis.pcall('ZCARD', KEYS[4]), redis.pcall('HLEN', KEYS[5])
+local apart = type(letters) == 'number' and type(contents) == 'number' and letters ~= contents and 1 or 0
 local now_ms = math.floor(now / 1000)
 local cursor, next_call = unpack(redis.call('HMGET', KEYS[3], 'jobs', 'jobs-at'))
 local count = redis.call('HLEN', KEYS[2])
 if count == 0 then
     redis.call('HDEL', KEYS[3], 'jobs', 'jobs-at')
-    return {0, -1}
+    return {0, -1, apart}
 end
 local wait = (tonumber(next_call) or 0) - now_ms
 if wait > 0 and wait <= REST then
-    return {0, wait > REST / 2 and -1 or wait}
+    return {0, wait > REST / 2 and -1 or wait, apart}
 end
 -- The server refuses a longer number.
 local is_cursor = cursor and #cursor < 20 and string.find(cursor, '^%d+$')
@@ -54,4 +58,4 @@ local is_over = scanned[1] == '0'
 -- A hundred times as long as this call took.
 wait = is_over and REST or math.ceil(math.max(spent() / 10, 100))
 redis.call('HSET', KEYS[3], 'jobs', scanned[1], 'jobs-at', string.format('%.0f', now_ms + wait))
-return {removed, is_over and -1 or wait}
+return {removed, is_over and -1 or wait, apart}

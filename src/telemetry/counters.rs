@@ -76,10 +76,11 @@ pub(crate) enum Delivered {
     Lost,
     Recovered,
     Died,
+    Vanished,
 }
 
 impl Delivered {
-    const COUNT: usize = Self::Died as usize + 1;
+    const COUNT: usize = Self::Vanished as usize + 1;
 }
 
 #[derive(Debug)]
@@ -261,6 +262,7 @@ impl QueueCounters {
             lost: count(Delivered::Lost),
             recovered: count(Delivered::Recovered),
             died: count(Delivered::Died),
+            vanished: count(Delivered::Vanished),
         }
     }
 

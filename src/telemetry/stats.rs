@@ -206,6 +206,8 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
+    /// Messages and dead letters that this client has found to be without content on the server: somebody deleted it.
+    pub vanished: u64,
 }
 
 impl ReceivingStats {
@@ -223,6 +225,7 @@ impl ReceivingStats {
             lost: self.lost + other.lost,
             recovered: self.recovered + other.recovered,
             died: self.died + other.died,
+            vanished: self.vanished + other.vanished,
         }
     }
 }

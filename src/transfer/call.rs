@@ -84,8 +84,8 @@ impl Call {
             (reply, Instant::now())
         };
         let look = async {
-            match schedules::count(&conn, &keys).await {
-                Ok(count) => Some(count > 0),
+            match schedules::exist(&conn, &keys).await {
+                Ok(exist) => Some(exist),
                 Err(error) => matches!(error, OpError::Server(_)).then_some(true),
             }
         };

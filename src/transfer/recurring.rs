@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Request;
+use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::recurrence::Step;
 use crate::schedules::{self, Found, Named};
@@ -134,8 +135,13 @@ async fn look(
     let mut look = Look::default();
     // Those that cannot run keep their places in the order.
     let mut skip = 0;
+    let mut has_agreed = false;
     loop {
-        let Found { now, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
+        let Found { now, disagree, schedules } = schedules::read(conn, keys, skip, PAGE).await?;
+        if disagree && !std::mem::replace(&mut has_agreed, true) {
+            Pair::Schedules.agree(conn, keys).await?;
+            continue;
+        }
         look.is_empty = skip == 0 && schedules.is_empty();
         let first = schedules.first().and_then(|schedule| schedule.next);
         let is_due = |schedule: &Named| schedule.next.is_some_and(|next| next <= now);

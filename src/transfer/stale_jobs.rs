@@ -1,9 +1,11 @@
-//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their entries.
+//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their entries. The look for them
+//! also shows whether dead letters and their content agree.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::scripts;
 use crate::telemetry::events;
@@ -14,10 +16,16 @@ const FIELDS: u32 = 2000;
 
 /// Removes them, in one pass. If it fails, the next look goes on. Other clients take part in the same pass.
 pub(super) async fn remove(conn: Conn, keys: Keys) {
-    let (jobs, control) = (keys.jobs(), keys.of_messages().control);
-    let call = scripts::SWEEP_JOBS.on(&[keys.timeout_set(), &jobs, &control]).number(FIELDS);
-    let step = async || -> Result<i64, OpError> {
-        let [_removed, wait] = call.clone().run(&conn).await?.into_parts()?;
+    let (jobs, of_messages) = (keys.jobs(), keys.of_messages());
+    let named =
+        [keys.timeout_set(), &jobs, &of_messages.control, &of_messages.dead, &of_messages.dead_messages];
+    let call = scripts::SWEEP_JOBS.on(&named).number(FIELDS);
+    let mut has_agreed = false;
+    let mut step = async || -> Result<i64, OpError> {
+        let [_removed, wait, disagree] = call.clone().run(&conn).await?.into_parts()?;
+        if disagree.into_int()? > 0 && !std::mem::replace(&mut has_agreed, true) {
+            Pair::Dead.agree_or_report(&conn, &keys).await;
+        }
         Ok(wait.into_int()?)
     };
     loop {

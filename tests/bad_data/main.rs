@@ -5,6 +5,7 @@ mod foreign_entries;
 mod foreign_messages;
 mod hostile_replies;
 mod input;
+mod lost_keys;
 mod malformed_entries;
 mod receivers;
 mod undecodable;

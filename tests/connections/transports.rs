@@ -58,7 +58,10 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
     let ready = client.blocking_queue("q", codec::String);
     ready.put("one").await?;
     let received = ready.receiver().receive().await?;
-    received.ack().await
+    let id = received.id();
+    received.reject("no").await?;
+    ready.dead_letters().requeue_one(id).await?;
+    ready.receiver().receive().await?.ack().await
 }
 
 /// Those without receivers.
@@ -152,8 +155,9 @@ async fn as_a_user_with_few_permissions() {
 async fn as_a_user_with_too_few_permissions() {
     let server = Server::start();
     let user = documented_user();
-    // The second try of an offer needs the first of these; the other one names the list that a blocking pop is refused.
-    let rarely_needed = ["+get", "+type"];
+    // The second try of an offer needs the first of these; the second one names the list that a blocking pop is refused; without
+    // the last one, schedules are read to find out whether there are any.
+    let rarely_needed = ["+get", "+type", "+exists"];
     for permission in user.iter().filter(|word| word.starts_with('+') && !word.starts_with("+@")) {
         server.cmd(["FLUSHALL"]);
         server.cmd(["SCRIPT", "FLUSH"]);

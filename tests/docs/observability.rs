@@ -255,6 +255,18 @@ async fn receivers(server: &Server, listener: &Listener) {
     server.cmd(["DEL", "other"]);
     assert_eq!(soon(other.take()).await.unwrap(), 5);
 
+    // Dead letters whose content somebody has deleted.
+    ready.put(&7).await.unwrap();
+    soon(ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
+    let letters = ready.dead_letters().len().await.unwrap();
+    server.cmd(["DEL", "redelay:dead-messages:{r}"]);
+    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 0);
+    let disagreed = &listener.named("redelay.keys.disagreed")[0];
+    assert_eq!(
+        ["what", "gone", "restored"].map(|field| &*disagreed.fields[field]),
+        ["dead", &letters.to_string(), "0"]
+    );
+
     // Receivers that are gone.
     client.shutdown().await;
     let watching = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1));

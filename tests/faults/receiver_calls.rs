@@ -1,10 +1,12 @@
 //! Calls of receivers that are lost, arrive late, or are refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::future::join_all;
 use redelay::{Client, ErrorKind};
 use redelay_fixture::{Proxy, Server, until, until_async};
-use redelay_support::{DEAD, DEAD_MESSAGES, MINUTE, Queues, builder, ms, soon};
+use redelay_support::{DEAD, DEAD_MESSAGES, MINUTE, Queues, RECEIPTS, builder, ms, soon};
 use tokio::time::{sleep, timeout};
 
 use crate::receivers::{count, is_drained};
@@ -204,4 +206,81 @@ async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
     server.cmd(["ACL", "SETUSER", "user", "+hdel"]);
     assert_eq!(queues.ready.dead_letters().remove(1).await.unwrap(), 1);
     assert_eq!((count(&server, "ZCARD", DEAD), count(&server, "HLEN", DEAD_MESSAGES)), (0, 0));
+}
+
+/// Somebody deletes the receipts between two tries of a call, and the ids of both derive from the same token.
+#[tokio::test]
+async fn a_retry_without_its_receipt_overwrites_no_message() {
+    for before in ["nothing", "a retry is due"] {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE).transfer(false)).await;
+        let receiver = queues.ready.receiver().lease(ms(1000));
+        if before != "nothing" {
+            // It takes the first number of the retry's claims, which shifts the others.
+            server.cmd(["RPUSH", "q", "0"]);
+            soon(receiver.receive()).await.unwrap().snooze(ms(300)).await.unwrap();
+        }
+        assert!(receiver.try_receive().await.unwrap().is_none());
+        server.cmd(["RPUSH", "q", "1", "2", "3", "4"]);
+        proxy.hold_replies(true);
+        let receive = tokio::spawn({
+            let receiver = receiver.clone();
+            async move { receiver.receive_many(4).await }
+        });
+        until_async("four are claimed", || async { server.get::<usize, _>(["LLEN", "q"]) == 0 }).await;
+        server.cmd(["RPUSH", "q", "5", "6", "7", "8"]);
+        let (seconds, micros): (u64, u64) = server.get(["TIME"]);
+        let retry_is_due = || async {
+            let (now, now_micros): (u64, u64) = server.get(["TIME"]);
+            (now, now_micros) > (seconds + 1, micros)
+        };
+        until_async("the retry is due", retry_is_due).await;
+        server.cmd(["DEL", RECEIPTS]);
+        proxy.cut();
+        proxy.hold_replies(false);
+        let mut received = BTreeMap::new();
+        let mut deliveries = soon(receive).await.unwrap().unwrap();
+        let expected = if before == "nothing" { 8 } else { 9 };
+        loop {
+            for delivery in deliveries {
+                let delivery = delivery.unwrap();
+                *received.entry(*delivery).or_insert(0) += 1;
+                delivery.ack().await.unwrap();
+            }
+            if received.len() == expected {
+                break;
+            }
+            deliveries = soon(receiver.receive_many(4)).await.unwrap();
+        }
+        assert!(received.values().all(|count| *count == 1), "{received:?}");
+        assert!(is_drained(&server));
+    }
+}
+
+/// The message keeps its lease, and comes back when that ends: "When a message is delivered twice" in docs/guarantees.md.
+#[tokio::test]
+async fn what_was_refused_to_be_acknowledged_is_delivered_again() {
+    for (missing, at_once) in [("zrem", 1), ("zmscore", 2)] {
+        let server = Server::start();
+        server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "~*", "&*", "+@all"]);
+        let url = format!("redis://user:secret@127.0.0.1:{}", server.port());
+        let queues = Queues::of_numbers(Client::builder().url(url).transfer(false)).await;
+        queues.ready.offer_all(&(0..at_once).collect::<Vec<_>>()).await.unwrap();
+        let receiver = queues.ready.receiver().lease(ms(500)).extend_for(Duration::ZERO);
+        let held = soon(receiver.receive_many(2)).await.unwrap();
+        assert_eq!(held.len(), at_once as usize);
+        server.cmd(["ACL", "SETUSER", "user", &format!("-{missing}")]);
+        let acks = join_all(held.into_iter().map(|delivery| delivery.unwrap().ack()));
+        for result in soon(acks).await {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::Refused, "without {missing}");
+        }
+        server.cmd(["ACL", "SETUSER", "user", "+@all"]);
+        for _ in 0..at_once {
+            let again = soon(receiver.receive()).await.unwrap();
+            assert_eq!(again.attempt(), 2, "without {missing}");
+            again.ack().await.unwrap();
+        }
+        assert!(is_drained(&server));
+    }
 }

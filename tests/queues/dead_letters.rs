@@ -5,8 +5,8 @@ use std::time::Duration;
 use redelay::{Backoff, BlockingQueue, DeadLetter, ErrorKind, MessageId, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
-    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, number_queues,
-    soon,
+    CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, TARGET, builder,
+    ms, number_queues, soon, still_builder, still_number_queues,
 };
 
 /// Makes dead letters of these numbers.
@@ -211,9 +211,11 @@ async fn everything_is_released_to_java() {
             failed += 1;
         }
     }
-    server.cmd(["RPUSH", INBOX, "-1"]);
     until_async("they failed", || async { server.get::<usize, _>(["ZCARD", RETRIES]) == 1500 }).await;
-    assert_eq!(ready.release_all().await.unwrap(), 1501);
+    assert_eq!(ready.release_all().await.unwrap(), 1500);
+    server.cmd(["RPUSH", INBOX, "-1"]);
+    server.cmd(["HSET", CONTROL, "seen", "1"]);
+    assert_eq!(ready.release_all().await.unwrap(), 1, "nobody has been active");
     let mut back = ready.read_all().await.unwrap();
     back.sort_unstable();
     assert_eq!(back, (-1..1500).collect::<Vec<_>>());
@@ -264,7 +266,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     proxy.refuse(true);
     proxy.cut();
     // A look for receivers, every sixth of the limit, makes one of the first calls. So do others, with one of the second ones.
-    let looks = || ["hmget", "hlen"].map(|command| server.command_calls(command) as i64);
+    let looks = || ["hmget", "zcard"].map(|command| server.command_calls(command) as i64);
     let [before, others_before] = looks();
 
     let sweeping = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
@@ -333,4 +335,75 @@ async fn they_are_sent_in_their_order() {
     server.cmd(["DEL", "dead"]);
     until_async("all are sent", || async { server.list("dead").len() == 30 }).await;
     assert_eq!(dead.read_all().await.unwrap(), (0..30).collect::<Vec<_>>());
+}
+
+/// A blocked pop of a living receiver moves what goes back to the inbox. The receiver claims it there.
+#[tokio::test]
+async fn a_release_takes_nothing_from_a_receiver_that_waits() {
+    let server = Server::start();
+    let (dead, ready, _) = still_number_queues(&server).await;
+    ready.put(&7).await.unwrap();
+    soon(ready.receiver().receive()).await.unwrap().retry_after(HOUR).await.unwrap();
+    dead.shutdown().await;
+    let proxy = Proxy::start(server.port());
+    let living = Queues::of_numbers(still_builder(&proxy).command_timeout(MINUTE)).await;
+    let receiver = living.ready.receiver();
+    let receive = tokio::spawn(async move { receiver.receive().await });
+    until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+    // It does not hear of it before the release has ended.
+    proxy.hold_replies(true);
+    let (_other, other, _) = still_number_queues(&server).await;
+    assert_eq!(other.release_all().await.unwrap(), 1);
+    assert_eq!(server.list(INBOX), [b"7"], "for the one that waits");
+    proxy.hold_replies(false);
+    let delivery = soon(receive).await.unwrap().unwrap();
+    assert_eq!(*delivery, 7);
+    delivery.ack().await.unwrap();
+    assert_eq!(server.get::<usize, _>(["EXISTS", TARGET, INBOX, MESSAGES]), 0);
+}
+
+/// After an outage, the leases of living receivers have ended, and they are about to extend them.
+#[tokio::test]
+async fn a_release_takes_no_lease_of_a_receiver_that_was_cut_off() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let living = Queues::of_numbers(still_builder(&proxy)).await;
+    living.ready.put(&7).await.unwrap();
+    let delivery = soon(living.ready.receiver().lease(ms(1000)).receive()).await.unwrap();
+    proxy.refuse(true);
+    proxy.cut();
+    let ended = || async {
+        let (seconds, micros): (u64, u64) = server.get(["TIME"]);
+        server.zset(LEASES)[0].1 < (seconds * 1000 + micros / 1000) as f64
+    };
+    until_async("the lease has ended", ended).await;
+    let (_other, other, _) = still_number_queues(&server).await;
+    assert_eq!(other.release_all().await.unwrap(), 0);
+    proxy.refuse(false);
+    until_async("it is extended", || async { !ended().await }).await;
+    delivery.ack().await.unwrap();
+    assert_eq!(server.get::<usize, _>(["EXISTS", TARGET, MESSAGES]), 0);
+}
+
+/// What fails again and again meanwhile does not keep it busy.
+#[tokio::test]
+async fn a_release_ends_beside_a_worker_that_fails() {
+    let server = Server::start();
+    let (_client, ready, _) = still_number_queues(&server).await;
+    let (failing, other, _) = still_number_queues(&server).await;
+    let failures = tokio::spawn(async move {
+        let receiver = other.receiver().attempts(60_000);
+        while let Ok(delivery) = receiver.receive().await {
+            if delivery.retry_after(Duration::ZERO).await.is_err() {
+                break;
+            }
+        }
+    });
+    ready.offer_all(&(0..20).collect::<Vec<_>>()).await.unwrap();
+    for _ in 0..20 {
+        let released = soon(ready.release_all()).await.unwrap();
+        assert!(released <= 20, "{released}");
+    }
+    failing.shutdown().await;
+    soon(failures).await.unwrap();
 }

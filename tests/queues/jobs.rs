@@ -625,3 +625,57 @@ async fn a_refusal_is_an_error_for_each_caller() {
     assert_eq!(ids_of(&server), 100);
     client.shutdown().await;
 }
+
+/// An entry that is pending under the id of a job, with its payload, cannot be stored a second time. It is that job, whether
+/// somebody has deleted what the server knew of it, or it is another offer's.
+#[tokio::test]
+async fn an_entry_with_the_id_of_a_job_is_that_job() {
+    for other in ["a job without its field", "an entry with an id of 16 bytes"] {
+        let (server, client, delayed) = still().await;
+        let (id, first) = if other == "a job without its field" {
+            let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
+            server.cmd(["DEL", JOBS]);
+            (b"job".to_vec(), first)
+        } else {
+            let first = delayed.offer("payload", HOUR).await.unwrap().due();
+            (server.list(ORDERED_LIST)[0][1..=16].to_vec(), first)
+        };
+        let kept = delayed.offer("payload", MINUTE).id(&id).await.unwrap();
+        assert_eq!(kept, Offered::Kept(first), "{other}");
+        assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, first, "{other}");
+        server.cmd(["DEL", JOBS]);
+        assert_eq!(
+            delayed.offer("payload", 2 * HOUR).id(&id).keep_earliest().await.unwrap(),
+            kept,
+            "{other}"
+        );
+        server.cmd(["DEL", JOBS]);
+        let replaced = delayed.offer("payload", MINUTE).id(&id).replace().await.unwrap();
+        assert!(matches!(replaced, Offered::Replaced(at) if at < first), "{other}: {replaced:?}");
+        assert_eq!(delayed.job(&id).get().await.unwrap().unwrap().due, due(replaced), "{other}");
+        server.cmd(["DEL", JOBS]);
+        // With another payload, it is another entry. Nothing tells that the first one is a job.
+        assert!(matches!(delayed.offer("other", MINUTE).id(&id).await.unwrap(), Offered::Stored(_)));
+        assert_eq!(delayed.len().await.unwrap(), 2, "{other}");
+        client.shutdown().await;
+    }
+}
+
+/// A retry after a lost reply gets the corrected answer, too.
+#[tokio::test]
+async fn a_second_try_of_an_offer_that_kept_an_entry_says_so() {
+    let (server, _client, delayed) = still().await;
+    let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
+    server.cmd(["DEL", JOBS]);
+    let proxy = Proxy::start(server.port());
+    let other = Queues::of_texts(still_builder(&proxy).command_timeout(MINUTE)).await;
+    other.delayed.len().await.unwrap();
+    proxy.hold_replies(true);
+    let offer = tokio::spawn(other.delayed.offer("payload", MINUTE).id("job").throttle(HOUR));
+    until_async("it is executed", || async { ids(&server) == ["job"] }).await;
+    proxy.cut();
+    proxy.hold_replies(false);
+    assert_eq!(soon(offer).await.unwrap().unwrap(), Offered::Kept(first));
+    let throttled = delayed.offer("payload", MINUTE).id("job").throttle(HOUR).await.unwrap();
+    assert_eq!(throttled, Offered::Kept(first), "no time has started");
+}

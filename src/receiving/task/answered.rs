@@ -119,6 +119,13 @@ impl Task {
         if outcome.died > 0 {
             events::dead_letters(&self.keys, outcome.died);
         }
+        if outcome.gone > 0 {
+            self.counters.delivered(Delivered::Vanished, outcome.gone);
+            events::keys_disagreed(&self.keys, "messages", outcome.gone, 0);
+        }
+        if outcome.disagree {
+            self.agree();
+        }
         if let Some(why) = refused {
             self.on_refused(OpError::Server(why), demand);
             return;

@@ -6,11 +6,11 @@
 -- A short set is a list otherwise, in which each of these commands searches from the start.
 local Claims = {BYTES = 1048576, MANY = 16, LONG = string.rep('x', 65)}
 
--- `till` is when the leases end.
-function Claims.new(queue, token, policy, now, till)
+-- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
+function Claims.new(queue, token, policy, now, till, is_first_try)
     return {
         queue = queue, token = token, policy = policy, till = till, till_text = string.format('%d', till),
-        first = struct.pack('>I6', now), ids = {}, members = {}, records = {}, bytes = 0,
+        first = struct.pack('>I6', now), is_first_try = is_first_try, ids = {}, members = {}, records = {}, bytes = 0,
         -- The new messages among them have numbers in a row. The others are named by their members.
         from = 0, new = 0, redelivered = {},
     }
@@ -55,6 +55,7 @@ function Claims.retries(claims, most, now)
         local record = redis.call('HGET', queue.messages, id)
         if not record or not is_readable(record) then
             redis.call('ZREM', queue.retries, id)
+            queue.gone = queue.gone + (record and 0 or 1)
         else
             local bytes = claims.bytes + #record
             if bytes > Claims.BYTES and #claims.members > 0 then
@@ -73,6 +74,23 @@ function Claims.retries(claims, most, now)
     end
 end
 
+-- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the receipt, another try may
+-- have given them to messages, which must not be overwritten: they are delivered again when their leases end.
+local function are_free(claims, count)
+    local ids = {}
+    for number = #claims.members, #claims.members + count - 1 do
+        ids[#ids + 1] = new_id(claims.token, number)
+    end
+    for _, hash in ipairs({claims.queue.messages, claims.queue.dead_messages}) do
+        for _, taken in ipairs(redis.pcall('HMGET', hash, unpack(ids))) do
+            if taken then
+                return false
+            end
+        end
+    end
+    return true
+end
+
 -- Claims payloads from the head of a list, until there are `most` claims in all. Returns whether it came to the end of the
 -- list.
 function Claims.payloads(claims, list, most)
@@ -85,6 +103,10 @@ function Claims.payloads(claims, list, most)
     while #claims.members < most do
         local wanted = math.min(most - #claims.members, chunk)
         local payloads = redis.call('LRANGE', list, '0', string.format('%d', wanted - 1))
+        if #payloads > 0 and not claims.is_first_try and not are_free(claims, #payloads) then
+            -- The next call has other ids.
+            return false
+        end
         local fields, leases, count, is_full = {}, {}, 0, false
         for _, payload in ipairs(payloads) do
             local bytes = claims.bytes + #payload

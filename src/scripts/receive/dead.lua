@@ -9,15 +9,16 @@ local function bury(queue, id, record, now, reason, error)
         local delivery, failed, lost = counts(record)
         local first = struct.unpack('>I6', first_of(record))
         local letter = cmsgpack.pack({reason, error, failed, lost, first, now, delivery, payload_in(record)})
-        local kept = redis.pcall('HSET', queue.dead_messages, id, letter)
+        local named = free_id(queue.dead_messages, id)
+        local kept = redis.pcall('HSET', queue.dead_messages, named, letter)
         if type(kept) == 'table' then
             return kept
         end
         -- A negative score says that it is to be sent on. They are in the order of time, too.
-        local added = redis.pcall('ZADD', queue.dead, string.format('%.0f', mode == 's' and now - 1e15 or now), id)
+        local added = redis.pcall('ZADD', queue.dead, string.format('%.0f', mode == 's' and now - 1e15 or now), named)
         if type(added) == 'table' then
             -- The message may be acknowledged later: then nobody would find this content.
-            redis.pcall('HDEL', queue.dead_messages, id)
+            redis.pcall('HDEL', queue.dead_messages, named)
             return added
         end
     end

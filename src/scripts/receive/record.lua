@@ -1,5 +1,5 @@
 -- The records of messages that receivers claimed. A part of the scripts that read or write them.
--- Provides  header, is_readable, counts, stored_policy, policy_of, first_of, payload_in
+-- Provides  header, is_readable, counts, stored_policy, policy_of, first_of, payload_in, free_id
 -- A record is: version (1 byte), delivery number (4), failures (2), losses (2), policy (9), first claim in epoch ms (6),
 -- payload. The numbers are big-endian. The policy is that of the receiver that claimed it last: most failures (2), most
 -- losses (2), lease in ms (4), dead letters 'k'ept, 's'ent or 'd'iscarded (1). With 24 bytes before it, a payload of 100
@@ -35,4 +35,16 @@ end
 
 local function payload_in(record)
     return string.sub(record, 25)
+end
+
+-- An id that is not in the hash: this one, unless it is that of something else, which must not be overwritten. Only what somebody
+-- wrote there by hand has it.
+local function free_id(hash, id)
+    for number = 65535, 0, -1 do
+        if type(redis.pcall('HGET', hash, id)) ~= 'string' then
+            break
+        end
+        id = string.sub(id, 1, 14) .. struct.pack('>I2', number)
+    end
+    return id
 end

@@ -76,6 +76,7 @@ local function recover(queue, now, silences)
             later = math.min(later or till, till)
         else
             redis.call('ZREM', queue.leases, member)
+            queue.gone = queue.gone + (record and 0 or 1)
         end
         if holds and now >= till then
             taken = taken + 1
@@ -99,14 +100,15 @@ end
 
 -- Looks for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
--- Up to a hundred messages a call.
+-- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
 local function sweep(queue, now)
     local cursor, back = unpack(redis.call('HMGET', queue.control, 'cursor', 'back'))
     local held = redis.call('ZCARD', queue.leases) + redis.call('ZCARD', queue.retries)
-    if back or redis.call('HLEN', queue.messages) ~= held then
-        local scanned = redis.call('HSCAN', queue.messages, string.match(cursor or '', '^%d+$') or '0', 'COUNT', 100)
-        for i = 1, #scanned[2], 2 do
-            local id, record = scanned[2][i], scanned[2][i + 1]
+    local known = redis.call('HLEN', queue.messages)
+    if back or known ~= held then
+        local found, next = scan(queue.messages, string.match(cursor or '', '^%d+$') or '0', 100)
+        for i = 1, #found, 2 do
+            local id, record = found[i], found[i + 1]
             local member = id .. string.sub(record, 2, 5)
             local till = redis.call('ZSCORE', queue.leases, member)
             if not till then
@@ -120,10 +122,10 @@ local function sweep(queue, now)
                 end
             end
         end
-        if scanned[1] == '0' then
+        if next == '0' then
             redis.call('HDEL', queue.control, 'back', 'cursor')
         else
-            redis.call('HSET', queue.control, 'cursor', scanned[1])
+            redis.call('HSET', queue.control, 'cursor', next)
         end
     end
     -- Receipts of receivers that died a day ago. A token begins with its time.
@@ -137,4 +139,7 @@ local function sweep(queue, now)
             redis.call('HDEL', queue.receipts, receipts[i])
         end
     end
+    -- A key of another type is no reason to claim nothing.
+    local letters, contents = redis.pcall('ZCARD', queue.dead), redis.pcall('HLEN', queue.dead_messages)
+    return known < held or type(letters) == 'number' and type(contents) == 'number' and letters ~= contents
 end

@@ -71,6 +71,7 @@ local function settle(queue, now, verb, member, ms, reason, error)
     -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the message.
     redis.call('ZREM', queue.leases, member)
     if not record or not is_readable(record) then
+        queue.gone = queue.gone + (record and 0 or 1)
         return '0'
     end
     local delivery, failed, lost = counts(record)

@@ -8,6 +8,9 @@ pub const LONGEST: Time = Time::MAX;
 /// What was left is released if receivers are silent at a second look, which is this much later: 30 s, the usual lease.
 pub const SECOND_LOOK: Time = 4;
 
+/// Receivers live if they gave a sign of life before less than this: 10 s, which is between one and two units.
+pub const ALIVE: Time = 2;
+
 /// What a client that looks for what was left has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -150,7 +153,9 @@ impl Server {
     }
 
     fn release(&mut self) -> u8 {
-        let ended = self.ended();
+        // Receivers that live have the inbox, and what they may still extend.
+        let is_alive = self.control.seen.is_some_and(|seen| (self.clock - seen).abs() < ALIVE);
+        let ended = if is_alive { Vec::new() } else { self.ended() };
         let is_last = |member: &Member| {
             self.messages.get(&member.id).is_some_and(|record| record.delivery == member.delivery)
         };
@@ -159,7 +164,7 @@ impl Server {
         let mut retries: Vec<(Time, MessageId)> = self.retries.iter().map(|(id, at)| (*at, *id)).collect();
         retries.sort_unstable();
         ids.extend(retries.iter().map(|(_, id)| *id));
-        if ids.is_empty() && self.inbox.is_empty() {
+        if ids.is_empty() && (is_alive || self.inbox.is_empty()) {
             return 0;
         }
         let mut released = 0;
@@ -171,8 +176,10 @@ impl Server {
             self.retries.remove(id);
         }
         self.leases.retain(|member, _| !ended.iter().any(|(_, gone)| gone == member));
-        released += self.inbox.len() as u8;
-        self.put_inbox_back();
+        if !is_alive {
+            released += self.inbox.len() as u8;
+            self.put_inbox_back();
+        }
         released
     }
 }

@@ -148,7 +148,9 @@ impl Server {
         // Those that are spared count as one that ends later.
         let ends = self.leases.values().filter(|ends| **ends > now).copied();
         let lease_ends = ends.chain(later).min();
-        let claims = self.claim(protocol, call);
+        // Without a receipt, another try of this call may have given its ids to messages.
+        let is_first_try = self.receipts.contains_key(&call.receiver);
+        let claims = self.claim(protocol, call, is_first_try);
         let claimed = (!claims.is_empty()).then_some(now + call.policy.lease);
         let members =
             claims.iter().map(|(id, record)| Member { id: *id, delivery: record.delivery }).collect();
@@ -232,18 +234,18 @@ impl Server {
         std::mem::swap(&mut self.inbox, &mut self.target);
     }
 
-    fn claim(&mut self, protocol: Protocol, call: &Receive) -> Vec<(MessageId, Record)> {
+    fn claim(&mut self, protocol: Protocol, call: &Receive, is_first_try: bool) -> Vec<(MessageId, Record)> {
         let most = call.most;
         let mut claims = Vec::new();
         let first = if most == 1 && !call.retries_first { 0 } else { most.div_ceil(2) };
         self.claim_retries(protocol, call, first, &mut claims);
         if protocol.claims_inbox {
             let mut inbox = std::mem::take(&mut self.inbox);
-            self.claim_payloads(call, &mut inbox, &mut claims);
+            self.claim_payloads(call, is_first_try, &mut inbox, &mut claims);
             self.inbox = inbox;
         }
         let mut target = std::mem::take(&mut self.target);
-        self.claim_payloads(call, &mut target, &mut claims);
+        self.claim_payloads(call, is_first_try, &mut target, &mut claims);
         self.target = target;
         self.claim_retries(protocol, call, most - claims.len() as u8, &mut claims);
         claims
@@ -272,9 +274,16 @@ impl Server {
     fn claim_payloads(
         &mut self,
         call: &Receive,
+        is_first_try: bool,
         list: &mut Vec<Payload>,
         claims: &mut Vec<(MessageId, Record)>,
     ) {
+        let wanted = usize::from(call.most).saturating_sub(claims.len()).min(list.len());
+        let ids = (claims.len()..).map(|number| MessageId { token: call.token, number: number as u8 });
+        let is_taken = |id: MessageId| self.messages.contains_key(&id) || self.dead.contains_key(&id);
+        if !is_first_try && ids.take(wanted).any(is_taken) {
+            return;
+        }
         while claims.len() < call.most.into() && !list.is_empty() {
             let id = MessageId { token: call.token, number: claims.len() as u8 };
             let (policy, first, payload) = (call.policy, self.clock, list.remove(0));

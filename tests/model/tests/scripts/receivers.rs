@@ -377,8 +377,10 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         Some(Value::Int(int)) => int,
         other => panic!("{call:?}: {other:?}"),
     };
-    let [_, lease_ends, retry, left, recovered, died, trimmed, to_send, hold] = [(); 9].map(|()| int());
+    let [_, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, apart, hold] =
+        [(); 11].map(|()| int());
     assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
+    assert_eq!((gone, apart), (0, 0), "nobody deletes what messages contain");
     let mut bytes = || match parts.next() {
         Some(Value::BulkString(bytes)) => Some(bytes),
         None => None,
