@@ -22,6 +22,8 @@ pub struct Protocol {
     pub ends_old_tries: bool,
     /// A receiver that has lost a try leaves its receipt behind when it ends, as the try may still arrive.
     pub keeps_receipts: bool,
+    /// A call that does not find the receipt of the call before claims nothing under an id that is taken.
+    pub looks_for_ids: bool,
     /// No lease is ended for a while after all receivers were silent.
     pub grace: bool,
     /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records it.
@@ -48,6 +50,7 @@ impl Protocol {
         receipts: true,
         ends_old_tries: true,
         keeps_receipts: true,
+        looks_for_ids: true,
         grace: true,
         moves: true,
         claims_inbox: true,

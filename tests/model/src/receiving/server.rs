@@ -149,7 +149,7 @@ impl Server {
         let ends = self.leases.values().filter(|ends| **ends > now).copied();
         let lease_ends = ends.chain(later).min();
         // Without a receipt, another try of this call may have given its ids to messages.
-        let is_first_try = self.receipts.contains_key(&call.receiver);
+        let is_first_try = !protocol.looks_for_ids || self.receipts.contains_key(&call.receiver);
         let claims = self.claim(protocol, call, is_first_try);
         let claimed = (!claims.is_empty()).then_some(now + call.policy.lease);
         let members =

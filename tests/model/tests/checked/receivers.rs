@@ -174,8 +174,11 @@ mod without {
         // The same after the end of the receiver.
         let verbs = &[Verb::Retry(1)];
         let bounds = Bounds { ready: 1, offers: 1, verbs: 1, kinds_of_verbs: verbs, closes: 1, ..bounds };
-        let protocol = Protocol { keeps_receipts: false, ..NO_KILL };
+        let protocol = Protocol { keeps_receipts: false, looks_for_ids: false, ..NO_KILL };
         without("a late try of a receiver that ended", protocol, bounds.clone(), CONSERVED);
+        // A receipt that is gone, for whatever reason, is no reason to overwrite anything.
+        let protocol = Protocol { keeps_receipts: false, ..NO_KILL };
+        holds("receivers, late calls without a receipt", Bounds { protocol, ..bounds.clone() });
         // The message that it overwrites waits for a retry.
         let bounds = Bounds { closes: 0, ..bounds };
         let protocol = Protocol { ends_old_tries: false, ..NO_KILL };
