@@ -1,5 +1,7 @@
 //! Reading what is ready. Nothing changes.
 
+use std::collections::HashSet;
+
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
@@ -30,7 +32,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("len");
+        let op = self.queue.reading("len");
         op.len(op.query(Command::new("LLEN").arg(self.target())).await?)
     }
 
@@ -88,9 +90,8 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "parallelStream")]
     #[doc(alias = "descendingIterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).only_reads();
-        let op = self.queue.op("read_all");
-        let payloads = op.strings(op.run(call).await?)?;
+        let op = self.queue.reading("read_all");
+        let payloads = op.read_payloads(self.queue.keys.target(), usize::MAX).await?;
         payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
@@ -117,7 +118,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "peekFirst")]
     #[doc(alias = "getFirst")]
     pub async fn peek(&self) -> Result<Option<T>> {
-        self.element(self.queue.op("peek"), 0).await
+        self.element(self.queue.reading("peek"), 0).await
     }
 
     /// Returns the last payload, the newest one. It stays in the list. Redisson's `RBlockingDeque.peekLast`.
@@ -141,7 +142,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "peekLast")]
     #[doc(alias = "getLast")]
     pub async fn peek_last(&self) -> Result<Option<T>> {
-        self.element(self.queue.op("peek_last"), -1).await
+        self.element(self.queue.reading("peek_last"), -1).await
     }
 
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
@@ -169,8 +170,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn element(&self, op: Op<'_>, index: i64) -> Result<Option<T>> {
-        let reply = op.query(Command::new("LINDEX").arg(self.target()).number(index)).await?;
-        op.optional_bytes(reply)?.map(|payload| op.decode(&*self.codec, payload)).transpose()
+        let payload = op.element(self.queue.keys.target(), index).await?;
+        payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Returns whether a payload with the same bytes is ready. O(n): the server reads through the list.
@@ -197,7 +198,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
-        let op = self.queue.op("contains");
+        let op = self.queue.reading("contains");
         let payload = op.encode(&*self.codec, value)?;
         Ok(op.query(Command::new("LPOS").arg(self.target()).arg(payload)).await? != Reply::Nil)
     }
@@ -227,9 +228,15 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        let op = self.queue.op("contains_all");
+        let op = self.queue.reading("contains_all");
         let payloads = op.encode_all(&*self.codec, values)?;
-        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).only_reads();
-        op.any(op.run(call).await?)
+        let list = self.queue.keys.target();
+        let call = scripts::CONTAINS_READY.on(&[list]).args(payloads.iter().cloned()).only_reads();
+        let answer = op.int(op.run(call).await?)?;
+        if answer >= 0 {
+            return Ok(answer > 0);
+        }
+        let ready: HashSet<_> = op.read_payloads(list, usize::MAX).await?.into_iter().collect();
+        Ok(payloads.iter().all(|payload| ready.contains(payload)))
     }
 }

@@ -9,6 +9,7 @@ use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::scripts;
+use crate::wire::keys::new_id;
 use crate::wire::time;
 
 impl<T: 'static> BlockingQueue<T> {
@@ -110,8 +111,12 @@ impl<T: 'static> BlockingQueue<T> {
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
-        let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).args(payloads);
-        op.any(op.run(call).await?)
+        let tombstone = new_id();
+        let call = |from| {
+            let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).number(from);
+            call.arg(tombstone.clone()).args(payloads.iter().cloned())
+        };
+        Ok(op.remove_in_parts(call).await? > 0)
     }
 
     /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not affected.
@@ -164,7 +169,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn remove_key(&self, op: Op<'_>) -> Result<bool> {
-        op.any(op.call(Command::new("DEL").arg(self.target())).await?)
+        op.delete([self.target()]).await
     }
 
     /// Sets the time after which everything that is ready is deleted, exact to the millisecond. Returns whether

@@ -1,5 +1,7 @@
 //! Reading what is pending. Nothing changes.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::DelayedQueue;
@@ -34,7 +36,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("len");
+        let op = self.queue.reading("len");
         op.len(op.query(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone())).await?)
     }
 
@@ -93,9 +95,9 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "stream")]
     #[doc(alias = "parallelStream")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let op = self.queue.op("read_all");
-        let entries = self.range(op, 0, -1).await?;
-        entries.iter().filter_map(payload).map(|payload| op.decode(&*self.codec, payload)).collect()
+        let op = self.queue.reading("read_all");
+        let entries = op.read_entries(self.queue.keys.ordered_list(), |_| true).await?;
+        entries.iter().filter_map(entry::payload_in).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
     /// Returns the pending payload that was offered first, which may not be the one that is due first. It stays in the
@@ -121,12 +123,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     #[doc(alias = "element")]
     pub async fn peek(&self) -> Result<Option<T>> {
-        let op = self.queue.op("peek");
+        let op = self.queue.reading("peek");
         // Skips malformed entries, which are rare.
         for at in 0.. {
-            let entries = self.range(op, at, at).await?;
-            let Some(entry) = entries.first() else { break };
-            if let Some(payload) = payload(entry) {
+            let entry = op.element(self.queue.keys.ordered_list(), at).await?;
+            let Some(entry) = entry else { break };
+            if let Some(payload) = entry::payload_in(&entry) {
                 return op.decode(&*self.codec, payload).map(Some);
             }
         }
@@ -161,12 +163,6 @@ impl<T: 'static> DelayedQueue<T> {
         self.queue.stats().await
     }
 
-    async fn range(&self, op: Op<'_>, first: i64, last: i64) -> Result<Vec<Bytes>> {
-        let list = self.queue.keys.ordered_list().clone();
-        let call = scripts::RANGE.on(&[&list]).number(first).number(last).only_reads();
-        op.strings(op.run(call).await?)
-    }
-
     /// Returns whether a payload with the same bytes is pending. O(n): the server reads through the ordered list.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
@@ -193,7 +189,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
-        let op = self.queue.op("contains");
+        let op = self.queue.reading("contains");
         self.contains_each(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
@@ -221,16 +217,25 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
-        let op = self.queue.op("contains_all");
+        let op = self.queue.reading("contains_all");
         self.contains_each(op, op.encode_all(&*self.codec, values)?).await
     }
 
     async fn contains_each(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<bool> {
-        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).only_reads();
-        op.any(op.run(call).await?)
+        let list = self.queue.keys.ordered_list();
+        let call = scripts::CONTAINS.on(&[list]).args(payloads.iter().cloned()).only_reads();
+        let answer = op.int(op.run(call).await?)?;
+        if answer >= 0 {
+            return Ok(answer > 0);
+        }
+        let mut missing: HashSet<_> = payloads.into_iter().collect();
+        op.read_entries(list, |entries| {
+            for payload in entries.iter().filter_map(entry::payload_in) {
+                missing.remove(&payload);
+            }
+            !missing.is_empty()
+        })
+        .await?;
+        Ok(missing.is_empty())
     }
-}
-
-fn payload(entry: &Bytes) -> Option<Bytes> {
-    Some(entry.slice_ref(entry::payload(entry)?))
 }
