@@ -95,7 +95,8 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Removes the payload that was offered first among those with the same bytes. Returns whether there was one. O(n):
-    /// the server reads through the ordered list. [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
+    /// of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does, up to the payload.
+    /// [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -152,8 +153,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
     /// Bytes are compared as in [`DelayedQueue::remove`].
     ///
+    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts. What stays in it
+    /// throughout is searched, unless others put more than 1,000 entries in front meanwhile, as a transfer of very many overdue ones may.
+    ///
     /// # Errors
-    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
+    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
+    /// before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many. After
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
     ///
     /// # Cancel safety
@@ -182,7 +187,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
     /// whether any was removed. What is removed is never delivered. (Redisson's `retainAll` still delivers it.) Bytes
-    /// are compared as in [`DelayedQueue::remove`].
+    /// are compared as in [`DelayedQueue::remove`], and a long queue is searched as in [`DelayedQueue::remove_all`].
     ///
     /// # Errors
     /// As [`DelayedQueue::remove_all`].

@@ -128,7 +128,7 @@ impl Monitor {
         thread::spawn(move || {
             let mut calls: Vec<Vec<String>> = Vec::new();
             while let Ok(line) = connection.recv_response() {
-                let line = String::from_utf8_lossy(&Vec::<u8>::from_redis_value(line).unwrap()).into_owned();
+                let line = String::from_redis_value(line).unwrap();
                 let Some((from, command)) = line.split_once("] ") else { continue };
                 if command.eq_ignore_ascii_case("\"ECHO\" \"over\"") {
                     break;
@@ -207,7 +207,7 @@ async fn long_payloads_are_read_a_few_at_a_time() {
     const BYTES: usize = 100_000;
     let server = Server::start();
     let (_client, ready, delayed) = still_text_queues(&server).await;
-    let payloads: Vec<_> = (0..64).map(|n| format!("{n:0BYTES$}")).collect();
+    let payloads: Vec<_> = (0..64).map(|n| format!("{n:02}{}", "x".repeat(BYTES))).collect();
     for payload in &payloads {
         ready.put(payload).await.unwrap();
         delayed.offer(payload, HOUR).await.unwrap();
