@@ -105,7 +105,8 @@ impl Op<'_> {
             .arg(if ask.towards_head { "back" } else { "on" })
             .number(PAGE + ask.known)
             .number(1 + ask.known);
-        let mut reply = self.run(call.only_reads()).await?.into_array().map_err(|shape| self.failed(shape))?;
+        let mut reply =
+            self.run(call.only_reads()).await?.into_array().map_err(|shape| self.failed(shape))?;
         let elements = reply.split_off(reply.len().min(1));
         let length = self.len(reply.pop().unwrap_or(Reply::Nil))?;
         reading.add(ask, Page { length, elements: self.strings(Reply::Array(elements))? });
@@ -284,7 +285,11 @@ mod tests {
     }
 
     /// Reads all of a list that changes before each page but the first. Returns the number of pages.
-    fn read(list: &mut Vec<Bytes>, reading: &mut impl Reading, mut change: impl FnMut(&mut Vec<Bytes>)) -> usize {
+    fn read(
+        list: &mut Vec<Bytes>,
+        reading: &mut impl Reading,
+        mut change: impl FnMut(&mut Vec<Bytes>),
+    ) -> usize {
         let mut pages = 0;
         while let Some(ask) = reading.next() {
             if pages > 0 {
@@ -367,7 +372,8 @@ mod tests {
         for seed in 0..60 {
             let mut random = fastrand::Rng::with_seed(seed);
             let kinds = random.u32(1..4);
-            let mut list: Vec<_> = (0..random.u32(1001..8000)).map(|_| element(random.u32(..kinds))).collect();
+            let mut list: Vec<_> =
+                (0..random.u32(1001..8000)).map(|_| element(random.u32(..kinds))).collect();
             let count = |list: &[Bytes], kind| list.iter().filter(|other| **other == element(kind)).count();
             let (before, mut left) = (list.clone(), Vec::new());
             let mut payloads = Payloads::new(usize::MAX);
@@ -382,7 +388,10 @@ mod tests {
             for kind in 0..kinds {
                 let (most, least) = (count(&before, kind), count(&before, kind) - count(&left, kind));
                 let found = count(&read, kind);
-                assert!((least..=most + left.len()).contains(&found), "seed {seed}: {least}, {found}, {most}");
+                assert!(
+                    (least..=most + left.len()).contains(&found),
+                    "seed {seed}: {least}, {found}, {most}"
+                );
             }
         }
     }

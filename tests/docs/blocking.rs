@@ -46,13 +46,15 @@ fn unbounded(command: &str) -> Vec<&'static str> {
     let words: Vec<_> = text.split_whitespace().collect();
     let mut found = Vec::new();
     for name in ["KEYS", "SMEMBERS", "HGETALL", "HKEYS", "HVALS", "MONITOR", "SORT", "FLUSHALL", "FLUSHDB"] {
-        let is_called = |pair: &[&str]| pair[1] == name && (pair[0].ends_with("REDIS-CLI") || pair[0].ends_with("CALL("));
+        let is_called =
+            |pair: &[&str]| pair[1] == name && (pair[0].ends_with("REDIS-CLI") || pair[0].ends_with("CALL("));
         if words.windows(2).any(is_called) {
             found.push(name);
         }
     }
     for name in ["LRANGE", "ZRANGE"] {
-        let is_whole = |range: &[&str]| range[0] == name && range[2] == "0" && range[3].trim_end_matches(')') == "-1";
+        let is_whole =
+            |range: &[&str]| range[0] == name && range[2] == "0" && range[3].trim_end_matches(')') == "-1";
         if words.windows(4).any(is_whole) {
             found.push(name);
         }
@@ -68,7 +70,9 @@ fn no_page_recommends_what_blocks_the_server() {
     let mut wrong = Vec::new();
     for page in pages() {
         for command in commands(&fs::read_to_string(&page).expect("a page")) {
-            wrong.extend(unbounded(&command).into_iter().map(|what| format!("{}: {what}: {command}", page.display())));
+            wrong.extend(
+                unbounded(&command).into_iter().map(|what| format!("{}: {what}: {command}", page.display())),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

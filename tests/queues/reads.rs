@@ -17,24 +17,34 @@ const MOST: usize = 10_016;
 
 /// Fills every structure of the queue `q` with so many elements, whose payloads have 100 bytes.
 const FILL: &str = "
+local words = {}
+for k = 1, #KEYS do words[k] = {} end
+local function add(k, ...)
+    for _, word in ipairs({...}) do table.insert(words[k], word) end
+end
 local P = string.rep('x', 84)
-for from = ARGV[1], ARGV[1] + 999 do
-    local n, text = from, P .. string.format('%016d', from)
-    local id = string.format('%016d', n)
+for n = ARGV[1], ARGV[1] + 999 do
+    local id, text = string.format('%016d', n), P .. string.format('%016d', n)
     local entry = string.char(16) .. id .. struct.pack('<L', 100) .. text
-    redis.call('RPUSH', KEYS[1], text)
-    redis.call('RPUSH', KEYS[2], entry)
-    redis.call('ZADD', KEYS[3], 32503680000000 + n, entry)
-    redis.call('RPUSH', KEYS[4], n, 'malformed' .. text)
-    redis.call('HSET', KEYS[5], id .. id, cmsgpack.pack({'LPOP', 1, {text}}))
-    redis.call('HSET', KEYS[6], id, struct.pack('>BI4HHHHI4c1I2I4', 1, 1, 0, 0, 9, 9, 30000, 'k', 0, 1) .. text)
-    redis.call('ZADD', n % 2 == 0 and KEYS[7] or KEYS[8], 32503680000000, n % 2 == 0 and id .. struct.pack('>I4', 1) or id)
-    redis.call('ZADD', KEYS[9], 1, id)
-    redis.call('HSET', KEYS[10], id, cmsgpack.pack({'lost', '', 1, 1, 1, 1, 1, text}))
-    redis.call('ZADD', KEYS[11], '+inf', id)
-    redis.call('HSET', KEYS[12], id, 'every 60000\\nmissed once\\nlast 1\\npaused\\n\\n' .. text)
-    redis.call('HSET', KEYS[13], id, struct.pack('>I2I4I2I4', 0, 1, 0, 1) .. entry)
-end";
+    add(1, text)
+    add(2, entry)
+    add(3, 32503680000000 + n, entry)
+    add(4, n, 'malformed' .. text)
+    add(5, id .. id, cmsgpack.pack({'LPOP', 1, {text}}))
+    add(6, id, struct.pack('>BI4HHHHI4c1I2I4', 1, 1, 0, 0, 9, 9, 30000, 'k', 0, 1) .. text)
+    if n % 2 == 0 then
+        add(7, 32503680000000, id .. struct.pack('>I4', 1))
+    else
+        add(8, 32503680000000, id)
+    end
+    add(9, 1, id)
+    add(10, id, cmsgpack.pack({'lost', '', 1, 1, 1, 1, 1, text}))
+    add(11, '+inf', id)
+    add(12, id, 'every 60000\nmissed once\nlast 1\npaused\n\n' .. text)
+    add(13, id, struct.pack('>I2I4I2I4', 0, 1, 0, 1) .. entry)
+end
+local commands = {'RPUSH', 'RPUSH', 'ZADD', 'RPUSH', 'HSET', 'HSET', 'ZADD', 'ZADD', 'ZADD', 'HSET', 'ZADD', 'HSET', 'HSET'}
+for k, command in ipairs(commands) do redis.call(command, KEYS[k], unpack(words[k])) end";
 
 fn fill(server: &Server, count: usize) {
     let keys = [
@@ -133,7 +143,8 @@ impl Monitor {
                 if command.eq_ignore_ascii_case("\"ECHO\" \"over\"") {
                     break;
                 }
-                let mut call = if from.ends_with("lua") { calls.pop().unwrap_or_default() } else { Vec::new() };
+                let mut call =
+                    if from.ends_with("lua") { calls.pop().unwrap_or_default() } else { Vec::new() };
                 // The arguments that count are short.
                 call.push(command.chars().take(300).collect());
                 calls.push(call);
@@ -184,7 +195,8 @@ async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
         println!("{name}: {} calls, {most} elements at most", calls.len());
         assert!(most <= MOST, "{name}: {most}");
         // The server compares it natively: 40 ms for a million.
-        let scans = calls.iter().flatten().filter(|command| command.to_lowercase().starts_with("\"lpos")).count();
+        let scans =
+            calls.iter().flatten().filter(|command| command.to_lowercase().starts_with("\"lpos")).count();
         assert_eq!(scans, usize::from(name == "ready.contains"), "{name}");
     }
     let all = ready.read_all().await.unwrap();
@@ -243,7 +255,8 @@ async fn removals_from_long_lists_work_in_parts() {
     assert!(delayed.remove_all(&some).await.unwrap());
     assert!(!ready.remove_all(&some).await.unwrap());
     assert!(!delayed.remove_all(&some).await.unwrap());
-    let left: Vec<_> = all.iter().enumerate().filter(|(n, _)| n % 10 != 0).map(|(_, value)| value.clone()).collect();
+    let left: Vec<_> =
+        all.iter().enumerate().filter(|(n, _)| n % 10 != 0).map(|(_, value)| value.clone()).collect();
     assert!(ready.read_all().await.unwrap() == left);
     assert!(delayed.read_all().await.unwrap() == left);
     assert_eq!(delayed.stats().await.unwrap().pending as usize, left.len(), "of both structures");
@@ -317,8 +330,10 @@ async fn what_stays_is_read_while_others_change_the_queue() {
     let proxy = Proxy::start(server.port());
     let reader = Client::builder().url(proxy.url()).transfer(false).connect().await.unwrap();
     proxy.delay(ms(10));
-    let (all_ready, all_pending) =
-        (reader.blocking_queue("q", codec::Long), reader.delayed_queue(&reader.blocking_queue("q", codec::Long)));
+    let (all_ready, all_pending) = (
+        reader.blocking_queue("q", codec::Long),
+        reader.delayed_queue(&reader.blocking_queue("q", codec::Long)),
+    );
     let over = tokio::sync::Notify::new();
     let read = async {
         let mut read = Vec::new();
