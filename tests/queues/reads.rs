@@ -40,7 +40,7 @@ for n = ARGV[1], ARGV[1] + 999 do
     add(9, 1, id)
     add(10, id, cmsgpack.pack({'lost', '', 1, 1, 1, 1, 1, text}))
     add(11, '+inf', id)
-    add(12, id, 'every 60000\nmissed once\nlast 1\npaused\n\n' .. text)
+    add(12, id, 'every 60000\\nmissed once\\nlast 1\\npaused\\n\\n' .. text)
     add(13, id, struct.pack('>I2I4I2I4', 0, 1, 0, 1) .. entry)
 end
 local commands = {'RPUSH', 'RPUSH', 'ZADD', 'RPUSH', 'HSET', 'HSET', 'ZADD', 'ZADD', 'ZADD', 'HSET', 'ZADD', 'HSET', 'HSET'}
