@@ -110,7 +110,7 @@ impl Polled {
                 Err(_) if !entries.is_empty() => break,
                 Err(error) => return Err(error),
             };
-            let last = more.len() < most;
+            let last = more.len() < most && !scripts::is_full(more.iter().map(|entry| entry.bytes.len()));
             entries.extend(more);
             if last {
                 break;
@@ -122,9 +122,7 @@ impl Polled {
     /// The payloads, in the order of the queue.
     pub(crate) fn into_payloads(self) -> impl Iterator<Item = Bytes> {
         // The script returns only entries that have a payload.
-        self.entries.into_iter().map(|Entry { bytes, .. }| {
-            entry::payload(&bytes).map_or_else(Bytes::new, |payload| bytes.slice_ref(payload))
-        })
+        self.entries.into_iter().map(|Entry { bytes, .. }| entry::payload_in(&bytes).unwrap_or_default())
     }
 
     /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in

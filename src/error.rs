@@ -68,6 +68,8 @@ enum Source {
 
 /// What the error of a call says that was not executed.
 const NOTHING_EXECUTED: &str = "; nothing was executed, so a retry is safe";
+/// What the error of a call says that only reads.
+const NOTHING_CHANGED: &str = "; nothing was changed, so a retry is safe";
 
 /// The kinds of failure. Each says how to react.
 ///
@@ -89,11 +91,13 @@ const NOTHING_EXECUTED: &str = "; nothing was executed, so a retry is safe";
 pub enum ErrorKind {
     /// An argument or option is not valid. Nothing was executed. Fix the call.
     Invalid,
-    /// There is no connection, or the server cannot run the command now. Nothing was executed: a retry is safe. (A wait
+    /// There is no connection, or the server cannot run the command now, or a call that only reads got no answer in time.
+    /// Nothing was changed: a retry is safe. (A wait
     /// that ends with this error may have lost a payload, as any lost connection may: see
     /// [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
-    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. Check
+    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. A call that
+    /// only reads never fails with it. Check
     /// before you retry, or retry only idempotent calls. Or, with [`Builder::replicas`](crate::Builder::replicas), the
     /// server has executed it, but too few replicas have confirmed it.
     OutcomeUnknown,
@@ -307,6 +311,12 @@ impl Error {
         }
     }
 
+    /// The error of a call that only reads, and got no answer that it can use.
+    pub(crate) fn no_answer(attempt: impl Into<String>, cause: &Cause) -> Self {
+        let reason = format!("the server has not answered in time ({cause}){NOTHING_CHANGED}");
+        Self::new(ErrorKind::Unavailable, attempt, reason).caused_by(cause)
+    }
+
     /// The error of a call that takes, after the client has stopped taking.
     pub(crate) fn takes_no_more(attempt: impl Into<String>) -> Self {
         let reason = "the client takes no more, or its Tokio runtime has ended; connect a new one to go on";
@@ -326,7 +336,8 @@ impl Error {
         }
         let Inner { kind, reason, .. } = &mut *self.0;
         *kind = ErrorKind::OutcomeUnknown;
-        *reason = format!("{} ({done} {what} before)", reason.trim_end_matches(NOTHING_EXECUTED));
+        let why = reason.trim_end_matches(NOTHING_EXECUTED).trim_end_matches(NOTHING_CHANGED);
+        *reason = format!("{why} ({done} {what} before)");
         self
     }
 

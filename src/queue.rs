@@ -3,6 +3,7 @@
 
 mod keys;
 mod op;
+mod pages;
 mod value;
 
 use std::fmt;
@@ -71,12 +72,17 @@ impl Queue {
 
     /// The operation of a public method.
     pub(crate) fn op(&self, verb: &'static str) -> Op<'_> {
-        Op { queue: self, verb }
+        Op { queue: self, verb, only_reads: false }
+    }
+
+    /// The operation of a public method that only reads.
+    pub(crate) fn reading(&self, verb: &'static str) -> Op<'_> {
+        self.op(verb).reading()
     }
 
     /// The stats of the queue: from the server, and from the counters of this client.
     pub(crate) async fn stats(&self) -> Result<QueueStats> {
-        let op = self.op("stats");
+        let op = self.reading("stats");
         let keys = &self.keys;
         let of_messages = keys.of_messages();
         let call = scripts::STATS.on(&[

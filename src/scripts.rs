@@ -16,6 +16,9 @@ use crate::wire::keys::{Keys, MessageKeys};
 /// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
 pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
+/// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is the last.
+const TAKEN_BYTES: usize = 1_048_576;
+
 /// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -40,9 +43,8 @@ macro_rules! scripts {
 
 scripts! {
     OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "539c49d16b650be8486267cd199dd0984162b810", [
-        "parts/entry", "parts/lists", "parts/permitted",
-        "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
+    TRANSFER: 7, "d1824bbb2739d4d864d1bc44b86e097d44d22f03", [
+        "parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
         "transfer"
     ];
     OFFER_JOBS: 6, "1410b9d93ba3138c8e2f4cb2c5805fad04a2c818", [
@@ -59,22 +61,23 @@ scripts! {
     CHANGE_SCHEDULE: 7, "0440d5741eb84056a61fa8f6106bf01790d3e042", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
-    POLL: 5, "e89aa71dc145eb1e57ff7c9e0e8d45adcb22178a", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    POLL: 5, "6bd8cda1fa831bebf6b6078d99d9e54ba4eb33af", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     RESTORE_ENTRIES: 5, "f3e7d380d072d0b6f7f76bee7ee261a5c260e631", ["parts/permitted", "parts/restore", "restore_entries"];
-    READ_CLAIMS: 1, "1ac8c03d741191e4df59b6963e5b72c260be1b22", ["parts/stored_claim", "read_claims"];
+    CLAIM_IDS: 1, "2b30c18624647628187bfd2dc556262b271dd3f6", ["claim_ids"];
+    READ_CLAIMS: 1, "92cbc7bdaa145e5f0204d4e51a3faff09549c2a4", ["parts/stored_claim", "read_claims"];
     REQUEUE_CLAIM: 6, "162d6b55ed07e278c811f716a6207b3471eea105", [
         "parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"
     ];
-    CONTAINS: 1, "c2123eb1d17f7c52c0d84a8851b57473912caf35", ["parts/entry", "parts/lists", "contains"];
-    CONTAINS_READY: 1, "4ac3ab97b88d83e989f80e9db40b1a2ee81d4a78", ["parts/raw_payload", "parts/lists", "contains"];
-    REMOVE: 3, "51ae7f44a85af4b4eeacd53d5a8aa9fcae5df300", ["parts/entry", "parts/lists", "parts/permitted", "remove"];
-    REMOVE_READY: 2, "507f113668851fc0764640d3e818bd6132a247fe", ["parts/lists", "parts/permitted", "remove_ready"];
-    RANGE: 1, "d0e9d0899494b852d0f65095aea2fc2422763289", ["range"];
+    CONTAINS: 1, "d9a3981e63be1b50f20f338bb98271379d649ca5", ["parts/entry", "parts/search", "contains"];
+    CONTAINS_READY: 1, "61510b0a6de46cc5e140209184145f58c7f8d039", ["parts/raw_payload", "parts/search", "contains"];
+    REMOVE: 3, "1d615e43263041413be283f5c85a2fa4825f7c39", ["parts/entry", "parts/search", "parts/permitted", "remove"];
+    REMOVE_READY: 2, "5c76916fe64434e2dedb111adc044e83cfb027ab", ["parts/search", "parts/permitted", "remove_ready"];
+    RANGE: 1, "040b28445e81cde4eb64208bfdf24dc1de5bb210", ["range"];
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
     OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
-    PERMISSIONS: 0, "705cc7466de9221eaec03c4997d2d1f220442b62", ["permissions"];
+    PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
     RECEIVE: 10, "709ee88c86674c3c532e5e6fb2ca4aa4eccdd53a", [
         "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
@@ -88,7 +91,7 @@ scripts! {
     REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
     REMOVE_MESSAGE: 5, "64d6ea8596b659b71a9965e76d06119c2f9ab0cd", ["parts/permitted", "receive/record", "remove_message"];
     RELEASE_ALL: 7, "bfd49922cb5f3428c50b10134973deff1a542348", ["parts/permitted", "receive/record", "release_all"];
-    TAKE: 2, "cd3c8ac2757a030c66ce4830a45dba2993493188", ["parts/claims", "take"];
+    TAKE: 2, "41703d8d8f0b1018a80dfac49e80e6b1cf4b08e2", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
     STATS: 9, "993e75e3c774ff9987e74ba9fc311ea92eb837e2", ["stats"];
     REQUEUE_QUARANTINED: 5, "7c06db551bbdb16f89944d62aceaa3293eba5894", [
@@ -107,6 +110,11 @@ const TAG_BEHIND: &str = "end local reply = script()
 if type(reply) ~= 'table' or #reply == 1 and type(reply[1]) == 'table' then return {tag, {reply}} end
 if not reply.err then table.insert(reply, 1, tag) end
 return reply";
+
+/// Whether a call that takes may have left payloads because these were so long.
+pub(crate) fn is_full(lengths: impl Iterator<Item = usize>) -> bool {
+    lengths.sum::<usize>() > TAKEN_BYTES
+}
 
 /// The number of the next call.
 static TAG: AtomicU32 = AtomicU32::new(1);
@@ -182,6 +190,10 @@ impl Call {
     pub(crate) fn only_reads(mut self) -> Self {
         self.only_reads = true;
         self.idempotent()
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        self.only_reads
     }
 
     /// Sends the text, for a script that is needed once.

@@ -133,7 +133,7 @@ impl DeadLetters {
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        self.count(self.queue.op("dead_letters().len")).await
+        self.count(self.queue.reading("dead_letters().len")).await
     }
 
     async fn count(&self, op: Op<'_>) -> Result<usize> {
@@ -170,7 +170,7 @@ impl DeadLetters {
     /// # }
     /// ```
     pub async fn read(&self, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
-        self.read_for(self.queue.op("dead_letters().read"), skip, most).await
+        self.read_for(self.queue.reading("dead_letters().read"), skip, most).await
     }
 
     async fn read_for(&self, op: Op<'_>, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {

@@ -1,5 +1,7 @@
 //! Reading what is ready. Nothing changes.
 
+use std::collections::HashSet;
+
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
@@ -12,8 +14,8 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
-    /// reply came: a retry is harmless.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
+    /// timeout: the client asks again until then.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -30,7 +32,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("len");
+        let op = self.queue.reading("len");
         op.len(op.query(Command::new("LLEN").arg(self.target())).await?)
     }
 
@@ -61,6 +63,10 @@ impl<T: 'static> BlockingQueue<T> {
 
     /// Returns all ready payloads, in order. They stay in the list.
     ///
+    /// Up to 1,000 payloads of 1 MB in sum are read at one instant. A longer list is read in pages, so that no call holds up
+    /// the server. What stays in the list throughout is returned. What is put, taken or moved meanwhile may be missing, and
+    /// what is moved may come twice. Of equal payloads there may then be more, by as many as have left the list.
+    ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
     /// [`BlockingQueue::len`].
@@ -88,9 +94,8 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "parallelStream")]
     #[doc(alias = "descendingIterator")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let call = scripts::RANGE.on(&[self.queue.keys.target()]).number(0).number(-1).only_reads();
-        let op = self.queue.op("read_all");
-        let payloads = op.strings(op.run(call).await?)?;
+        let op = self.queue.reading("read_all");
+        let payloads = op.read_payloads(self.queue.keys.target(), usize::MAX).await?;
         payloads.into_iter().map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
@@ -117,7 +122,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "peekFirst")]
     #[doc(alias = "getFirst")]
     pub async fn peek(&self) -> Result<Option<T>> {
-        self.element(self.queue.op("peek"), 0).await
+        self.element(self.queue.reading("peek"), 0).await
     }
 
     /// Returns the last payload, the newest one. It stays in the list. Redisson's `RBlockingDeque.peekLast`.
@@ -141,7 +146,7 @@ impl<T: 'static> BlockingQueue<T> {
     #[doc(alias = "peekLast")]
     #[doc(alias = "getLast")]
     pub async fn peek_last(&self) -> Result<Option<T>> {
-        self.element(self.queue.op("peek_last"), -1).await
+        self.element(self.queue.reading("peek_last"), -1).await
     }
 
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
@@ -169,11 +174,12 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn element(&self, op: Op<'_>, index: i64) -> Result<Option<T>> {
-        let reply = op.query(Command::new("LINDEX").arg(self.target()).number(index)).await?;
-        op.optional_bytes(reply)?.map(|payload| op.decode(&*self.codec, payload)).transpose()
+        let payload = op.element(self.queue.keys.target(), index).await?;
+        payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
-    /// Returns whether a payload with the same bytes is ready. O(n): the server reads through the list.
+    /// Returns whether a payload with the same bytes is ready. O(n): the server compares the whole list, which takes 40 ms for
+    /// a million payloads of 100 bytes.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -197,13 +203,14 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
-        let op = self.queue.op("contains");
+        let op = self.queue.reading("contains");
         let payload = op.encode(&*self.codec, value)?;
         Ok(op.query(Command::new("LPOS").arg(self.target()).arg(payload)).await? != Reply::Nil)
     }
 
-    /// Returns whether all of these payloads, up to 500,000, are ready. The server reads through the list once, and
-    /// compares bytes as in [`BlockingQueue::contains`].
+    /// Returns whether all of these payloads, up to 500,000, are ready. Bytes are compared as in
+    /// [`BlockingQueue::contains`]. If they are not among the last 10,000 of a longer list, the client reads the list as
+    /// [`BlockingQueue::read_all`] does.
     ///
     /// # Errors
     /// As [`BlockingQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
@@ -227,9 +234,15 @@ impl<T: 'static> BlockingQueue<T> {
     where
         T: 'a,
     {
-        let op = self.queue.op("contains_all");
+        let op = self.queue.reading("contains_all");
         let payloads = op.encode_all(&*self.codec, values)?;
-        let call = scripts::CONTAINS_READY.on(&[self.queue.keys.target()]).args(payloads).only_reads();
-        op.any(op.run(call).await?)
+        let list = self.queue.keys.target();
+        let call = scripts::CONTAINS_READY.on(&[list]).args(payloads.iter().cloned()).only_reads();
+        let answer = op.int(op.run(call).await?)?;
+        if answer >= 0 {
+            return Ok(answer > 0);
+        }
+        let ready: HashSet<_> = op.read_payloads(list, usize::MAX).await?.into_iter().collect();
+        Ok(payloads.iter().all(|payload| ready.contains(payload)))
     }
 }

@@ -140,7 +140,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # }
     /// ```
     pub async fn is_paused(&self) -> Result<bool> {
-        let op = self.queue.op("is_paused");
+        let op = self.queue.reading("is_paused");
         let control = self.queue.keys.of_messages().control;
         let reply = op.query(Command::new("HGET").arg(control).arg("paused")).await?;
         Ok(op.optional_bytes(reply)?.is_some())

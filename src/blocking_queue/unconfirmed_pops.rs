@@ -1,5 +1,6 @@
 //! What dead processes had popped: the copies that the server still keeps.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +168,7 @@ impl UnconfirmedPops {
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("unconfirmed_pops().len");
+        let op = self.queue.reading("unconfirmed_pops().len");
         op.len(op.query(Command::new("HLEN").arg(self.queue.keys.claims().clone())).await?)
     }
 
@@ -191,11 +192,18 @@ impl UnconfirmedPops {
     /// # }
     /// ```
     pub async fn read(&self, min_age: Duration, limit: usize) -> Result<Vec<UnconfirmedPop>> {
-        let op = self.queue.op("unconfirmed_pops().read");
-        let pops = self.read_claims(op, min_age, limit, "payloads").await?;
-        let pops = pops.into_array().map_err(|shape| op.failed(shape))?;
+        let op = self.queue.reading("unconfirmed_pops().read");
         let target = self.queue.keys.target();
-        pops.into_iter().map(|pop| unconfirmed(op, target.clone(), pop)).collect()
+        let mut pops = Vec::new();
+        let ids = self.ids(op).await?;
+        let mut left = &ids[..];
+        while !left.is_empty() && pops.len() < limit {
+            let claims = self.read_claims(op, min_age, &mut left, "payloads").await?;
+            let claims = claims.into_iter().map(|pop| unconfirmed(op, target.clone(), pop));
+            pops.extend(claims.collect::<Result<Vec<_>>>()?);
+        }
+        pops.truncate(limit);
+        Ok(pops)
     }
 
     /// Returns the payloads of pops of at least this age to where they were: to their end of the queue, or to the
@@ -234,15 +242,14 @@ impl UnconfirmedPops {
 
     /// Counts what is requeued before an error, too.
     async fn requeue_all(&self, op: Op<'_>, min_age: Duration, requeued: &mut usize) -> Result<()> {
-        loop {
-            let ids = self.ids(op, min_age).await?;
-            for id in &ids {
-                *requeued += self.requeue_claim(op, id).await?;
-            }
-            if ids.len() < READ {
-                return Ok(());
+        let ids = self.ids(op).await?;
+        let mut left = &ids[..];
+        while !left.is_empty() {
+            for id in op.strings(Reply::Array(self.read_claims(op, min_age, &mut left, "ids").await?))? {
+                *requeued += self.requeue_claim(op, &id).await?;
             }
         }
+        Ok(())
     }
 
     /// Returns the payloads of this pop to where they were, as [`requeue`](Self::requeue) does for all pops of an age.
@@ -311,17 +318,16 @@ impl UnconfirmedPops {
 
     /// Counts what is removed before an error, too.
     async fn remove_all(&self, op: Op<'_>, min_age: Duration, removed: &mut usize) -> Result<()> {
-        loop {
-            let ids = self.ids(op, min_age).await?;
-            let is_last = ids.len() < READ;
+        let ids = self.ids(op).await?;
+        let mut left = &ids[..];
+        while !left.is_empty() {
+            let ids = op.strings(Reply::Array(self.read_claims(op, min_age, &mut left, "ids").await?))?;
             if !ids.is_empty() {
                 let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
                 *removed += op.len(op.call_idempotent(command).await?)?;
             }
-            if is_last {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     /// Deletes the copy of this pop. Returns whether the server still had it: see [`requeue_one`](Self::requeue_one).
@@ -380,25 +386,39 @@ impl UnconfirmedPops {
         op.len(count)
     }
 
-    /// The ids of up to [`READ`] pops, the oldest first.
-    async fn ids(&self, op: Op<'_>, min_age: Duration) -> Result<Vec<Bytes>> {
-        op.strings(self.read_claims(op, min_age, READ, "ids").await?)
+    /// The ids of all pops, the oldest first: they are in the order of time.
+    async fn ids(&self, op: Op<'_>) -> Result<Vec<Bytes>> {
+        let (mut ids, mut cursor) = (BTreeSet::new(), Bytes::from_static(b"0"));
+        loop {
+            let call = scripts::CLAIM_IDS.on(&[self.queue.keys.claims()]).arg(cursor).only_reads();
+            let mut found = op.strings(op.run(call).await?)?.into_iter();
+            cursor = found.next().unwrap_or_default();
+            ids.extend(found);
+            if matches!(&cursor[..], b"0" | b"") {
+                return Ok(ids.into_iter().collect());
+            }
+        }
     }
 
+    /// Reads some of these claims, those of this age or their ids, and takes what it has looked at from `ids`.
     async fn read_claims(
         &self,
         op: Op<'_>,
         min_age: Duration,
-        limit: usize,
+        ids: &mut &[Bytes],
         what: &'static str,
-    ) -> Result<Reply> {
+    ) -> Result<Vec<Reply>> {
         let call = scripts::READ_CLAIMS
             .on(&[self.queue.keys.claims()])
             .number(min_age.as_millis())
-            .number(limit)
             .arg(what)
+            .args(ids.iter().take(READ).cloned())
             .only_reads();
-        op.run(call).await
+        let mut claims = op.run(call).await?.into_array().map_err(|shape| op.failed(shape))?;
+        let read = claims.split_off(claims.len().min(1));
+        let looked_at = op.len(claims.pop().unwrap_or(Reply::Nil))?.clamp(1, ids.len());
+        *ids = &ids[looked_at..];
+        Ok(read)
     }
 }
 

@@ -174,7 +174,7 @@ impl Unsettled {
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("unsettled().len");
+        let op = self.queue.reading("unsettled().len");
         op.len(op.query(Command::new("HLEN").arg(self.keys.messages.clone())).await?)
     }
 
@@ -197,7 +197,7 @@ impl Unsettled {
     /// # }
     /// ```
     pub async fn in_flight(&self, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {
-        self.read(self.queue.op("unsettled().in_flight"), &self.keys.leases, skip, most).await
+        self.read(self.queue.reading("unsettled().in_flight"), &self.keys.leases, skip, most).await
     }
 
     /// Reads up to `most` messages that wait for their next delivery, in the order in which they are due, after
@@ -219,7 +219,7 @@ impl Unsettled {
     /// # }
     /// ```
     pub async fn waiting(&self, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {
-        self.read(self.queue.op("unsettled().waiting"), &self.keys.retries, skip, most).await
+        self.read(self.queue.reading("unsettled().waiting"), &self.keys.retries, skip, most).await
     }
 
     async fn read(&self, op: Op<'_>, set: &Bytes, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {

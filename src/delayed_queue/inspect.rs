@@ -1,5 +1,7 @@
 //! Reading what is pending. Nothing changes.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::DelayedQueue;
@@ -15,8 +17,8 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) or [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
-    /// reply came: a retry is harmless.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
+    /// timeout: the client asks again until then.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -34,7 +36,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("len");
+        let op = self.queue.reading("len");
         op.len(op.query(Command::new("LLEN").arg(self.queue.keys.ordered_list().clone())).await?)
     }
 
@@ -66,6 +68,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// Returns all pending payloads in the order in which they were offered, as in Redisson. Malformed entries are left
     /// out. Nothing changes.
     ///
+    /// Up to 1,000 entries of 1 MB in sum are read at one instant. A longer list is read in pages, so that no call holds up
+    /// the server. What stays pending throughout is returned once. What is offered, removed or becomes due meanwhile may be
+    /// missing. Overdue entries that a transfer brings to the front meanwhile come first.
+    ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
     /// [`DelayedQueue::len`].
@@ -93,9 +99,9 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "stream")]
     #[doc(alias = "parallelStream")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
-        let op = self.queue.op("read_all");
-        let entries = self.range(op, 0, -1).await?;
-        entries.iter().filter_map(payload).map(|payload| op.decode(&*self.codec, payload)).collect()
+        let op = self.queue.reading("read_all");
+        let entries = op.read_entries(self.queue.keys.ordered_list(), |_| true).await?;
+        entries.iter().filter_map(entry::payload_in).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
     /// Returns the pending payload that was offered first, which may not be the one that is due first. It stays in the
@@ -121,12 +127,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     #[doc(alias = "element")]
     pub async fn peek(&self) -> Result<Option<T>> {
-        let op = self.queue.op("peek");
+        let op = self.queue.reading("peek");
         // Skips malformed entries, which are rare.
         for at in 0.. {
-            let entries = self.range(op, at, at).await?;
-            let Some(entry) = entries.first() else { break };
-            if let Some(payload) = payload(entry) {
+            let entry = op.element(self.queue.keys.ordered_list(), at).await?;
+            let Some(entry) = entry else { break };
+            if let Some(payload) = entry::payload_in(&entry) {
                 return op.decode(&*self.codec, payload).map(Some);
             }
         }
@@ -161,13 +167,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.queue.stats().await
     }
 
-    async fn range(&self, op: Op<'_>, first: i64, last: i64) -> Result<Vec<Bytes>> {
-        let list = self.queue.keys.ordered_list().clone();
-        let call = scripts::RANGE.on(&[&list]).number(first).number(last).only_reads();
-        op.strings(op.run(call).await?)
-    }
-
-    /// Returns whether a payload with the same bytes is pending. O(n): the server reads through the ordered list.
+    /// Returns whether a payload with the same bytes is pending. O(n): if it is not among the last 10,000 entries of a longer
+    /// queue, the client reads the queue as [`DelayedQueue::read_all`] does.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -193,12 +194,12 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn contains(&self, value: impl AsValue<T>) -> Result<bool> {
-        let op = self.queue.op("contains");
+        let op = self.queue.reading("contains");
         self.contains_each(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Returns whether all of these payloads, up to 500,000, are pending. The server reads through the ordered list
-    /// once, and compares bytes as in [`DelayedQueue::contains`].
+    /// Returns whether all of these payloads, up to 500,000, are pending. They are searched and compared as in
+    /// [`DelayedQueue::contains`].
     ///
     /// # Errors
     /// As [`DelayedQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.
@@ -221,16 +222,25 @@ impl<T: 'static> DelayedQueue<T> {
     where
         T: 'a,
     {
-        let op = self.queue.op("contains_all");
+        let op = self.queue.reading("contains_all");
         self.contains_each(op, op.encode_all(&*self.codec, values)?).await
     }
 
     async fn contains_each(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<bool> {
-        let call = scripts::CONTAINS.on(&[self.queue.keys.ordered_list()]).args(payloads).only_reads();
-        op.any(op.run(call).await?)
+        let list = self.queue.keys.ordered_list();
+        let call = scripts::CONTAINS.on(&[list]).args(payloads.iter().cloned()).only_reads();
+        let answer = op.int(op.run(call).await?)?;
+        if answer >= 0 {
+            return Ok(answer > 0);
+        }
+        let mut missing: HashSet<_> = payloads.into_iter().collect();
+        op.read_entries(list, |entries| {
+            for payload in entries.iter().filter_map(entry::payload_in) {
+                missing.remove(&payload);
+            }
+            !missing.is_empty()
+        })
+        .await?;
+        Ok(missing.is_empty())
     }
-}
-
-fn payload(entry: &Bytes) -> Option<Bytes> {
-    Some(entry.slice_ref(entry::payload(entry)?))
 }

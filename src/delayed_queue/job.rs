@@ -138,9 +138,9 @@ impl<T: 'static> Job<T> {
     /// # }
     /// ```
     pub async fn get(&self) -> Result<Option<PendingJob<T>>> {
-        let op = self.op("job().get")?;
+        let op = self.op("job().get")?.reading();
         let Some((due, offered, entry)) = self.read(op).await? else { return Ok(None) };
-        let payload = entry::payload(&entry).map(|payload| entry.slice_ref(payload)).unwrap_or_default();
+        let payload = entry::payload_in(&entry).unwrap_or_default();
         let value = op.decode(&*self.queue.codec, payload)?;
         Ok(Some(PendingJob { value, due, offered }))
     }
@@ -161,7 +161,7 @@ impl<T: 'static> Job<T> {
     /// # }
     /// ```
     pub async fn exists(&self) -> Result<bool> {
-        let op = self.op("job().exists")?;
+        let op = self.op("job().exists")?.reading();
         Ok(self.read(op).await?.is_some())
     }
 

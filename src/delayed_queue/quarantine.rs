@@ -149,7 +149,7 @@ impl Quarantine {
     /// ```
     #[doc(alias = "size")]
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.op("quarantine().len");
+        let op = self.queue.reading("quarantine().len");
         let command = Command::new("LLEN").arg(self.queue.keys.quarantine().clone());
         // The list holds a score and an entry for each.
         Ok(op.len(op.query(command).await?)? / 2)
@@ -195,14 +195,9 @@ impl Quarantine {
     /// # }
     /// ```
     pub async fn read(&self, max: usize) -> Result<Vec<Quarantined>> {
-        let op = self.queue.op("quarantine().read");
-        if max == 0 {
-            return Ok(Vec::new());
-        }
-        let last = i64::try_from(max.saturating_mul(2)).unwrap_or(i64::MAX) - 1;
+        let op = self.queue.reading("quarantine().read");
         let keys = &self.queue.keys;
-        let call = scripts::RANGE.on(&[keys.quarantine()]).number(0).number(last).only_reads();
-        let strings = op.strings(op.run(call).await?)?;
+        let strings = op.read_payloads(keys.quarantine(), max.saturating_mul(2)).await?;
         let pair = |pair: &[Bytes]| Quarantined {
             target: keys.target().clone(),
             score: pair[0].clone(),

@@ -5,12 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::DelayedQueue;
-use crate::conn::{Command, OpError};
+use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
-use crate::scripts;
+use crate::scripts::{self, Call};
 use crate::telemetry::events;
-use crate::wire::time;
+use crate::wire::keys::new_id;
+use crate::wire::{entry, time};
 
 impl<T: 'static> DelayedQueue<T> {
     /// Takes the payload that was offered first, although it is not due yet. `None` if nothing is pending.
@@ -94,7 +95,8 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Removes the payload that was offered first among those with the same bytes. Returns whether there was one. O(n):
-    /// the server reads through the ordered list. [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
+    /// of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does, up to the payload.
+    /// [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -124,14 +126,39 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "removeIf")]
     pub async fn remove(&self, value: impl AsValue<T>) -> Result<bool> {
         let op = self.queue.op("remove");
-        self.remove_by(op, "first", vec![op.encode(&*self.codec, value)?]).await
+        let payload = op.encode(&*self.codec, value)?;
+        let call = self.removal("first", -1, std::slice::from_ref(&payload));
+        let [removed, next] = op.parts(op.run(call).await?)?;
+        if op.int(next)? < 0 {
+            return op.any(removed);
+        }
+        // The list is long: it is read up to the first one, which is then removed by its bytes.
+        loop {
+            let has_it = |entry: &Bytes| entry::payload_in(entry).is_some_and(|found| found == payload);
+            let is_absent = |entries: &[Bytes]| !entries.iter().any(has_it);
+            let entries = op.read_entries(self.queue.keys.ordered_list(), is_absent).await?;
+            let mut found = entries.into_iter().filter(has_it).peekable();
+            if found.peek().is_none() {
+                return Ok(false);
+            }
+            for entry in found {
+                // Others may have taken it since.
+                if self.cancel_entry(op, entry).await? {
+                    return Ok(true);
+                }
+            }
+        }
     }
 
     /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
     /// Bytes are compared as in [`DelayedQueue::remove`].
     ///
+    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts. What stays in it
+    /// throughout is searched, unless others put more than 1,000 entries in front meanwhile, as a transfer of very many overdue ones may.
+    ///
     /// # Errors
-    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. After
+    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
+    /// before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many. After
     /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
     ///
     /// # Cancel safety
@@ -160,7 +187,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
     /// whether any was removed. What is removed is never delivered. (Redisson's `retainAll` still delivers it.) Bytes
-    /// are compared as in [`DelayedQueue::remove`].
+    /// are compared as in [`DelayedQueue::remove`], and a long queue is searched as in [`DelayedQueue::remove_all`].
     ///
     /// # Errors
     /// As [`DelayedQueue::remove_all`].
@@ -190,12 +217,14 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
+        Ok(op.remove_in_parts(|from| self.removal(which, from, &payloads)).await? > 0)
+    }
+
+    /// Removes entries in a part of the ordered list.
+    fn removal(&self, which: &'static str, from: i64, payloads: &[Bytes]) -> Call {
         let keys = &self.queue.keys;
-        let call = scripts::REMOVE
-            .on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()])
-            .arg(which)
-            .args(payloads);
-        op.any(op.run(call).await?)
+        let call = scripts::REMOVE.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]);
+        call.arg(which).number(from).arg(new_id()).args(payloads.iter().cloned())
     }
 
     /// Moves the payload that was offered last, although it is not due yet, to the front of another list, and returns
@@ -300,8 +329,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     async fn remove_keys(&self, op: Op<'_>) -> Result<bool> {
         let keys = &self.queue.keys;
-        let command = Command::new("DEL").arg(keys.ordered_list().clone()).arg(keys.timeout_set().clone());
-        op.any(op.call(command).await?)
+        op.delete([keys.ordered_list().clone(), keys.timeout_set().clone()]).await
     }
 
     /// Sets the time after which everything that is pending is deleted, exact to the millisecond, including what is

@@ -152,7 +152,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # }
     /// ```
     pub async fn schedules(&self, skip: usize, most: usize) -> Result<Vec<Result<StoredSchedule<T>>>> {
-        let op = self.queue.op("schedules");
+        let op = self.queue.reading("schedules");
         op.ensure_open()?;
         let mut stored = Vec::new();
         let mut read = 0;
@@ -384,7 +384,7 @@ impl<T: 'static> Schedule<T> {
     /// # }
     /// ```
     pub async fn get(&self) -> Result<Option<StoredSchedule<T>>> {
-        let op = self.op("schedule().get")?;
+        let op = self.op("schedule().get")?.reading();
         let (_, state) = self.state(op).await?;
         state.map(|state| self.queue.stored(op, &self.name, state)).transpose()
     }
@@ -408,7 +408,7 @@ impl<T: 'static> Schedule<T> {
     /// # }
     /// ```
     pub async fn next_runs(&self, count: usize) -> Result<Vec<SystemTime>> {
-        let op = self.op("schedule().next_runs")?;
+        let op = self.op("schedule().next_runs")?.reading();
         let (now, state) = self.state(op).await?;
         let Some(State { record, next, .. }) = state.filter(|state| !state.record.is_paused) else {
             return Ok(Vec::new());

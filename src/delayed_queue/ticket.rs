@@ -186,7 +186,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     pub async fn cancel(&self, ticket: &Ticket) -> Result<bool> {
         let op = self.queue.op("cancel");
-        let entry = self.entry_of(op, ticket)?;
+        self.cancel_entry(op, self.entry_of(op, ticket)?).await
+    }
+
+    pub(super) async fn cancel_entry(&self, op: Op<'_>, entry: Bytes) -> Result<bool> {
         let keys = &self.queue.keys;
         let call = scripts::CANCEL.on(&[keys.timeout_set(), keys.ordered_list(), keys.scratch()]).arg(entry);
         op.any(op.run(call).await?)

@@ -198,10 +198,10 @@ pub(super) async fn try_pop(
             Err(_) if !popped.is_empty() => break,
             Err(error) => return (Err(error), earlier),
         };
-        let len = more.len();
-        earlier = (len > 0).then_some(claim);
+        earlier = (!more.is_empty()).then_some(claim);
+        let is_all = more.len() < limit && !scripts::is_full(more.iter().map(Bytes::len));
         popped.extend(more);
-        if len < limit {
+        if is_all {
             break;
         }
     }

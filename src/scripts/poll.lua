@@ -3,21 +3,29 @@
 -- ARGV   1 most entries, 1..1000   2 ms for which claims are kept   3 id of this poll
 --        4 id of an earlier poll whose reply has arrived, or ''
 -- Reply  {how many were quarantined, entry, score or '', entry, score or '', ...}
--- Cost   O(log n) per entry
+-- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
+local BYTES = 1048576
 local polled = claimed(KEYS[4], ARGV[3])
 if polled then
     table.insert(polled, 1, 0)
     return polled
 end
 local most, read, malformed = tonumber(ARGV[1]), 0, {}
+local bytes, count, longest = 0, 16, 1
 polled = {}
-while #polled < 2 * most do
-    local entries = redis.call('LRANGE', KEYS[2], read, read + most - #polled / 2 - 1)
+while #polled < 2 * most and bytes <= BYTES do
+    count = math.min(count, most - #polled / 2, math.max(1, math.floor((BYTES - bytes) / longest)))
+    local entries = redis.call('LRANGE', KEYS[2], read, read + count - 1)
     if #entries == 0 then
         break
     end
-    read = read + #entries
+    count = 8 * count
     for _, entry in ipairs(entries) do
+        if bytes > BYTES then
+            break
+        end
+        read = read + 1
+        bytes, longest = bytes + #entry, math.max(longest, #entry)
         local score = redis.call('ZSCORE', KEYS[1], entry) or ''
         if payload_of(entry) then
             polled[#polled + 1] = entry

@@ -3,20 +3,34 @@
 -- ARGV   1 'LPOP' | 'RPOP'   2 most payloads   3 ms for which claims are kept   4 id of this pop
 --        5 id of an earlier pop whose reply has arrived, or ''
 -- Reply  {payload, payload, ...} in the order of the pops
--- Cost   O(1) per payload
+-- Cost   O(1) per payload. The one with which 1 MB is exceeded is the last
+local BYTES = 1048576
 local payloads = claimed(KEYS[2], ARGV[4])
 if payloads then
     return payloads
 end
 local at_head = ARGV[1] == 'LPOP'
-if at_head then
-    payloads = redis.call('LRANGE', KEYS[1], 0, ARGV[2] - 1)
-else
-    payloads = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
-    for i = 1, math.floor(#payloads / 2) do
-        payloads[i], payloads[#payloads + 1 - i] = payloads[#payloads + 1 - i], payloads[i]
+payloads = {}
+local most, bytes, count, longest = tonumber(ARGV[2]), 0, 16, 1
+repeat
+    local taken = #payloads
+    count = math.min(count, most - taken, math.max(1, math.floor((BYTES - bytes) / longest)))
+    local chunk
+    if at_head then
+        chunk = redis.call('LRANGE', KEYS[1], taken, taken + count - 1)
+    else
+        chunk = redis.call('LRANGE', KEYS[1], -taken - count, -taken - 1)
     end
-end
+    for i = 1, #chunk do
+        local payload = chunk[at_head and i or #chunk + 1 - i]
+        if bytes <= BYTES then
+            payloads[#payloads + 1] = payload
+        end
+        bytes, longest = bytes + #payload, math.max(longest, #payload)
+    end
+    local is_end = #chunk < count
+    count = 8 * count
+until is_end or #payloads == most or bytes > BYTES
 if #payloads == 0 then
     if ARGV[5] ~= '' then
         redis.call('HDEL', KEYS[2], ARGV[5])

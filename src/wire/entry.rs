@@ -94,6 +94,11 @@ pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
     current.map(|(payload, _trailing)| payload)
 }
 
+/// The same, of the same memory.
+pub(crate) fn payload_in(entry: &Bytes) -> Option<Bytes> {
+    payload(entry).map(|payload| entry.slice_ref(payload))
+}
+
 /// Reads length and payload at an offset. Returns the payload and the bytes behind it.
 fn split(entry: &[u8], offset: usize) -> Option<(&[u8], &[u8])> {
     let (length, rest) = entry.get(offset..)?.split_first_chunk::<8>()?;

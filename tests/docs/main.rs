@@ -1,6 +1,7 @@
 //! What the documentation promises.
 
 mod architecture;
+mod blocking;
 mod deployment;
 mod from_redisson;
 #[cfg(feature = "tracing")]

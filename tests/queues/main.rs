@@ -11,6 +11,7 @@ mod offer_batches;
 mod operations;
 mod partitions;
 mod quarantine;
+mod reads;
 mod receiver_costs;
 mod receiving;
 mod refusals;

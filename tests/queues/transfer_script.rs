@@ -12,7 +12,6 @@ use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_
 /// The script as `src/scripts.rs` assembles it, with its comments.
 const SCRIPT: &str = concat!(
     include_str!("../../src/scripts/parts/entry.lua"),
-    include_str!("../../src/scripts/parts/lists.lua"),
     include_str!("../../src/scripts/parts/permitted.lua"),
     include_str!("../../src/scripts/parts/clock.lua"),
     include_str!("../../src/scripts/transfer/find.lua"),

@@ -1,6 +1,6 @@
 -- Finds due entries in the ordered list. A part of transfer.lua.
--- Provides  FEW, READ_BYTES, LONG_ENTRY, new_search, read_due, search_front, search_on, search_tail
--- Uses      CHUNK of parts/lists.lua, spent of parts/clock.lua
+-- Provides  CHUNK, FEW, READ_BYTES, LONG_ENTRY, new_search, read_due, search_front, search_on, search_tail
+-- Uses      spent of parts/clock.lua
 -- A search is a table:
 --   timeout_set, list   the two keys
 --   length              the length of the list before the call
@@ -14,6 +14,7 @@
 --   found               the indexes of those that were found, in the order of the list
 --   not_due             every other element that was read, in the order of the list: those that are not due, and the few that
 --                       are due but not looked for, or are there twice. nil where the search does not keep them
+local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local FEW = 32 -- up to this many entries are cheaper to remove by one LREM each than by a pass over the list
 local DENSE = 4 -- the list's front is rewritten only if it has no more than this many other elements for each due entry
 local SAMPLE = 100 -- entries whose lengths are measured

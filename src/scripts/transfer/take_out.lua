@@ -1,7 +1,7 @@
 -- Takes the entries that a search found out of the ordered list, and brings those that stay to its front. A part of
 -- transfer.lua.
 -- Provides  take_out, take_out_one, bring_to_front
--- Uses      a search, see transfer/find.lua; CHUNK of parts/lists.lua
+-- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
 local function push_to_front(list, elements)

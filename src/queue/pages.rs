@@ -1,0 +1,445 @@
+//! Reading a list of any length in pages, while others change it.
+//!
+//! Each page is read at one instant, and a list that fits into one is read at one instant, too. What stays in the list
+//! is returned, although what others put or take moves it to another index between two pages. There are two ways to
+//! ensure that:
+//!
+//! * **[`Payloads`]: from the tail to the head.** What leaves the list moves the rest towards the head, and what comes
+//!   moves it nowhere: so neither moves an element past the reader. Each page begins with the last few elements of the
+//!   one before. That shows where they are now; from there on, the page replaces what was read. Equal payloads in a row
+//!   may be taken for each other: then they are returned as often as they were there, or more often, by as many as have left
+//!   the list.
+//! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are overdue to
+//!   the front; so from the tail, the last few of a page might be found there, behind others that nobody has read. From
+//!   the head, what was read is always in front of everything else. So a page is right if it begins with a known entry. At
+//!   the end, the front is read again, for the overdue ones.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use super::Op;
+use crate::conn::Reply;
+use crate::error::Result;
+use crate::scripts::{self, Call};
+
+/// The most elements of a page, those that are already known not included.
+const PAGE: usize = 1000;
+/// So many known elements begin a page, at most, and no more than so many bytes of them.
+const KNOWN: usize = 16;
+const KNOWN_BYTES: usize = 65_536;
+/// How often the reading begins again. Takers and offers that are faster than it would keep it going for ever.
+const RESTARTS: usize = 2;
+
+/// The page to read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ask {
+    /// The index of its first element; that of the list's last one, if the list is shorter.
+    at: usize,
+    towards_head: bool,
+    /// How many of its first elements are expected to be known.
+    known: usize,
+}
+
+/// Elements in the order of the reading, and the length of the list at that instant.
+#[derive(Debug)]
+struct Page {
+    length: usize,
+    elements: Vec<Bytes>,
+}
+
+/// What has been read so far, and what to read next.
+trait Reading {
+    /// `None` if all is read.
+    fn next(&self) -> Option<Ask>;
+    /// Adds the page that was asked for.
+    fn add(&mut self, ask: Ask, page: Page);
+}
+
+impl Op<'_> {
+    /// Reads the first `most` elements of a list in which equal ones may be, from the head to the tail.
+    pub(crate) async fn read_payloads(self, list: &Bytes, most: usize) -> Result<Vec<Bytes>> {
+        let mut payloads = Payloads::new(most);
+        while self.read_page(list, &mut payloads).await? {}
+        Ok(payloads.into_elements())
+    }
+
+    /// Reads the ordered list, and calls `found` with the entries of each page, in their order but for those that were moved
+    /// meanwhile. Ends early if it returns false.
+    pub(crate) async fn read_entries(
+        self,
+        list: &Bytes,
+        mut found: impl FnMut(&[Bytes]) -> bool,
+    ) -> Result<Vec<Bytes>> {
+        let mut entries = Entries::default();
+        let mut seen = 0;
+        while self.read_page(list, &mut entries).await? && found(&entries.read[seen..]) {
+            seen = entries.read.len();
+        }
+        found(&entries.front);
+        Ok(entries.into_elements())
+    }
+
+    /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail. Returns how many.
+    ///
+    /// What is taken or offered meanwhile hides nothing from it. What is put in front may, if it is more than a part overlaps.
+    pub(crate) async fn remove_in_parts(self, call: impl Fn(i64) -> Call) -> Result<usize> {
+        let (mut removed, mut at) = (0, -1);
+        loop {
+            let parts = self.run(call(at)).await.and_then(|reply| self.parts(reply));
+            let [count, next] = parts.map_err(|error| error.after_parts(removed, "payloads were removed"))?;
+            removed += self.len(count)?;
+            at = self.int(next)?;
+            if at < 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Reads a page. Returns whether there was one to read.
+    async fn read_page(self, list: &Bytes, reading: &mut impl Reading) -> Result<bool> {
+        let Some(ask) = reading.next() else { return Ok(false) };
+        let call = scripts::RANGE
+            .on(&[list])
+            .number(i64::try_from(ask.at).unwrap_or(-1))
+            .arg(if ask.towards_head { "back" } else { "on" })
+            .number(PAGE + ask.known)
+            .number(1 + ask.known);
+        let mut reply =
+            self.run(call.only_reads()).await?.into_array().map_err(|shape| self.failed(shape))?;
+        let elements = reply.split_off(reply.len().min(1));
+        let length = self.len(reply.pop().unwrap_or(Reply::Nil))?;
+        reading.add(ask, Page { length, elements: self.strings(Reply::Array(elements))? });
+        Ok(true)
+    }
+}
+
+/// How many of these last elements begin the next page.
+fn known(read: &[Bytes]) -> usize {
+    let mut bytes = 0;
+    let fits = |element: &&Bytes| {
+        bytes += element.len();
+        bytes <= KNOWN_BYTES
+    };
+    read.iter().rev().take(KNOWN).take_while(fits).count().max(1).min(read.len())
+}
+
+/// Elements of which some may be equal, in the order from the tail to the head.
+struct Payloads {
+    read: Vec<Bytes>,
+    /// The index of the last one of them; `None` at the beginning.
+    low: Option<usize>,
+    /// The next page begins with elements that were read before so many others. More than 0 if the last page did not begin with
+    /// elements that were read: somebody has put others in front, or removed some of them.
+    back: usize,
+    /// The index of the first one to read.
+    from: usize,
+    /// How often the reading has begun again because nothing of what it had read was left.
+    restarts: usize,
+}
+
+impl Payloads {
+    fn new(most: usize) -> Self {
+        let low = if most == 0 { Some(0) } else { None };
+        Self { read: Vec::new(), low, back: 0, from: most.saturating_sub(1), restarts: 0 }
+    }
+
+    fn into_elements(mut self) -> Vec<Bytes> {
+        self.read.reverse();
+        self.read
+    }
+}
+
+impl Reading for Payloads {
+    fn next(&self) -> Option<Ask> {
+        let towards_head = true;
+        match self.low {
+            None => Some(Ask { at: self.from, towards_head, known: 0 }),
+            Some(0) => None,
+            Some(low) => {
+                let known = known(&self.read[..self.read.len() - self.back]);
+                Some(Ask { at: low + self.back + known - 1, towards_head, known })
+            }
+        }
+    }
+
+    fn add(&mut self, ask: Ask, page: Page) {
+        let Page { length, elements } = page;
+        let first = ask.at.min(length.saturating_sub(1));
+        let low = (first + 1).saturating_sub(elements.len());
+        if elements.is_empty() {
+            // Nothing is left.
+            self.low = Some(0);
+            return;
+        }
+        if self.low.is_none() {
+            (self.read, self.low) = (elements, Some(low));
+            return;
+        }
+        let begin = &elements[..ask.known.min(elements.len())];
+        // The last place where they are: the first that is possible takes none of several equal ones for another.
+        let at = self.read.windows(begin.len()).rposition(|read| read == begin);
+        if let Some(at) = at {
+            self.read.truncate(at);
+            self.read.extend(elements);
+            (self.low, self.back) = (Some(low), 0);
+            return;
+        }
+        self.back = (2 * self.back).max(PAGE);
+        if self.back >= self.read.len() {
+            // Nothing of it is left, so nothing that was in front of it either, unless somebody has removed it from the tail.
+            self.restarts += 1;
+            (self.low, self.back) = ((self.restarts > RESTARTS).then_some(0), 0);
+        }
+    }
+}
+
+/// Elements of which no two are equal, in the order from the head to the tail.
+#[derive(Default)]
+struct Entries {
+    read: Vec<Bytes>,
+    seen: HashSet<Bytes>,
+    /// The index behind the last one.
+    at: usize,
+    /// The next page begins so many elements earlier. More than 0 if the last page did not begin with an element that was read.
+    back: usize,
+    /// What was found when the front was read again.
+    front: Vec<Bytes>,
+    /// How many there were at the beginning. Those that were offered since are behind them, and others may offer faster than this
+    /// reads.
+    most: usize,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    List,
+    Front,
+    Over,
+}
+
+impl Entries {
+    fn into_elements(mut self) -> Vec<Bytes> {
+        self.front.append(&mut self.read);
+        self.front
+    }
+}
+
+impl Reading for Entries {
+    fn next(&self) -> Option<Ask> {
+        let known = match self.stage {
+            Stage::List => known(&self.read),
+            Stage::Front => 0,
+            Stage::Over => return None,
+        };
+        Some(Ask { at: self.at.saturating_sub(known + self.back), towards_head: false, known })
+    }
+
+    fn add(&mut self, ask: Ask, page: Page) {
+        let Page { length, elements } = page;
+        let is_known = |element: &Bytes| self.seen.contains(element);
+        if self.stage == Stage::List && ask.at > 0 && !elements.first().is_some_and(is_known) {
+            self.back = (2 * self.back).max(PAGE);
+            return;
+        }
+        self.at = ask.at + elements.len();
+        self.back = 0;
+        if self.read.is_empty() {
+            self.most = length;
+            if self.at >= length {
+                (self.read, self.stage) = (elements, Stage::Over);
+                return;
+            }
+        }
+        let into = if self.stage == Stage::List { &mut self.read } else { &mut self.front };
+        let before = into.len();
+        into.extend(elements.into_iter().filter(|element| self.seen.insert(element.clone())));
+        let is_end = self.at >= length || into.len() >= self.most;
+        let is_over = is_end || into.len() == before;
+        match self.stage {
+            Stage::List if is_end => (self.stage, self.at) = (Stage::Front, 0),
+            Stage::Front if is_over => self.stage = Stage::Over,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(number: u32) -> Bytes {
+        number.to_string().into()
+    }
+
+    /// What the script does with a list, the limit of its bytes left out.
+    fn page(list: &[Bytes], ask: Ask) -> Page {
+        let most = PAGE + ask.known;
+        let elements: Vec<_> = if ask.towards_head {
+            list[..list.len().min(ask.at.saturating_add(1))].iter().rev().take(most).cloned().collect()
+        } else {
+            list.iter().skip(ask.at).take(most).cloned().collect()
+        };
+        Page { length: list.len(), elements }
+    }
+
+    /// Reads all of a list that changes before each page but the first. Returns the number of pages.
+    fn read(
+        list: &mut Vec<Bytes>,
+        reading: &mut impl Reading,
+        mut change: impl FnMut(&mut Vec<Bytes>),
+    ) -> usize {
+        let mut pages = 0;
+        while let Some(ask) = reading.next() {
+            if pages > 0 {
+                change(list);
+            }
+            pages += 1;
+            assert!(pages < 10_000, "it does not end");
+            reading.add(ask, page(list, ask));
+        }
+        pages
+    }
+
+    /// Those of the first list that are also in the last one.
+    fn stayed(before: &[Bytes], after: &[Bytes]) -> Vec<Bytes> {
+        let after: HashSet<_> = after.iter().collect();
+        before.iter().filter(|element| after.contains(element)).cloned().collect()
+    }
+
+    #[test]
+    fn a_list_at_rest_is_read_as_it_is() {
+        for length in [0, 1, 3, 999, 1000, 1001, 1016, 5000] {
+            for equal in [false, true] {
+                let mut list: Vec<_> = (0..length).map(|n| element(if equal { 7 } else { n })).collect();
+                let mut payloads = Payloads::new(usize::MAX);
+                let pages = read(&mut list, &mut payloads, |_| {});
+                assert_eq!(pages == 1, length <= 1000, "{length}");
+                assert_eq!(payloads.into_elements(), list, "{length}");
+                if !equal || length <= 1000 {
+                    let mut entries = Entries::default();
+                    let pages = read(&mut list, &mut entries, |_| {});
+                    assert_eq!(pages == 1, length <= 1000, "{length}");
+                    assert_eq!(entries.into_elements(), list, "{length}");
+                }
+            }
+        }
+        let mut list: Vec<_> = (0..5000).map(element).collect();
+        for most in [0, 1, 1000, 3000, 9000] {
+            let mut payloads = Payloads::new(most);
+            read(&mut list, &mut payloads, |_| {});
+            assert_eq!(payloads.into_elements(), list[..most.min(5000)], "{most}");
+        }
+    }
+
+    /// Taken from both ends, removed anywhere, put at both ends.
+    #[test]
+    fn payloads_that_stay_are_returned_once_and_in_order() {
+        for seed in 0..60 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut list: Vec<_> = (0..random.u32(1001..8000)).map(element).collect();
+            let (before, mut next) = (list.clone(), 1_000_000);
+            let most = [0, 5, 30, 3000][random.usize(..4)];
+            let mut payloads = Payloads::new(usize::MAX);
+            read(&mut list, &mut payloads, |list| {
+                list.drain(..random.usize(..=most).min(list.len()));
+                list.truncate(list.len() - random.usize(..=most / 10).min(list.len()));
+                for _ in 0..random.usize(..=most / 10) {
+                    if !list.is_empty() {
+                        list.remove(random.usize(..list.len()));
+                    }
+                }
+                let mut new = |count: usize| {
+                    next += count as u32;
+                    (next - count as u32..next).map(element).collect::<Vec<_>>()
+                };
+                list.extend(new(random.usize(..=most)));
+                if seed % 2 == 0 {
+                    list.splice(..0, new(random.usize(..=most / 6)));
+                }
+            });
+            let (stayed, read) = (stayed(&before, &list), payloads.into_elements());
+            let those: HashSet<_> = stayed.iter().collect();
+            let of_those = read.iter().filter(|element| those.contains(element));
+            assert!(of_those.eq(&stayed), "seed {seed}: {} of {}", read.len(), stayed.len());
+        }
+    }
+
+    /// Not less often than they are there, and more often only by those that have left the list.
+    #[test]
+    fn equal_payloads_that_stay_are_returned() {
+        for seed in 0..60 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let kinds = random.u32(1..4);
+            let mut list: Vec<_> =
+                (0..random.u32(1001..8000)).map(|_| element(random.u32(..kinds))).collect();
+            let count = |list: &[Bytes], kind| list.iter().filter(|other| **other == element(kind)).count();
+            let (before, mut left) = (list.clone(), Vec::new());
+            let mut payloads = Payloads::new(usize::MAX);
+            read(&mut list, &mut payloads, |list| {
+                left.extend(list.drain(..random.usize(..30).min(list.len())));
+                if !list.is_empty() {
+                    left.push(list.remove(random.usize(..list.len())));
+                }
+                list.extend((0..random.usize(..30)).map(|_| element(kinds + 1)));
+            });
+            let read = payloads.into_elements();
+            for kind in 0..kinds {
+                let (most, least) = (count(&before, kind), count(&before, kind) - count(&left, kind));
+                let found = count(&read, kind);
+                assert!(
+                    (least..=most + left.len()).contains(&found),
+                    "seed {seed}: {least}, {found}, {most}"
+                );
+            }
+        }
+    }
+
+    /// Transfers take from the front, and bring what is overdue there; others offer, cancel, poll and give back.
+    #[test]
+    fn entries_that_stay_are_returned_once() {
+        for seed in 0..60 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut list: Vec<_> = (0..random.u32(1001..12_000)).map(element).collect();
+            let (before, mut next) = (list.clone(), 1_000_000);
+            // A part of the list is overdue, or entries all over it are.
+            let overdue: HashSet<Bytes> = match seed % 3 {
+                0 => (0..12_000).filter(|_| random.bool()).map(element).collect(),
+                1 => (random.u32(..6000)..random.u32(6000..12_000)).map(element).collect(),
+                _ => HashSet::new(),
+            };
+            let most = [0, 5, 30, 2000][random.usize(..4)];
+            let mut entries = Entries::default();
+            read(&mut list, &mut entries, |list| {
+                if random.u8(..4) == 0 {
+                    let (mut front, rest): (Vec<_>, Vec<_>) =
+                        list.drain(..).partition(|entry| overdue.contains(entry));
+                    front.drain(..random.usize(..=most).min(front.len()));
+                    *list = front.into_iter().chain(rest).collect();
+                }
+                for _ in 0..random.usize(..=most / 10) {
+                    if !list.is_empty() {
+                        list.remove(random.usize(..list.len()));
+                    }
+                }
+                let polled: Vec<_> = list.drain(..random.usize(..=most).min(list.len())).collect();
+                if random.bool() {
+                    list.splice(..0, polled);
+                }
+                list.extend((0..random.u32(..=most as u32)).map(|n| element(next + n)));
+                next += most as u32;
+            });
+            let (stayed, read) = (stayed(&before, &list), entries.into_elements());
+            let unique: HashSet<_> = read.iter().collect();
+            assert_eq!(unique.len(), read.len(), "seed {seed}: some come twice");
+            let moves = |entry: &&Bytes| overdue.contains(*entry);
+            let missing: Vec<_> =
+                stayed.iter().filter(|entry| !unique.contains(entry) && !moves(entry)).collect();
+            assert!(missing.is_empty(), "seed {seed}: {} of {}", missing.len(), stayed.len());
+            let those: HashSet<_> = stayed.iter().collect();
+            let in_order = read.iter().filter(|entry| those.contains(entry) && !moves(entry));
+            assert!(in_order.eq(stayed.iter().filter(|entry| !moves(entry))), "seed {seed}: the order");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+-- Searches lists of any length, a part in each call. A part of every script that looks for payloads.
+-- Provides  CHUNK, search, remove_at
+local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
+local SEARCHED = 10000 -- elements that one call searches
+local SEARCHED_BYTES = 4194304 -- and their bytes, unless they are longer than those before
+
+-- Shows the elements to `look` with their positions, from one on towards the head: what is taken or offered meanwhile moves none of
+-- the others past the next call. Returns where that is to go on, or -1 at the head: a little earlier, for what is put in front.
+local function search(list, at, look)
+    local length = redis.call('LLEN', list)
+    if at < 0 or at >= length then
+        at = length - 1
+    end
+    local searched, bytes, count, longest = 0, SEARCHED_BYTES, 4, 1
+    while at >= 0 and searched < SEARCHED and bytes > 0 do
+        count = math.min(count, SEARCHED - searched, math.max(1, math.floor(bytes / longest)))
+        local first = math.max(0, at + 1 - count)
+        local elements = redis.call('LRANGE', list, first, at)
+        for i = #elements, 1, -1 do
+            look(elements[i], first + i - 1)
+            bytes, longest = bytes - #elements[i], math.max(longest, #elements[i])
+        end
+        at, searched = first - 1, searched + #elements
+        count = math.min(8 * count, CHUNK)
+    end
+    return at < 0 and -1 or at + math.floor(math.min(CHUNK, searched / 2))
+end
+
+-- Removes the elements at these positions. No element is equal to the tombstone. The script has ensured that LREM is permitted, and
+-- that LSET is.
+local function remove_at(list, positions, tombstone)
+    -- Each of them is set to the tombstone; then one pass from the nearer end removes them all.
+    for _, position in ipairs(positions) do
+        redis.call('LSET', list, position, tombstone)
+    end
+    local is_near_tail = 2 * positions[#positions] > redis.call('LLEN', list)
+    redis.call('LREM', list, is_near_tail and -#positions or #positions, tombstone)
+end
