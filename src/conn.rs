@@ -51,6 +51,7 @@ mod reply;
 mod routing;
 mod sentinel;
 mod session;
+mod silence;
 mod slots;
 mod subscriber;
 mod subscribers;
@@ -58,8 +59,10 @@ mod subscribers;
 mod tests;
 #[cfg(feature = "tls")]
 mod tls;
+mod too_large;
 mod topology;
 mod tracker;
+mod wrong_type;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +76,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub(crate) use cluster::ServerId;
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
-pub(crate) use op_error::{Cause, OpError};
+pub(crate) use op_error::{Cause, OpError, line_of, without_position};
 pub(crate) use options::{ConnectError, Options, Settings};
 pub(crate) use replicas::{Replicas, Unconfirmed};
 pub(crate) use reply::Reply;
@@ -81,10 +84,12 @@ pub(crate) use slots::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
+pub(crate) use too_large::BLAMED;
 pub(crate) use tracker::{Change, Changes};
+pub(crate) use wrong_type::wrong_type;
 
 use crate::pacing::{Retries, backoff};
-use crate::telemetry::ClientCounters;
+use crate::telemetry::{ClientCounters, events};
 use crate::wire::time;
 use cluster::Cluster;
 use commands::Commands;
@@ -92,6 +97,7 @@ use failover::Demotion;
 use link::Role;
 use options::Source;
 use session::Session;
+use too_large::Size;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
@@ -143,7 +149,7 @@ impl Command {
         let key = match self.name {
             "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
             "EVAL" | "EVALSHA" => self.args.get(2),
-            "CLIENT" | "CLUSTER" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
+            "CLIENT" | "CLUSTER" | "CONFIG" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
             _ => self.args.first(),
         };
         key.map(|key| Slot::of(key))
@@ -157,6 +163,8 @@ struct Shared {
     counters: ClientCounters,
     /// How many sessions of connections for commands have begun, to any server.
     begun: Arc<watch::Sender<u64>>,
+    /// The queue that the connection is for, if it is for one.
+    queue: Option<Arc<str>>,
 }
 
 impl Shared {
@@ -182,8 +190,8 @@ pub(crate) struct Conn {
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
     command_timeout: Duration,
-    /// How long the commands may take that are so long that a slow link needs time for them.
-    long: Option<Duration>,
+    /// How many bytes the commands have that are so long that a slow link needs time for them.
+    long: Option<usize>,
 }
 
 /// What is the same for all callers.
@@ -206,8 +214,12 @@ impl Conn {
 
     async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
-        let shared =
-            Shared { demotion: Demotion::none_yet(), counters: ClientCounters::new(), begun: Arc::default() };
+        let shared = Shared {
+            demotion: Demotion::none_yet(),
+            counters: ClientCounters::new(),
+            begun: Arc::default(),
+            queue: None,
+        };
         options.follow_sentinels(&shared);
         let servers = match &options.source {
             Source::Cluster(seeds) => {
@@ -249,12 +261,13 @@ impl Conn {
         let long = timeout.saturating_mul(times).min(LONGEST);
         let is_hasty = self.command_timeout < timeout;
         let command_timeout = if is_hasty { self.command_timeout } else { self.command_timeout.max(long) };
-        Self { command_timeout, long: Some(long), ..self.clone() }
+        Self { command_timeout, long: Some(bytes), ..self.clone() }
     }
 
-    /// Opens another connection, for blocking pops. Tries once.
-    pub(crate) async fn open_blocking(&self) -> Result<Link, ConnectError> {
-        Link::open_once(&self.base.options, Role::Blocking, &self.shared_here(), self.lead()).await
+    /// Opens another connection, for blocking pops, of this queue if only of one. Tries once.
+    pub(crate) async fn open_blocking(&self, queue: Option<&str>) -> Result<Arc<Link>, ConnectError> {
+        let shared = Shared { queue: queue.map(Arc::from), ..self.shared_here() };
+        Link::open_once(&self.base.options, Role::Blocking, &shared, self.lead()).await
     }
 
     /// Runs a command at most once.
@@ -262,7 +275,13 @@ impl Conn {
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        self.call_within(command, self.command_timeout).await
+        let (size, name, keys) = (Size::of(&command), command.name, command.keys().to_vec());
+        match self.call_within(command, self.command_timeout).await {
+            // In boxes, as is what is rare, so that the futures of callers stay small.
+            Err(error) if size.may_explain(&error) => Err(Box::pin(self.blaming_size(error, size)).await),
+            Err(error @ OpError::Server(_)) => Err(Box::pin(self.naming_keys(error, name, &keys)).await),
+            result => result,
+        }
     }
 
     /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
@@ -284,13 +303,26 @@ impl Conn {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         let mut within = self.command_timeout;
+        let size = Size::of(&command);
+        let mut suspected = 0;
         loop {
             let error = match self.call_within(command.clone(), within).await {
+                Err(error) if size.may_explain(&error) => {
+                    let error = Box::pin(self.blaming_size(error, size)).await;
+                    suspected += u32::from(error.may_be_too_large());
+                    if !matches!(error, OpError::Unknown(_)) {
+                        return Err(error);
+                    }
+                    error
+                }
                 Err(error @ OpError::Unknown(_)) => error,
+                Err(error @ OpError::Server(_)) => {
+                    return Err(Box::pin(self.naming_keys(error, command.name, command.keys())).await);
+                }
                 result => return result,
             };
             *lost = true;
-            if !retries.pause().await {
+            if suspected == BLAMED || !retries.pause().await {
                 return Err(error);
             }
             within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
@@ -308,7 +340,7 @@ impl Conn {
     async fn call_on(&self, link: &Arc<Link>, command: Command, within: Duration) -> Result<Reply, OpError> {
         let result = match self.long {
             None => link.call(command, within).await,
-            Some(long) => link.call_long(command, within, long).await,
+            Some(bytes) => link.call_long(command, within, bytes).await,
         };
         let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
         if is_timeout && within < self.base.options.command_timeout {
@@ -329,12 +361,17 @@ impl Conn {
             Servers::One(commands) => Some(commands.link.clone()).filter(|link| link.address() == address),
             Servers::Cluster(cluster) => cluster.at(&address),
         };
-        let Some((commands, session)) = beside.zip(blocked.session()) else { return };
+        let id = blocked.session().and_then(|session| session.client_id);
+        let Some((commands, id)) = beside.zip(id) else { return };
         if commands.session().is_none() || blocked.address() != address {
             return;
         }
+        // Nothing comes between the two.
+        if timeout(self.base.options.command_timeout, commands.in_use()).await.is_err() {
+            return;
+        }
         let hold = Command::new("EVAL").arg("return 0").number(0);
-        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(session.client_id).arg("TIMEOUT");
+        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(id).arg("TIMEOUT");
         let call = |command| commands.call(command, self.base.options.command_timeout);
         let _ = futures::future::join(call(hold), call(unblock)).await;
     }
@@ -456,21 +493,38 @@ impl Conn {
         };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A user without permission for INFO may still use the queues. There is nothing to check then.
-            Err(OpError::Server(message)) if message.starts_with("NOPERM") => return Ok(()),
+            // A server may lack INFO, or the user the permission, and serve queues all the same. There is nothing to check then.
+            Err(OpError::Server(_)) => Bytes::new(),
             Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };
+        let info = String::from_utf8_lossy(&info);
         match parse_version(&info) {
             Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
-            _ => Ok(()),
+            _ => {
+                events::connected(&self.server(), &product(&info));
+                Ok(())
+            }
         }
     }
 }
 
+/// The field of this name in the reply of `INFO`.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+/// What the server is, with its own version: `Redis 7.0.15`, `Valkey 9.1.0`.
+fn product(info: &str) -> String {
+    match (field(info, "valkey_version"), field(info, "redis_version")) {
+        (Some(version), _) => format!("Valkey {version}"),
+        (None, Some(version)) => format!("Redis {version}"),
+        (None, None) => "an unknown version".to_owned(),
+    }
+}
+
 /// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
-fn parse_version(info: &[u8]) -> Option<(String, (u32, u32))> {
-    let info = String::from_utf8_lossy(info);
-    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?.trim();
+fn parse_version(info: &str) -> Option<(String, (u32, u32))> {
+    let version = field(info, "redis_version")?;
     let mut parts = version.split('.').map_while(|part| part.parse().ok());
     Some((version.to_owned(), (parts.next()?, parts.next()?)))
 }

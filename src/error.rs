@@ -60,9 +60,9 @@ struct Inner {
 
 enum Source {
     None,
-    /// The codec's own error. Its text follows the reason.
+    /// The codec's own error. The reason contains its text.
     Codec(Box<dyn StdError + Send + Sync>),
-    /// The reason contains its text.
+    /// The same for that of a connection.
     Connection(Arc<dyn StdError + Send + Sync>),
 }
 
@@ -250,20 +250,29 @@ impl Error {
         self.0.payload.as_ref()
     }
 
+    /// The text without the call that failed, for those who did not make it.
+    pub(crate) fn reason(&self) -> &str {
+        &self.0.reason
+    }
+
     pub(crate) fn invalid(attempt: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, attempt, reason)
     }
 
     pub(crate) fn encode(attempt: impl Into<String>, source: CodecError) -> Self {
-        Self::new(ErrorKind::Encode, attempt, "the value could not be encoded; nothing was sent")
-            .of_codec(source)
+        let reason = format!("the value could not be encoded, and nothing was sent: {source}");
+        Self::new(ErrorKind::Encode, attempt, reason).of_codec(source)
     }
 
-    pub(crate) fn decode(attempt: impl Into<String>, payload: Bytes, source: CodecError) -> Self {
-        let reason = format!(
-            "a payload of {} bytes could not be decoded; Error::payload has it, and the writer's codec must be the same",
-            payload.len()
-        );
+    /// `format` is the name of the codec.
+    pub(crate) fn decode(
+        attempt: impl Into<String>,
+        payload: Bytes,
+        format: &str,
+        source: CodecError,
+    ) -> Self {
+        // Operators read it, too: with a dead letter, for example.
+        let reason = format!("cannot decode as {format}: {source}; is the producer's codec another one?");
         let mut error = Self::new(ErrorKind::Decode, attempt, reason).of_codec(source);
         error.0.payload = Some(payload);
         error
@@ -293,18 +302,13 @@ impl Error {
                 Self::new(ErrorKind::OutcomeUnknown, attempt, reason).caused_by(&cause)
             }
             OpError::Rejected(why) => Self::new(ErrorKind::Invalid, attempt, why),
-            OpError::Server(why) if why.contains("WRONGTYPE") => Self::new(
-                ErrorKind::Refused,
-                attempt,
-                "one of the queue's keys holds another type (WRONGTYPE); rename that key or the queue",
-            ),
-            OpError::Server(why) => {
-                // Redis 6.2 says it in the second way, where a script lacks a permission.
-                let is_permission = why.contains("NOPERM") || why.contains("The user executing the script");
-                let more =
-                    if is_permission { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
-                Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}{more}"))
+            OpError::Server(why) if why.contains("WRONGTYPE") => {
+                let which = why.strip_prefix("WRONGTYPE the key").map(|which| format!("the key{which}"));
+                let which = which.unwrap_or_else(|| "one of the queue's keys holds another type".into());
+                let reason = format!("{which} (WRONGTYPE); rename that key or the queue");
+                Self::new(ErrorKind::Refused, attempt, reason)
             }
+            OpError::Server(why) => Self::refused(attempt, &why),
             OpError::Closed => {
                 Self::new(ErrorKind::Closed, attempt, "the client was shut down; connect a new one to go on")
             }
@@ -315,6 +319,14 @@ impl Error {
     pub(crate) fn no_answer(attempt: impl Into<String>, cause: &Cause) -> Self {
         let reason = format!("the server has not answered in time ({cause}){NOTHING_CHANGED}");
         Self::new(ErrorKind::Unavailable, attempt, reason).caused_by(cause)
+    }
+
+    /// The error of what the server refuses.
+    fn refused(attempt: impl Into<String>, why: &str) -> Self {
+        // Redis 6.2 says it in the second way, where a script lacks a permission.
+        let is_permission = why.contains("NOPERM") || why.contains("The user executing the script");
+        let more = if is_permission { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
+        Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}{more}"))
     }
 
     /// The error of a call that takes, after the client has stopped taking.
@@ -348,13 +360,12 @@ impl Error {
                 Self::new(ErrorKind::Invalid, attempt, format!("the URL cannot be used: {why}"))
             }
             ConnectError::Option(why) => Self::new(ErrorKind::Invalid, attempt, why),
-            ConnectError::Refused(why) => Self::new(
+            ConnectError::Credentials(why) => Self::new(
                 ErrorKind::Credentials,
                 attempt,
-                format!(
-                    "the server refused the user ({why}); check the user and password, and the user's ACL permissions"
-                ),
+                format!("the server refused the user ({why}); check the user and password"),
             ),
+            ConnectError::Refused(why) => Self::refused(attempt, &why),
             ConnectError::Provider(cause) => {
                 Self::new(ErrorKind::Unavailable, attempt, cause.to_string()).caused_by(&cause)
             }
@@ -400,11 +411,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} failed: {}", self.0.attempt, self.0.reason)?;
-        match &self.0.source {
-            Source::Codec(source) => write!(f, ": {source}"),
-            Source::None | Source::Connection(_) => Ok(()),
-        }
+        write!(f, "{} failed: {}", self.0.attempt, self.0.reason)
     }
 }
 
@@ -455,9 +462,11 @@ mod tests {
         let error = Error::decode(
             "`take` on the blocking queue `q`",
             Bytes::from_static(b"x"),
+            "Long",
             CodecError::new("expected a number"),
         );
-        assert!(error.to_string().ends_with(": expected a number"), "{error}");
+        let expected = "`take` on the blocking queue `q` failed: cannot decode as Long: expected a number; is the producer's codec another one?";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
@@ -476,9 +485,9 @@ mod tests {
 
     #[test]
     fn debug_keeps_the_payload_to_itself() {
-        let error = Error::decode("take", Bytes::from_static(b"secret"), CodecError::new("not JSON"));
+        let error = Error::decode("take", Bytes::from_static(b"secret"), "Json", CodecError::new("not JSON"));
         assert!(!format!("{error:?} {error:#?}").contains("secret"));
         assert_eq!(error.payload().unwrap(), &b"secret"[..]);
-        assert!(error.to_string().ends_with(": not JSON") && error.source().is_none());
+        assert!(error.to_string().contains(": not JSON; ") && error.source().is_none());
     }
 }

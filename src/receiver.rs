@@ -533,8 +533,8 @@ impl<T: 'static> Receiver<T> {
             Ok(value) => Ok(undecoded.with_value(value)),
             Err(error) => {
                 match self.options.undecodable {
-                    OnUndecodable::DeadLetter => undecoded.bury("undecodable", &error),
-                    OnUndecodable::Retry => drop(undecoded.with_error(&error).retry()),
+                    OnUndecodable::DeadLetter => undecoded.bury("undecodable", &error.reason()),
+                    OnUndecodable::Retry => drop(undecoded.with_error(error.reason()).retry()),
                 }
                 Err(error)
             }

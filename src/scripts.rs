@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply, line_of, without_position};
 use crate::wire::keys::{Keys, MessageKeys};
 
 /// How long the server keeps a receipt, by which a retry after a lost reply learns what the first try did. It must be
@@ -143,6 +143,37 @@ impl Script {
     }
 }
 
+impl Script {
+    /// The server's error without the place in the script, and with the command that the server lacks, or that Redis 6.2 forbids: it
+    /// does not name that one.
+    fn explained(&self, why: &str) -> String {
+        let error = without_position(why);
+        let names_none = ["Unknown Redis command", "Unknown command", "can't run this command"];
+        if !names_none.iter().any(|words| error.contains(words)) {
+            return error.to_owned();
+        }
+        let text = self.text();
+        let line = line_of(why).and_then(|line| text.lines().nth(line.checked_sub(1)?));
+        let mut names: Vec<&str> = line.into_iter().flat_map(called).collect();
+        if names.is_empty() {
+            // It is one of those that the script tries out, or whose errors it handles.
+            names.extend(text.lines().flat_map(called));
+            names.sort_unstable();
+            names.dedup();
+        }
+        format!("{error}: {}", names.join(", "))
+    }
+}
+
+/// The commands in this line of a script.
+fn called(line: &str) -> impl Iterator<Item = &str> {
+    let is_call = line.contains("call('") || line.contains("ensure_permitted(");
+    let quoted = line.split('\'').skip(1).step_by(2).filter(move |_| is_call);
+    let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    const OPTIONS: [&str; 7] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "REV"];
+    quoted.filter(is_command).filter(|word| !OPTIONS.contains(word))
+}
+
 /// One call of a script.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -241,7 +272,24 @@ impl Call {
         } else {
             conn.call(command).await
         };
-        Ok(untagged(reply?.into_array()?))
+        match reply {
+            Ok(reply) => Ok(untagged(reply.into_array()?)),
+            Err(OpError::Server(why)) => Err(OpError::Server(self.script.explained(&why))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same call without its arguments, to explain what its reply says.
+    pub(crate) fn without_args(&self) -> Self {
+        Self { keys: self.keys.clone(), args: Vec::new(), ..*self }
+    }
+
+    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the command.
+    pub(crate) async fn explained(&self, conn: &Conn, why: String) -> String {
+        match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys).await {
+            OpError::Server(why) => self.script.explained(&why),
+            error => error.to_string(),
+        }
     }
 }
 

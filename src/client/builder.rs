@@ -92,6 +92,9 @@ impl Builder {
     /// Sets the address of the server, of the sentinels that name it, or of servers of a cluster; see
     /// [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
     ///
+    /// A user needs a password, if only an empty one: `redis://joe:@host`. Without the colon, [`connect`](Self::connect) fails:
+    /// other clients take `joe@` for a user or for a password. `redis://:secret@host` is a password of the default user.
+    ///
     /// # Examples
     /// ```no_run
     /// # use redelay::Client;
@@ -284,7 +287,7 @@ impl Builder {
 
     /// Sets how long a command may take, including the wait for a connection and any retries (default 5 s, above
     /// zero). It does not limit calls that wait for a payload. A connection on which the server is silent for this long
-    /// is replaced.
+    /// is replaced; for 8 s more while the text of a script is on its way.
     ///
     /// # Examples
     /// ```no_run
@@ -395,7 +398,8 @@ impl Builder {
     }
 
     /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The default is the
-    /// largest string that a server accepts with its default `proto-max-bulk-len`.
+    /// largest string that a server accepts with its default `proto-max-bulk-len`. A server also limits the size of a whole
+    /// request, with `client-query-buffer-limit`: 1 GiB by default.
     ///
     /// # Examples
     /// ```no_run
@@ -457,6 +461,8 @@ impl Builder {
     /// # Errors
     /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option is not valid.
     /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server requires another user or password.
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused): the server lacks a command without which there is no connection, or the
+    ///   user may not run it.
     /// * [`ErrorKind::Tls`](crate::ErrorKind::Tls): the TLS handshake failed, because of a certificate for example.
     /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than Redis 6.2.
     /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.

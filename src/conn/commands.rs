@@ -16,11 +16,11 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) fn new(link: Link, confirming: Option<Link>, options: &Options) -> Self {
+    pub(super) fn new(link: Arc<Link>, confirming: Option<Arc<Link>>, options: &Options) -> Self {
         let confirmations = confirming.zip(options.replicas).map(|(link, replicas)| {
             Confirmations::new(link, replicas, options.command_timeout, Handle::current())
         });
-        Self { link: Arc::new(link), confirmations }
+        Self { link, confirmations }
     }
 
     pub(super) fn is_connected(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Opening a connection: once, or until the connect timeout, and what its failure means.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -9,6 +10,7 @@ use fred::interfaces::ClientLike;
 use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
 use fred::types::{Builder, RespVersion};
 use futures::future::BoxFuture;
+use socket2::TcpKeepalive;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -16,6 +18,7 @@ use super::link::Role;
 use super::options::Source;
 use super::probe::probe;
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::silence::IDLE;
 use super::slots::Slot;
 use super::topology::Lead;
 use super::{Cause, ConnectError, Link, OpError, Options, Shared, execute, library};
@@ -24,8 +27,17 @@ use crate::telemetry::events;
 /// How long one try to open a socket may take.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How often TCP probes an idle connection that does not answer.
+const PROBES: Duration = Duration::from_secs(5);
+/// How long what was sent may be unacknowledged by the other side's TCP.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(13);
+
 /// What to check if no sentinel names a master.
 const SENTINELS: &str = "are sentinels running there, do they know a master of this name, and do they need credentials of their own?";
+
+/// What to check if a server answers, and refuses the connection.
+const BUSY: &str = "the server answers, and does not accept the connection";
 
 /// What to check if no server of a cluster answers.
 pub(super) const SERVERS: &str = "are servers of a cluster running there, and reachable from here?";
@@ -36,7 +48,11 @@ const FAILOVER: u32 = 200;
 impl Link {
     /// Connects, again and again until `connect_timeout` has passed: a service may start before its server.
     /// What waiting does not fix (credentials, TLS) fails at once.
-    pub(super) async fn open(options: &Options, role: Role, shared: &Shared) -> Result<Self, ConnectError> {
+    pub(super) async fn open(
+        options: &Options,
+        role: Role,
+        shared: &Shared,
+    ) -> Result<Arc<Self>, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
         let mut pause = Duration::from_millis(20);
         let mut is_first = true;
@@ -64,15 +80,15 @@ impl Link {
         role: Role,
         shared: &Shared,
         lead: Option<Lead>,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Arc<Self>, ConnectError> {
         Self::open_within(options.connect_timeout, options, role, shared, lead).await
     }
 
     /// A link to the server in the options that connects in the background.
-    pub(super) fn begin(options: &Options, role: Role, shared: &Shared) -> Result<Self, OpError> {
+    pub(super) fn begin(options: &Options, role: Role, shared: &Shared) -> Result<Arc<Self>, OpError> {
         let client = build(options, role).map_err(|error| OpError::NotExecuted(library::cause(&error)))?;
         let supervisor = Supervisor::unconnected(options, client, role, shared.clone());
-        Ok(Self::new(options, supervisor, shared.clone()))
+        Ok(Self::new(options, supervisor, role, shared.clone()))
     }
 
     /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see [`execute`].
@@ -83,7 +99,7 @@ impl Link {
         role: Role,
         shared: &'a Shared,
         lead: Option<Lead>,
-    ) -> BoxFuture<'a, Result<Self, ConnectError>> {
+    ) -> BoxFuture<'a, Result<Arc<Self>, ConnectError>> {
         Box::pin(Self::open_where_led(left, options, role, shared, lead))
     }
 
@@ -93,7 +109,7 @@ impl Link {
         role: Role,
         shared: &Shared,
         mut lead: Option<Lead>,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Arc<Self>, ConnectError> {
         let begun = Instant::now();
         let nobody_knows = |cause| ConnectError::Failed(cause, nobody_knows(options));
         let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
@@ -113,7 +129,7 @@ impl Link {
         role: Role,
         shared: &Shared,
         lead: Option<Lead>,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Arc<Self>, ConnectError> {
         let begun = Instant::now();
         let left = || deadline.saturating_duration_since(Instant::now());
         let established = match establish(at, role).await {
@@ -131,8 +147,8 @@ impl Link {
             }
         };
         match Supervisor::start(options, at, established, begun, role, shared.clone(), lead).await {
-            Ok(supervisor) => Ok(Self::new(at, supervisor, shared.clone())),
-            Err(OpError::Server(why)) => Err(ConnectError::Refused(why)),
+            Ok(supervisor) => Ok(Self::new(at, supervisor, role, shared.clone())),
+            Err(OpError::Server(why)) => Err(refused(why)),
             Err(OpError::NotExecuted(cause)) if at.topology().is_some() => {
                 Err(ConnectError::Failed(cause, nobody_knows(at)))
             }
@@ -186,6 +202,17 @@ async fn establish_now(options: &Options, role: Role) -> Result<Established, Fai
     }
 }
 
+/// The operating system notices a dead peer, too, where nothing answers in its place.
+fn tcp() -> TcpConfig {
+    TcpConfig {
+        nodelay: Some(true),
+        keepalive: Some(TcpKeepalive::new().with_time(IDLE).with_interval(PROBES)),
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        user_timeout: Some(UNACKNOWLEDGED),
+        ..TcpConfig::default()
+    }
+}
+
 fn build(options: &Options, role: Role) -> Result<Client, FredError> {
     let connection = ConnectionConfig {
         connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
@@ -194,7 +221,7 @@ fn build(options: &Options, role: Role) -> Result<Client, FredError> {
             + options.credentials.fetch_timeout(options.connect_timeout),
         // More would run a command twice whose reply was lost.
         max_command_attempts: 1,
-        tcp: TcpConfig { nodelay: Some(true), ..TcpConfig::default() },
+        tcp: tcp(),
         ..ConnectionConfig::default()
     };
     let performance = PerformanceConfig {
@@ -231,14 +258,35 @@ async fn reason(options: &Options, error: &FredError, left: Duration) -> Connect
     if cause.source().is_none() && cause.to_string().contains("DB index is out of range") {
         return ConnectError::Option(format!("the server has no database of this number ({cause})"));
     }
+    if cause.is_of_server() {
+        return match cause.to_string() {
+            // It says so of a call that is worth another try.
+            why if OpError::of_reply(&why).is_not_executed() => ConnectError::Failed(cause, BUSY),
+            why => refused(why),
+        };
+    }
     match error.kind() {
-        FredErrorKind::Auth => return ConnectError::Refused(cause.to_string()),
         FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => {
             return ConnectError::Url("the client library refuses it".into());
         }
         _ => {}
     }
     examine(options, cause, library::is_vague(error), left).await
+}
+
+/// How a server refuses a user or a password, or the lack of one.
+const OF_CREDENTIALS: [&str; 4] = ["NOAUTH", "WRONGPASS", "ERR AUTH ", "ERR Client sent AUTH"];
+
+/// What the server's words mean.
+fn refused(why: String) -> ConnectError {
+    if OF_CREDENTIALS.iter().any(|words| why.starts_with(words)) {
+        return ConnectError::Credentials(why);
+    }
+    // Its limits and its protection end some time.
+    if ["NOPERM", "ERR unknown", "ERR Unknown"].iter().any(|words| why.starts_with(words)) {
+        return ConnectError::Refused(why);
+    }
+    ConnectError::Failed(why.into(), BUSY)
 }
 
 /// Looks for a better reason where this one is vague.

@@ -66,7 +66,7 @@ fn is_of_tls(error: &FredError) -> bool {
 }
 
 /// Error replies begin with a code in capitals: `NOAUTH`, `WRONGPASS`, `ERR`.
-fn is_of_server(details: &str) -> bool {
+pub(super) fn is_of_server(details: &str) -> bool {
     let code = details.split(' ').next().unwrap_or_default();
     code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }

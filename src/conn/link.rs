@@ -13,21 +13,30 @@ use fred::interfaces::EventInterface;
 use fred::types::{ClusterHash, CustomCommand, Message, Resp3Frame};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::execute::{Executing, execute, force_reconnection, quit};
 use super::expect::{Expect, FOREIGN};
+use super::op_error::without_position;
 use super::options::Source;
 use super::reply::NoReply;
 use super::session::{Connected, Supervisor, Trouble, replaced};
+use super::silence::{IDLE, Silence, Verdict};
 use super::topology::Topology;
+use super::wrong_type::is_wrong_type;
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
 /// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a caller waits until an idle connection has proved that it lives. After that, it is replaced.
+const TEST: Duration = Duration::from_millis(500);
+/// How soon an idle connection is looked at again at the earliest.
+const SOON: Duration = Duration::from_secs(1);
+/// How long a test waits for its answer if nobody else waits. The connection is given up before.
+const PATIENT: Duration = Duration::from_secs(3600);
 
 /// The purpose of a connection. It decides which timeouts can work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +77,11 @@ struct Sent {
 }
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
+///
+/// Whoever waits for a reply looks at the [`Silence`], and gives the connection up. While nobody does, a task tests it from time to
+/// time: a network may forget a connection, and tell neither side.
 pub(crate) struct Link {
+    role: Role,
     /// The client library's own handle, and where it is connected.
     connected: Arc<RwLock<Connected>>,
     /// What to say of a server that refuses, or does not answer.
@@ -94,11 +107,14 @@ pub(crate) struct Link {
     /// The number of the last session with a reply that belongs to another command, plus one.
     distrusted: AtomicU64,
     opened: Instant,
-    /// When the last reply came, in µs since the link was opened.
-    last_reply: AtomicU64,
-    /// Until when a long command may be on its way, for so long that the connection only seems to be silent. In µs since the
-    /// link was opened; 0 if there is none.
-    busy_until: AtomicU64,
+    silence: Silence,
+    /// A pop blocks on it, whose owner watches the time.
+    is_blocked: AtomicBool,
+    /// A caller waits for a test of the connection.
+    asked: Arc<Notify>,
+    /// A test has ended.
+    tested: Notify,
+    _watching: Option<AbortOnDropHandle<()>>,
 }
 
 impl fmt::Debug for Link {
@@ -109,9 +125,12 @@ impl fmt::Debug for Link {
 
 impl Link {
     /// The link to a client that has connected.
-    pub(super) fn new(options: &Options, supervisor: Supervisor, shared: Shared) -> Self {
+    pub(super) fn new(options: &Options, supervisor: Supervisor, role: Role, shared: Shared) -> Arc<Self> {
         let (session, sessions) = supervisor.sessions();
-        Self {
+        // The owner of a subscriber sends pings of another kind.
+        let is_watched = role != Role::Subscriber;
+        Arc::new_cyclic(|link: &Weak<Self>| Self {
+            role,
             connected: supervisor.connected(),
             topology: options.topology().cloned(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
@@ -127,47 +146,63 @@ impl Link {
             abandoned: AtomicBool::new(false),
             distrusted: AtomicU64::new(0),
             opened: Instant::now(),
-            last_reply: AtomicU64::new(0),
-            busy_until: AtomicU64::new(0),
-        }
+            silence: Silence::default(),
+            is_blocked: AtomicBool::new(false),
+            asked: Arc::default(),
+            tested: Notify::new(),
+            _watching: is_watched.then(|| AbortOnDropHandle::new(tokio::spawn(watch(link.clone())))),
+        })
     }
 
-    /// Runs a command at most once, within this time. Waits for a connection first.
+    /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it was idle.
     pub(crate) async fn call(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
-        // A shorter silence is no reason to give the connection up: others may be ready to wait.
         let is_patient = within >= self.command_timeout;
-        if self.session().is_some() && within == self.command_timeout {
+        if within == self.command_timeout && self.session().is_some_and(|session| !self.is_idle(session)) {
             return self.send(command, None, is_patient).await;
         }
         let begun = Instant::now();
-        let session = timeout(within, self.connected()).await.map_err(|_| self.no_connection())??;
+        let session = timeout(within, self.in_use()).await.map_err(|_| self.no_connection())??;
         let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-        let mut reply = pin!(self.send(command, Some(left), is_patient));
-        if left > self.command_timeout {
-            // This caller may wait for longer than a silent connection is kept.
-            let sent = self.micros();
-            match timeout(self.command_timeout, &mut reply).await {
+        self.call_in(session, command, left, is_patient).await
+    }
+
+    /// Runs a command in this session. Whoever may wait for longer than a silent connection is kept watches the silence.
+    async fn call_in(
+        &self,
+        session: Session,
+        command: Command,
+        within: Duration,
+        is_patient: bool,
+    ) -> Result<Reply, OpError> {
+        let mut reply = pin!(self.send(command, Some(within), is_patient));
+        let (sent, mut look_at) = (self.micros(), self.command_timeout);
+        while look_at < within {
+            let until = self.opened + Duration::from_micros(sent) + look_at;
+            match timeout_at(until, &mut reply).await {
                 Ok(reply) => return reply,
-                Err(_) => self.on_silence(Some(session), sent),
+                Err(_) => match self.on_silence(Some(session), sent, self.command_timeout) {
+                    Verdict::Over => break,
+                    Verdict::LookAt(at) => look_at = Duration::from_micros(at.saturating_sub(sent)),
+                },
             }
         }
         reply.await
     }
 
-    /// Runs a long command, for which a slow link may take longer than the command timeout: `most` in all. Within that time
-    /// no other caller gives the connection up because it seems to be silent.
+    /// Runs a command of so many bytes that a slow link may take longer than the command timeout to transmit them.
     pub(crate) async fn call_long(
         &self,
         command: Command,
         within: Duration,
-        most: Duration,
+        bytes: usize,
     ) -> Result<Reply, OpError> {
-        let until = self.micros() + most.as_micros() as u64;
-        self.busy_until.fetch_max(until, Ordering::Relaxed);
+        let until = self.silence.begin_long(self.micros(), bytes);
         let result = self.call(command, within).await;
-        if !matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout()) {
-            // Unless another one has begun since: replies come in the order of the commands.
-            let _ = self.busy_until.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
+        match &result {
+            // It may still be on its way.
+            Err(OpError::Unknown(cause)) if cause.is_timeout() => {}
+            Err(OpError::Unknown(_)) => self.silence.end_long(until, false),
+            _ => self.silence.end_long(until, true),
         }
         result
     }
@@ -175,7 +210,10 @@ impl Link {
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
     /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
-        self.send(command, None, true).await
+        self.is_blocked.store(true, Ordering::Relaxed);
+        let reply = self.send(command, None, true).await;
+        self.is_blocked.store(false, Ordering::Relaxed);
+        reply
     }
 
     /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
@@ -186,7 +224,9 @@ impl Link {
         }
         let link = self.clone();
         runtime.spawn(async move {
-            let _ = link.call(Command::new("PING"), link.command_timeout).await;
+            if let Some(session) = link.session() {
+                let _ = link.call_in(session, Command::new("PING"), PATIENT, true).await;
+            }
             link.checking.store(false, Ordering::Relaxed);
         });
     }
@@ -229,7 +269,7 @@ impl Link {
         let Sent { command_name, expect, session, at, is_patient } = sent;
         let error = match executed {
             Ok(frame) => {
-                self.last_reply.fetch_max(self.micros(), Ordering::Relaxed);
+                self.silence.replied(self.micros());
                 let mut reply = self.check(expect.read(frame), session);
                 if let (None, Err(error)) = (&self.topology, &mut reply) {
                     error.end_without_cluster();
@@ -253,7 +293,8 @@ impl Link {
         };
         if *error.kind() == FredErrorKind::Timeout {
             if is_patient {
-                self.on_silence(session, at);
+                let waited = Duration::from_micros(self.micros().saturating_sub(at));
+                self.on_silence(session, at, waited.min(self.command_timeout));
             }
         } else {
             // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
@@ -265,27 +306,82 @@ impl Link {
         Err(error)
     }
 
-    /// A command that was sent at `sent` was not answered in time. If nothing else was answered either, the connection is
-    /// given up.
-    fn on_silence(&self, session: Option<Session>, sent: u64) {
-        let is_busy = self.micros() < self.busy_until.load(Ordering::Relaxed);
-        if !is_busy && self.last_reply.load(Ordering::Relaxed) <= sent {
+    /// A command that was sent at `sent` was not answered in time. The connection is given up if it has been silent for too long.
+    fn on_silence(&self, session: Option<Session>, sent: u64, patience: Duration) -> Verdict {
+        let now = self.micros();
+        if self.is_blocked.load(Ordering::Relaxed) {
+            return Verdict::LookAt(now + self.command_timeout.as_micros() as u64);
+        }
+        let verdict = self.silence.judge(now, sent, patience);
+        if verdict == Verdict::Over {
             self.give_up(session);
+        }
+        verdict
+    }
+
+    fn idle_for(&self, session: Session) -> Duration {
+        self.last_reply().max(session.begun).elapsed()
+    }
+
+    fn is_idle(&self, session: Session) -> bool {
+        self.idle_for(session) >= IDLE
+    }
+
+    /// Waits until there is a connection on which the server has answered lately, or answers now. As [`Link::connected`].
+    pub(crate) async fn in_use(&self) -> Result<Session, OpError> {
+        loop {
+            let session = self.connected().await?;
+            let mut tested = pin!(self.tested.notified());
+            tested.as_mut().enable();
+            if self.role == Role::Subscriber || !self.is_idle(session) {
+                return Ok(session);
+            }
+            self.asked.notify_one();
+            tested.await;
         }
     }
 
-    /// Records an error for `Client::stats`, unless it belongs to normal work.
+    /// Tests the connection if it is idle, and gives it up if it is dead. Returns when to look again.
+    async fn test_if_idle(&self, is_asked: bool) -> Duration {
+        if let Some(session) = self.session()
+            && self.is_idle(session)
+            && !self.is_blocked.load(Ordering::Relaxed)
+        {
+            let mut ping = pin!(self.call_in(session, Command::new("PING"), PATIENT, true));
+            let asked = async {
+                if !is_asked {
+                    self.asked.notified().await;
+                }
+                sleep(TEST).await;
+            };
+            tokio::select! {
+                biased;
+                _ = &mut ping => {}
+                () = asked => self.give_up(Some(session)),
+            }
+        }
+        self.tested.notify_waiters();
+        let idle = self.session().map_or(Duration::ZERO, |session| self.idle_for(session));
+        IDLE.saturating_sub(idle).max(SOON)
+    }
+
+    /// Records an error for `Client::stats`, unless it belongs to normal work, or is recorded with the names of the keys.
     pub(super) fn note(&self, command: &str, error: &OpError) {
-        let is_normal = |why: &str| ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code));
+        let is_normal = |why: &str| {
+            ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code))
+                || is_wrong_type(why)
+                // It is sent to see whether there is a reply.
+                || command == "PING"
+        };
         let is_redirect = self.topology.is_some() && error.is_redirect();
         if !is_redirect && !matches!(error, OpError::Server(why) if is_normal(why)) {
-            self.shared.counters.failed(command, error);
+            self.shared.counters.failed(command, without_position(&error.to_string()));
         }
     }
 
     /// When the last reply came.
     pub(super) fn last_reply(&self) -> Instant {
-        self.opened + Duration::from_micros(self.last_reply.load(Ordering::Relaxed))
+        self.opened + Duration::from_micros(self.silence.last_reply())
     }
 
     fn micros(&self) -> u64 {
@@ -431,4 +527,18 @@ pub(super) async fn pushed<T: Clone>(receiver: &mut Option<broadcast::Receiver<T
         }
     }
     std::future::pending().await
+}
+
+/// Tests the connection whenever it is idle, until the link is dropped.
+async fn watch(link: Weak<Link>) {
+    let mut pause = IDLE;
+    loop {
+        let asked = {
+            let Some(link) = link.upgrade() else { return };
+            link.asked.clone()
+        };
+        let is_asked = timeout(pause, asked.notified()).await.is_ok();
+        let Some(link) = link.upgrade() else { return };
+        pause = link.test_if_idle(is_asked).await;
+    }
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::address::Address;
+use super::library;
 use super::slots::Slot;
 
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
@@ -121,6 +122,24 @@ impl OpError {
     }
 }
 
+/// The error of a script's command without the script's digest and line, which say nothing to people.
+pub(crate) fn without_position(message: &str) -> &str {
+    // Redis 7 and Valkey say it behind the error, and Redis 6.2 in front of it, twice.
+    let message = message.split_once(" script: ").map_or(message, |(message, _)| message);
+    let message = match message.rsplit_once("@user_script") {
+        Some((_, rest)) => rest.trim_start_matches(|c: char| c == ':' || c == ' ' || c.is_ascii_digit()),
+        None => message,
+    };
+    message.strip_prefix('-').unwrap_or(message)
+}
+
+/// The line of a script in which one of its commands was refused.
+pub(crate) fn line_of(message: &str) -> Option<usize> {
+    let rest = message.rsplit_once("@user_script:")?.1.trim_start();
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..digits].parse().ok()
+}
+
 fn begins_with(message: &str, codes: &[&str]) -> bool {
     codes.iter().any(|code| message.starts_with(code))
 }
@@ -188,6 +207,17 @@ impl Cause {
         matches!(self.io_kind(), Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
     }
 
+    /// Whether it is what the server has said.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.source.is_none() && library::is_of_server(&self.text)
+    }
+
+    /// Whether the reason is that nobody answers, or that the connection has ended.
+    pub(super) fn is_of_network(&self) -> bool {
+        use io::ErrorKind::{InvalidData, Other};
+        self.io_kind().is_some_and(|kind| !matches!(kind, InvalidData | Other))
+    }
+
     pub(super) fn io_kind(&self) -> Option<io::ErrorKind> {
         Some(self.source.as_ref()?.downcast_ref::<io::Error>()?.kind())
     }
@@ -237,6 +267,30 @@ mod tests {
         for message in ["WRONGTYPE Operation against a key", "NOPERM this user", "ERR LOADING"] {
             assert_eq!(OpError::of_reply(message), OpError::Server(message.into()));
         }
+    }
+
+    #[test]
+    fn errors_of_scripts_tell_the_line() {
+        let sha1 = "0123456789012345678901234567890123456789";
+        for (message, error) in [
+            (
+                "WRONGTYPE Operation against a key script: {sha1}, on @user_script:12.",
+                "WRONGTYPE Operation against a key",
+            ),
+            (
+                "ERR Error running script (call to f_{sha1}): @user_script:12: WRONGTYPE Operation",
+                "WRONGTYPE Operation",
+            ),
+            (
+                "ERR Error running script (call to f_{sha1}): @user_script:12: @user_script: 12: Unknown Redis command",
+                "Unknown Redis command",
+            ),
+            ("@user_script: 12: -MISCONF Redis is", "MISCONF Redis is"),
+        ] {
+            let message = message.replace("{sha1}", sha1);
+            assert_eq!((without_position(&message), line_of(&message)), (error, Some(12)), "{message}");
+        }
+        assert_eq!((without_position("ERR unknown"), line_of("ERR unknown")), ("ERR unknown", None));
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub(crate) enum ConnectError {
     /// Another option cannot be used. The text is a whole sentence.
     Option(String),
     /// The server wants other credentials.
+    Credentials(String),
+    /// The server refuses a command without which there is no connection.
     Refused(String),
     /// The caller's credentials provider failed or did not answer.
     Provider(Cause),
@@ -110,7 +112,7 @@ impl ConnectError {
     pub(super) fn may_pass(&self, options: &Options) -> bool {
         match self {
             Self::Failed(..) | Self::Provider(_) => true,
-            Self::Refused(_) => options.credentials.may_change(),
+            Self::Credentials(_) => options.credentials.may_change(),
             _ => false,
         }
     }
@@ -119,7 +121,9 @@ impl ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(why) | Self::Option(why) | Self::Refused(why) => f.write_str(why),
+            Self::Url(why) | Self::Option(why) | Self::Credentials(why) | Self::Refused(why) => {
+                f.write_str(why)
+            }
             #[cfg(feature = "tls")]
             Self::Tls { why, .. } => f.write_str(why),
             Self::Provider(cause) | Self::Failed(cause, _) => cause.fmt(f),
@@ -168,6 +172,10 @@ impl Options {
         let address = parse_url(&first)?;
         let mut config = address.config;
         settings.credentials.configure(&mut config, settings.connect_timeout);
+        if config.username.is_some() && config.password.is_none() && config.credential_provider.is_none() {
+            // Or the library would connect as the default user.
+            config.password = Some(empty_password(&first)?);
+        }
         #[cfg(feature = "tls")]
         let tls = super::tls::configure(&mut config, address.is_tls, settings.tls)?;
         let mut options = Self {
@@ -281,7 +289,10 @@ impl Options {
     /// Host and port of the server that a connection is led to. A socket has a path, and no port.
     pub(super) fn address(&self) -> Address {
         match &self.config.server {
-            ServerConfig::Centralized { server } => Address::new(&*server.host, server.port),
+            // The library keeps the brackets of an IPv6 address.
+            ServerConfig::Centralized { server } => {
+                Address::new(server.host.trim_matches(['[', ']']), server.port)
+            }
             ServerConfig::Unix { path } => Address::new(path.display().to_string(), 0),
             _ => Address::new("", 0),
         }
@@ -402,6 +413,18 @@ fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
     Ok(ServerUrl { config, is_tls: matches!(scheme, "rediss" | "valkeys") })
 }
 
+/// The password of a user for whom this URL has none. redis-cli takes such a user for a password, and other clients for a user, so
+/// the URL has to say it.
+fn empty_password(url: &str) -> Result<String, ConnectError> {
+    let user = url.split_once("://").and_then(|(_, rest)| Some(rest.rsplit_once('@')?.0));
+    match user.is_some_and(|user| user.ends_with(':')) {
+        true => Ok(String::new()),
+        false => Err(ConnectError::Url(
+            "it has a user and no password; write user:password@, or user:@ if the user needs none, or :password@ for the default user".into(),
+        )),
+    }
+}
+
 /// A socket's URL has its path where the database would be, so the database is a query parameter.
 fn unix_database(rest: &str) -> Result<Option<u8>, ConnectError> {
     let query = rest.split_once('?').map_or("", |(_, query)| query);
@@ -509,10 +532,32 @@ mod tests {
     fn servers_are_named_without_credentials() {
         let server = |url| Options::new(settings(url, Credentials::OfUrl)).unwrap().server();
         assert_eq!(server("redis://joe:hunter2@host/3"), "host:6379");
+        assert_eq!(server("redis://[::1]"), "[::1]:6379");
         assert_eq!(server("redis+unix://joe:hunter2@/run/redis.sock?db=1"), "/run/redis.sock");
         let group = server("redis-sentinel://joe:hunter2@a,b:7/main");
         assert_eq!(group, "the master `main` of the sentinels a:26379, b:7");
         assert_eq!(server("redis-cluster://joe:hunter2@a,b:7"), "the cluster of a:6379, b:7");
+    }
+
+    #[test]
+    fn a_user_needs_a_password_if_only_an_empty_one() {
+        let of = |url, credentials| {
+            Options::new(settings(url, credentials))
+                .map(|options| (options.config.username, options.config.password))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        for url in
+            ["redis://bob:@host", "redis+unix://bob:@/run/redis.sock", "redis-sentinel://bob:@a,b/main"]
+        {
+            assert_eq!(of(url, Credentials::OfUrl).unwrap(), (some("bob"), some("")), "{url}");
+        }
+        for url in ["redis://bob@host", "redis+unix://bob@/run/redis.sock", "redis-cluster://bob@a,b"] {
+            let Err(ConnectError::Url(why)) = of(url, Credentials::OfUrl) else { panic!("{url}") };
+            assert!(why.contains("user:@"), "{why}");
+            let given = Credentials::Password("secret".into());
+            assert_eq!(of(url, given).unwrap(), (some("bob"), some("secret")));
+        }
+        assert_eq!(of("redis://host", Credentials::OfUrl).unwrap(), (None, None));
     }
 
     #[test]

@@ -34,7 +34,7 @@ const WRITE: &str = "redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], '', '
 /// A connection to a master whose writes replicas confirm.
 #[derive(Debug)]
 pub(super) struct Confirmations {
-    link: Link,
+    link: Arc<Link>,
     replicas: Replicas,
     /// How long `WAIT` may take, with its way there and back.
     within: Duration,
@@ -157,7 +157,7 @@ impl Conn {
 
 impl Confirmations {
     pub(super) fn new(
-        link: Link,
+        link: Arc<Link>,
         replicas: Replicas,
         command_timeout: Duration,
         runtime: Handle,
@@ -203,6 +203,10 @@ impl Confirmations {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
         let write = Command::new("EVAL").arg(WRITE).number(1).arg(keys.confirmed());
+        // Nothing comes between the two.
+        tokio::time::timeout(self.within, self.link.in_use())
+            .await
+            .map_err(|_| self.link.no_connection())??;
         let (written, reached) =
             join(self.link.call(write, self.within), self.link.call(wait, self.within)).await;
         written?;

@@ -45,8 +45,8 @@ const NOT_MASTER: Duration = Duration::from_millis(50);
 pub(crate) struct Session {
     /// Counts the reconnections.
     pub(crate) number: u64,
-    /// The server's id of this connection, for `CLIENT UNBLOCK`.
-    pub(crate) client_id: i64,
+    /// The server's id of this connection, for `CLIENT UNBLOCK`; `None` if that is missing or forbidden.
+    pub(crate) client_id: Option<i64>,
     /// It was opened after this, and what it replaces has ended then.
     pub(super) begun: Instant,
 }
@@ -352,10 +352,11 @@ impl Supervisor {
 
     /// Looks in the background for a better reason than this one: a certificate that has expired, for example.
     fn explain(&self, cause: Cause) {
-        let (here, trouble) = (self.here.clone(), self.trouble.clone());
+        let here = self.here.clone();
+        let report = self.reporting();
         tokio::spawn(async move {
             let found = probe(&here, HANDSHAKE_TIMEOUT).await;
-            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.map_or(cause, Cause::from));
+            report(&found.map_or(cause, Cause::from));
         });
     }
 
@@ -375,7 +376,8 @@ impl Supervisor {
             }
             if std::mem::replace(&mut self.loss, Loss::None) == Loss::Reported {
                 self.shared.counters.reconnected();
-                events::connection_back(self.role.name(), &self.here.address());
+                let queue = self.shared.queue.as_deref().unwrap_or_default();
+                events::connection_back(self.role.name(), queue, &self.here.address());
             }
             return;
         };
@@ -406,14 +408,48 @@ impl Supervisor {
 
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
     fn report_loss(&mut self, why: &Cause) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
         if self.loss != Loss::None {
+            self.reporting()(why);
             return;
         }
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
         self.loss = if self.expected_loss.swap(false, Relaxed) { Loss::Expected } else { Loss::Reported };
         if self.loss == Loss::Reported {
+            let queue = self.shared.queue.as_deref().unwrap_or_default();
             self.shared.counters.failed(format_args!("connection for {}", self.role.name()), why);
-            events::connection_lost(self.role.name(), &self.here.address(), why);
+            events::connection_lost(self.role.name(), queue, &self.here.address(), why);
+        }
+    }
+
+    /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a few keys. A user may
+    /// lack the permission to ask.
+    fn warn_of_eviction(&self, info: Option<Resp3Frame>) {
+        let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
+        let info = String::from_utf8_lossy(&info);
+        let Some(policy) = super::field(&info, "maxmemory_policy") else { return };
+        let server = self.here.address().to_string();
+        let policy = Some(policy).filter(|policy| *policy != "noeviction");
+        if self.shared.counters.evicts(&server, policy)
+            && let Some(policy) = policy
+        {
+            events::evicts(&server, policy);
+        }
+    }
+
+    /// Reports why there is still no connection, if that is another reason than before. That nobody answers follows from most losses;
+    /// what is wrong with a password or a certificate, no retry changes.
+    fn reporting(&self) -> impl Fn(&Cause) + Send + 'static {
+        let (trouble, shared, role) = (self.trouble.clone(), self.shared.clone(), self.role.name());
+        let (server, is_expected) = (self.here.address(), self.loss == Loss::Expected);
+        move |why| {
+            let before = trouble.lock().unwrap_or_else(PoisonError::into_inner).replace(why.clone());
+            if is_expected || before.is_some_and(|before| before == *why) {
+                return;
+            }
+            shared.counters.failed(format_args!("connection for {role}"), why);
+            if !why.is_of_network() {
+                events::connection_refused(role, shared.queue.as_deref().unwrap_or_default(), &server, why);
+            }
         }
     }
 
@@ -426,8 +462,11 @@ impl Supervisor {
             words.push(vec!["KILL", "ID", id, "ADDR", address]);
         }
         words.push(vec!["INFO"]);
-        if self.role == Role::Tracker {
-            words.push(vec!["TRACKING", "ON"]);
+        match self.role {
+            Role::Tracker => words.push(vec!["TRACKING", "ON"]),
+            // There is no such client: it shows whether the command works.
+            Role::Blocking => words.push(vec!["UNBLOCK", "0", "TIMEOUT"]),
+            Role::Commands | Role::Subscriber | Role::Sentinel => {}
         }
         words.push(vec!["ID"]);
         let expect: Vec<_> =
@@ -447,11 +486,22 @@ impl Supervisor {
             let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
             execute(self.client.clone(), command, words.collect(), None)
         }));
-        let (replies, role) = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join(replies, role))
-            .await
-            .map_err(|_| OpError::Unknown(silence()))?
-            .map_err(|error| library::of_sent(&error))?;
+        let memory = async {
+            let info = CustomCommand::new_static("INFO", ClusterHash::FirstKey, false);
+            match self.role {
+                Role::Commands => {
+                    execute(self.client.clone(), info, vec!["memory".into()], None).await.map(Some)
+                }
+                _ => Ok(None),
+            }
+        };
+        let (replies, role, memory) =
+            timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory))
+                .await
+                .map_err(|_| OpError::Unknown(silence()))?
+                .map_err(|error| library::of_sent(&error))?;
         ensure_master(role)?;
+        self.warn_of_eviction(memory);
         let mut answers = Vec::with_capacity(replies.len());
         for (frame, expect) in replies.into_iter().zip(expect) {
             answers.push(match expect.read(frame) {
@@ -461,11 +511,14 @@ impl Supervisor {
             });
         }
         let mut next = || answers.pop().expect("a reply for each command");
-        let client_id = next()?.into_int()?;
-        if self.role == Role::Tracker {
-            next()?;
+        // Without `CLIENT ID`, or without what it is for, a pop is not interrupted: it blocks for shorter.
+        let mut client_id = next().ok().and_then(|id| id.into_int().ok());
+        match (self.role, client_id.is_some()) {
+            (Role::Tracker, _) => drop(next()?),
+            (Role::Blocking, _) if next().is_err() => client_id = None,
+            _ => {}
         }
-        // A user may lack the permission for the others: then the connection has no name, or the old one stays.
+        // A server may lack the others, or a user the permission: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
         self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));

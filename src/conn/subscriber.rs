@@ -112,7 +112,7 @@ pub(super) async fn subscriber(
 }
 
 struct Subscriber {
-    link: Link,
+    link: Arc<Link>,
     messages: Option<broadcast::Receiver<Message>>,
     sessions: watch::Receiver<Option<Session>>,
     ping: Interval,

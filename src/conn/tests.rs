@@ -44,11 +44,11 @@ fn push(value: impl Into<Bytes>) -> Command {
 
 #[test]
 fn version_is_read_from_info() {
-    let info = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
+    let info = "# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
     assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
     assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
-    assert!(parse_version(b"redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
-    assert_eq!(parse_version(b"nothing"), None);
+    assert!(parse_version("redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
+    assert_eq!(parse_version("nothing"), None);
 }
 
 /// The connection for commands.
@@ -141,7 +141,7 @@ async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
 async fn a_blocking_pop_waits_for_longer_than_a_command_may_take() {
     let server = Server::start();
     let conn = connect_within(&server.url(), ms(200)).await;
-    let link = soon(conn.open_blocking()).await.unwrap();
+    let link = soon(conn.open_blocking(None)).await.unwrap();
     let pop = |seconds: u32| link.call_blocking(Command::new("BLPOP").arg("q").number(seconds));
     let begun = Instant::now();
     assert_eq!(soon(pop(1)).await.unwrap(), Reply::Nil);
@@ -157,7 +157,7 @@ async fn a_blocking_pop_waits_for_longer_than_a_command_may_take() {
 async fn a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
-    let link = soon(conn.open_blocking()).await.unwrap();
+    let link = soon(conn.open_blocking(None)).await.unwrap();
     let before = link.session().unwrap();
     let (popped, ()) =
         soon(futures::future::join(link.call_blocking(Command::new("BLPOP").arg("q").number(0)), async {
@@ -191,7 +191,7 @@ async fn a_connection_that_is_killed_comes_back_by_itself() {
 async fn dropping_a_link_closes_its_connection() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
-    let link = soon(conn.open_blocking()).await.unwrap();
+    let link = soon(conn.open_blocking(None)).await.unwrap();
     until_async("both are there", || async { server.clients_named("conn") == 2 }).await;
     drop(link);
     until_async("one is left", || async { server.clients_named("conn") == 1 }).await;
@@ -381,7 +381,7 @@ mod desynchronised {
         let proxy = Proxy::start(server.port());
         let conn = connect(&proxy.url()).await;
         for extra in [":1\r\n", "*2\r\n+q\r\n:1\r\n", "*3\r\n+q\r\n+a\r\n+b\r\n", "+q\r\n"] {
-            let link = soon(conn.open_blocking()).await.unwrap();
+            let link = soon(conn.open_blocking(None)).await.unwrap();
             let before = link.session().unwrap();
             let (popped, ()) = soon(futures::future::join(
                 link.call_blocking(Command::new("BLPOP").arg("p").arg("q").number(0)),

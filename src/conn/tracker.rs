@@ -37,7 +37,6 @@ impl Conn {
         let (options, lead) = self.options_here().await?;
         let tables = options.topology().map(|topology| topology.tables());
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
-        let link = Arc::new(link);
         let (notices, mut sessions) = (Some(link.client().invalidation_rx()), link.sessions());
         sessions.mark_unchanged();
         Ok((link.clone(), Changes { link, notices, sessions, tables }))

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use crate::conn::{Command, Conn, OpError, Reply};
+use crate::conn::{BLAMED, Command, Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::Retries;
 use crate::scripts::{self, Call, REMEMBERED_MS};
@@ -125,6 +125,7 @@ impl Store {
         }
         let mut deadline = begun + self.conn.command_timeout();
         let mut retries = Retries::until(deadline);
+        let mut suspected = 0;
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
@@ -138,8 +139,10 @@ impl Store {
                 }
                 Err(error) => error,
             };
+            suspected += u32::from(error.may_be_too_large());
             match &error {
                 OpError::NotExecuted(_) => {}
+                OpError::Unknown(_) if suspected == BLAMED => return Err(error),
                 OpError::Unknown(_) => {
                     if lost.is_none() {
                         deadline = Instant::now() + self.conn.command_timeout();
@@ -180,16 +183,15 @@ impl Store {
     ) -> Result<Result<Stored, OpError>, OpError> {
         let Self { conn, keys, .. } = self;
         let args = entries.iter().flat_map(|(time, entry)| [Bytes::from(time.to_string()), entry.clone()]);
-        let reply = scripts::OFFER
+        let call = scripts::OFFER
             .on(&[keys.timeout_set(), keys.ordered_list(), keys.channel(), &receipt])
             .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
             .number(REMEMBERED_MS)
-            .args(args)
-            .run(conn)
-            .await?;
-        let parts = reply.into_array()?;
+            .args(args);
+        let bare = call.without_args();
+        let parts = call.run(conn).await?.into_array()?;
         if let Some(refusal) = refusal(&parts) {
-            return Ok(Err(refusal));
+            return Ok(Err(explained(&bare, conn, refusal).await));
         }
         let [Reply::Int(base), head] = &parts[..] else { return Err(conn.desynchronised()) };
         let head = head.clone().into_optional_score()?;
@@ -203,8 +205,12 @@ impl Store {
         call: impl Fn(&Bytes, Option<u64>) -> Call,
     ) -> Result<Vec<Reply>, OpError> {
         let send = async |call: Call| {
+            let bare = call.without_args();
             let parts = call.run(&self.conn).await?.into_array()?;
-            Ok(refusal(&parts).map_or(Ok(parts), Err))
+            match refusal(&parts) {
+                Some(refusal) => Ok(Err(explained(&bare, &self.conn, refusal).await)),
+                None => Ok(Ok(parts)),
+            }
         };
         self.once(when, |receipt, base| send(call(&receipt, base))).await
     }
@@ -251,6 +257,14 @@ impl Store {
         let asked = instant.elapsed().as_micros() as u64;
         let now = u64::try_from(self.conn.time().await?).unwrap_or(0);
         Ok(now.saturating_sub(asked).div_ceil(1000))
+    }
+}
+
+/// The refusal of a call, with the names of the keys or commands that it is about.
+async fn explained(call: &Call, conn: &Conn, refusal: OpError) -> OpError {
+    match refusal {
+        OpError::Server(why) => OpError::Server(Box::pin(call.explained(conn, why)).await),
+        refusal => refusal,
     }
 }
 

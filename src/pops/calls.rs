@@ -12,7 +12,7 @@ use super::blocked_lists::BlockedLists;
 use super::dispatcher::PopOutcome;
 use super::kind::{End, Kind};
 use crate::claims::{self, ClaimId, KEPT_MS};
-use crate::conn::{Command, Conn, Link, OpError, Reply};
+use crate::conn::{Command, Conn, Link, OpError, Reply, wrong_type};
 use crate::pacing::backoff;
 use crate::scripts;
 use crate::telemetry::events;
@@ -20,6 +20,11 @@ use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
+/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or `CLIENT UNBLOCK`, or the user the
+/// permission. What is not in its lists waits for so long.
+const SHORT_SLICE: f64 = 0.5;
+/// And for one that is only to look at its lists.
+const GLANCE: f64 = 0.01;
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
 /// A timer that fires this late was held up with the whole process. The replies may wait in its sockets.
@@ -52,40 +57,62 @@ impl BlockingPop {
         }
         let link = match link {
             Some(link) => link,
-            None => match self.conn.open_blocking().await {
-                Ok(link) => Arc::new(link),
+            None => match self.conn.open_blocking(self.kind.queue().as_deref()).await {
+                Ok(link) => link,
                 Err(error) => {
                     return (None, PopOutcome::Failed(OpError::NotExecuted(error.into())));
                 }
             },
         };
-        let outcome = self.block(&link).await;
+        let outcome = match self.block(&link).await {
+            PopOutcome::Failed(error @ OpError::Server(_)) => {
+                PopOutcome::Failed(self.conn.naming_keys(error, "pop", &self.lists()).await)
+            }
+            outcome => outcome,
+        };
         (Some(link), outcome)
     }
 
+    /// The lists that it uses.
+    fn lists(&self) -> Vec<Bytes> {
+        let mut lists: Vec<Bytes> = self.keys.iter().map(|keys| keys.target().clone()).collect();
+        if let Kind::Move { destination: other, .. } | Kind::Receive { inbox: other, .. } = &self.kind {
+            lists.push(other.clone());
+        }
+        lists
+    }
+
     async fn block(&self, link: &Link) -> PopOutcome {
-        match timeout(CONNECTION, link.connected()).await {
-            Ok(Ok(_)) => {}
+        let session = match timeout(CONNECTION, link.in_use()).await {
+            Ok(Ok(session)) => session,
             Ok(Err(error)) => return PopOutcome::Failed(error),
             Err(_) => return PopOutcome::Failed(link.no_connection()),
-        }
+        };
         if self.interrupt.is_cancelled() && !self.interrupt_at_once {
             return PopOutcome::NotSent;
         }
         let now = Instant::now();
         let _ = self.sent.set(now);
         let _blocked = self.conn.is_cluster().then(|| self.blocked.enter(&self.keys));
-        let mut pop = std::pin::pin!(link.call_blocking(self.command()));
+        let can_interrupt = session.client_id.is_some();
+        let slice = match (can_interrupt, self.interrupt_at_once) {
+            (true, _) => SLICE.as_secs_f64(),
+            (false, false) => SHORT_SLICE,
+            (false, true) => GLANCE,
+        };
+        let mut pop = std::pin::pin!(link.call_blocking(self.command(slice)));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
-        let mut deadline = now + GRACE + if self.interrupt_at_once { Duration::ZERO } else { SLICE };
+        let ends_at_once = can_interrupt && self.interrupt_at_once;
+        let mut deadline =
+            now + GRACE + if ends_at_once { Duration::ZERO } else { Duration::from_secs_f64(slice) };
         let mut until_unblocked = Duration::ZERO;
         let mut was_held_up = false;
         loop {
-            let interrupted = self.interrupt_at_once || self.interrupt.is_cancelled();
+            let interrupted = can_interrupt && (self.interrupt_at_once || self.interrupt.is_cancelled());
             tokio::select! {
                 biased;
                 reply = &mut pop => return self.outcome(link, reply),
-                () = self.interrupt.cancelled(), if !interrupted => {
+                () = self.interrupt.cancelled(), if can_interrupt && !interrupted => {
                     deadline = deadline.min(Instant::now() + GRACE);
                 }
                 () = sleep(until_unblocked), if interrupted => {
@@ -108,8 +135,8 @@ impl BlockingPop {
         }
     }
 
-    fn command(&self) -> Command {
-        let slice = SLICE.as_secs();
+    /// Blocks for so many seconds.
+    fn command(&self, slice: f64) -> Command {
         match &self.kind {
             Kind::Take(end, _) => {
                 let name = if *end == End::Head { "BLPOP" } else { "BRPOP" };
@@ -287,14 +314,19 @@ pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> 
     let types = lists.iter().map(|keys| conn.query(Command::new("TYPE").arg(keys.target().clone())));
     let types = futures::future::join_all(types).await;
     let all_known = types.iter().all(|reply| matches!(reply, Ok(_) | Err(OpError::Server(_))));
-    let why = |reply: Result<Reply, OpError>| match reply.and_then(|reply| Ok(reply.into_bytes()?)) {
-        Ok(name) if name == "list" || name == "none" => None,
-        Ok(_) => Some(OpError::Server("WRONGTYPE the key holds another type than a list".into())),
-        Err(error @ OpError::Server(_)) => Some(error),
-        Err(_) => None,
-    };
+    let why =
+        |keys: &Keys, reply: Result<Reply, OpError>| match reply.and_then(|reply| Ok(reply.into_bytes()?)) {
+            Ok(name) if name == "list" || name == "none" => None,
+            Ok(name) => {
+                let error = OpError::Server(wrong_type(keys.target(), &name));
+                conn.counters().failed("pop", &error);
+                Some(error)
+            }
+            Err(error @ OpError::Server(_)) => Some(error),
+            Err(_) => None,
+        };
     let mut wrong: HashMap<Keys, OpError> =
-        lists.iter().cloned().zip(types).filter_map(|(keys, reply)| Some((keys, why(reply)?))).collect();
+        lists.iter().zip(types).filter_map(|(keys, reply)| Some((keys.clone(), why(keys, reply)?))).collect();
     let is_wrong_type = matches!(&refused, OpError::Server(why) if why.starts_with("WRONGTYPE"));
     if wrong.is_empty() && all_known && !is_wrong_type {
         // No single list explains the error, so it is about all of them. A key of another type may be a list by now.

@@ -1,11 +1,12 @@
 //! The kinds of pop, and what a taker wants.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::conn::{Conn, OpError, Slot};
-use crate::telemetry::QueueCounters;
+use crate::telemetry::{QueueCounters, events};
 use crate::wire::keys::Keys;
 
 /// The end of a list.
@@ -32,6 +33,14 @@ impl Kind {
         match self {
             Self::Take(_, slot) => *slot,
             Self::Move { source, .. } | Self::Receive { source, .. } => conn.slot_of(source),
+        }
+    }
+
+    /// The name of its only queue, for events; `None` if it is for several.
+    pub(super) fn queue(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Take(..) => None,
+            Self::Move { source, .. } | Self::Receive { source, .. } => Some(events::name(source)),
         }
     }
 

@@ -134,7 +134,7 @@ impl Op<'_> {
     }
 
     pub(crate) fn decode<T: 'static>(self, codec: &dyn Codec<T>, payload: Bytes) -> Result<T> {
-        codec.decode(&payload).map_err(|error| Error::decode(self.attempt(), payload, error))
+        codec.decode(&payload).map_err(|error| Error::decode(self.attempt(), payload, &codec.name(), error))
     }
 
     /// Runs a command at most once.

@@ -16,6 +16,7 @@ use super::call::{Outcome, Turn};
 use super::waiting::{Demand, Waiting};
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::backoff;
+use crate::scripts::Call;
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
 
 /// The most calls at a time.
@@ -134,6 +135,18 @@ impl InFlight {
 }
 
 impl Shared {
+    /// The same outcome. What it says of refusals names the keys of another type.
+    async fn explained(&self, mut outcome: Outcome, call: &Call) -> Outcome {
+        let refusals = outcome.settled.iter_mut().filter_map(|settled| match settled {
+            Err(OpError::Server(why)) => Some(why),
+            _ => None,
+        });
+        for why in outcome.refused.iter_mut().chain(refusals) {
+            *why = Box::pin(call.explained(&self.conn, std::mem::take(why))).await;
+        }
+        outcome
+    }
+
     /// Makes a call until it is answered.
     async fn make(
         self: Arc<Self>,
@@ -151,7 +164,7 @@ impl Shared {
             unconfirmed = self.conn.before_write(&self.keys);
             match call.clone().run_noting(&self.conn, &mut lost).await {
                 Ok(reply) => match Outcome::read(reply, settlements) {
-                    Some(outcome) => break Ok(outcome),
+                    Some(outcome) => break Ok(self.explained(outcome, &call).await),
                     None => drop(self.conn.desynchronised()),
                 },
                 Err(error @ OpError::Closed) => break Err(NoAnswer { error, lost, closed: true }),

@@ -103,6 +103,8 @@ pub(super) struct Task {
     /// The queue is paused, or one of its limits is reached.
     hold: bool,
     refusals: u32,
+    /// Reported, until a call has done what was refused.
+    is_failing: bool,
     may_park_at: Instant,
     /// When the last receive ended.
     idle_since: Option<Instant>,
@@ -178,6 +180,7 @@ impl Task {
             refusal: None,
             hold: false,
             refusals: 0,
+            is_failing: false,
             may_park_at: now,
             idle_since: None,
             forwarding,

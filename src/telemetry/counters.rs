@@ -44,6 +44,8 @@ struct OfClient {
     failovers: AtomicU64,
     redirects: AtomicU64,
     transferring: AtomicU64,
+    /// The last server found that deletes keys when its memory is full, and its policy.
+    evicting: Mutex<Option<(String, String)>>,
     queues: Mutex<Queues>,
 }
 
@@ -145,6 +147,7 @@ impl ClientCounters {
             failovers: AtomicU64::new(0),
             redirects: AtomicU64::new(0),
             transferring: AtomicU64::new(0),
+            evicting: Mutex::default(),
             queues: Mutex::default(),
         }))
     }
@@ -184,18 +187,35 @@ impl ClientCounters {
         self.0.redirects.fetch_add(1, Relaxed);
     }
 
+    /// Notes what the server does when its memory is full; `None` if it deletes nothing. Returns whether that is news.
+    pub(crate) fn evicts(&self, server: &str, policy: Option<&str>) -> bool {
+        let mut evicting = self.0.evicting.lock().unwrap_or_else(PoisonError::into_inner);
+        match policy {
+            Some(policy) => {
+                let new = Some((server.to_owned(), policy.to_owned()));
+                let is_news = *evicting != new;
+                *evicting = new;
+                is_news
+            }
+            None => evicting.take_if(|(evicting, _)| evicting == server).is_some(),
+        }
+    }
+
     pub(crate) fn failed(&self, what: impl Display, error: impl Display) {
         self.0.counts.failed(format!("{what}: {error}"));
     }
 
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {
-        let OfClient { counts, reconnects, failovers, redirects, transferring, queues: _ } = &*self.0;
+        let OfClient { counts, reconnects, failovers, redirects, transferring, evicting, queues: _ } =
+            &*self.0;
+        let evicting = evicting.lock().unwrap_or_else(PoisonError::into_inner).clone();
         ClientStats {
             connected,
             masters: Vec::new(),
             reconnects: reconnects.load(Relaxed),
             failovers: failovers.load(Relaxed),
             redirects: redirects.load(Relaxed),
+            eviction_policy: evicting.map(|(_, policy)| policy),
             transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),

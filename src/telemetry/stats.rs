@@ -34,6 +34,10 @@ pub struct ClientStats {
     pub redirects: u64,
     /// Lost connections that were replaced, including those for announcements and for blocking pops.
     pub reconnects: u64,
+    /// The server's eviction policy, if it is another than `noeviction`: the server deletes keys when its memory is full, and with
+    /// them messages. In a cluster, that of one such master. Looked at with each new connection; `None` if the user may not run
+    /// `INFO`.
+    pub eviction_policy: Option<String>,
     /// Queues for which this client transfers now.
     pub transferring_queues: u64,
     /// Futures and streams that wait for a payload now.

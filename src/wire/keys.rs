@@ -223,6 +223,37 @@ pub(crate) struct MessageKeys {
     pub(crate) channel: Bytes,
 }
 
+/// The type of a key of a queue, as `TYPE` names it.
+pub(crate) fn type_of(key: &[u8]) -> &'static str {
+    const SETS: &[&str] = &[
+        "redisson_delay_queue_timeout:",
+        "redelay:leases:",
+        "redelay:retries:",
+        "redelay:dead:",
+        "redelay:schedules:",
+    ];
+    const HASHES: &[&str] = &[
+        "redelay:popped:",
+        "redelay:messages:",
+        "redelay:receipts:",
+        "redelay:dead-messages:",
+        "redelay:control:",
+        "redelay:jobs:",
+        "redelay:schedule-records:",
+    ];
+    const STRINGS: &[&str] = &[
+        "redelay:offered:",
+        "redelay:returned:",
+        "redelay:confirmed:",
+        "redelay:throttle:",
+        "redelay:partitions:",
+    ];
+    [(SETS, "zset"), (HASHES, "hash"), (STRINGS, "string")]
+        .into_iter()
+        .find(|(prefixes, _)| prefixes.iter().any(|prefix| key.starts_with(prefix.as_bytes())))
+        .map_or("list", |(_, kind)| kind)
+}
+
 /// A new id of 16 bytes: unique, and in the order of time, with which it begins.
 pub(crate) fn new_binary_id() -> [u8; 16] {
     Uuid::now_v7().into_bytes()
@@ -295,6 +326,24 @@ mod tests {
             assert!(keys.returned().starts_with(format!("redelay:returned:{tag}:").as_bytes()));
             assert_eq!(keys.quarantine(), format!("redelay:quarantine:{tag}").as_bytes());
         }
+    }
+
+    #[test]
+    fn each_key_has_a_type() {
+        let keys = Keys::new("a{b}");
+        let MessageKeys { inbox, messages, leases, retries, receipts, dead, dead_messages, control, .. } =
+            keys.of_messages();
+        let [schedules, schedule_records] = keys.schedules();
+        let lists = [keys.target(), keys.ordered_list(), keys.quarantine(), keys.scratch(), &inbox];
+        let sets = [keys.timeout_set(), &leases, &retries, &dead, &schedules];
+        let hashes =
+            [keys.claims(), &messages, &receipts, &dead_messages, &control, &keys.jobs(), &schedule_records];
+        let strings =
+            [keys.offered(), keys.returned(), keys.confirmed(), keys.throttle("id", b"7"), keys.partitions()];
+        assert!(lists.into_iter().all(|key| type_of(key) == "list"));
+        assert!(sets.into_iter().all(|key| type_of(key) == "zset"));
+        assert!(hashes.into_iter().all(|key| type_of(key) == "hash"));
+        assert!(strings.iter().all(|key| type_of(key) == "string"));
     }
 
     #[test]

@@ -128,7 +128,15 @@ async fn are_refused(key: &str, calls: &[Call]) {
             let error = soon(call(queues.clone())).await.expect_err(name);
             assert_eq!(error.kind(), ErrorKind::Refused, "{name}: {error}");
             let sentence = error.to_string();
-            assert!(sentence.contains("WRONGTYPE") && sentence.contains("queue `q`"), "{name}: {sentence}");
+            let found = match wrong[0] {
+                "SET" => "string",
+                "HSET" => "hash",
+                _ => "set",
+            };
+            let types = format!("the key `{key}` is a {found} and must be a ");
+            for part in ["WRONGTYPE", "queue `q`", &types] {
+                assert!(sentence.contains(part), "{name}: {sentence}");
+            }
             assert!(lasting(&server) == before, "{name} has written");
         }
     }
@@ -421,4 +429,67 @@ async fn a_taker_in_a_loop_pauses_after_refusals() {
     let right = Instant::now();
     assert_eq!(soon(ready.take()).await.unwrap(), 7);
     assert!(right.elapsed() < ms(3000), "{:?}", right.elapsed());
+}
+
+/// Each key of receivers, while somebody receives: errors, events and stats name it; and "recovered" is said when it is true.
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn what_receivers_say_of_a_wrong_key_is_true() {
+    for (key, must_be) in [
+        ("redelay:messages:{q}", "hash"),
+        ("redelay:leases:{q}", "zset"),
+        ("redelay:retries:{q}", "zset"),
+        ("redelay:control:{q}", "hash"),
+        ("redelay:receipts:{q}", "hash"),
+        ("redelay:inbox:{q}", "list"),
+        ("q", "list"),
+    ] {
+        let (listener, _listening) = redelay_support::Listener::start();
+        let server = Server::start();
+        let Queues { client, ready, .. } = queues(&server).await;
+        server.cmd(["DEL", TARGET]);
+        let receiver = ready.receiver();
+        assert!(receiver.receive_timeout(ms(1)).await.unwrap().is_none());
+        server.cmd(["DEL", key]);
+        server.cmd(["SET", key, "text"]);
+        let named = format!("the key `{key}` is a string and must be a {must_be}");
+        if key != "q" {
+            server.cmd(["RPUSH", "q", "1"]);
+        }
+        let receive = async {
+            loop {
+                match receiver.receive_timeout(ms(200)).await {
+                    Ok(Some(delivery)) => break delivery,
+                    Ok(None) => {}
+                    Err(error) => assert!(error.to_string().contains(&named), "{error}"),
+                }
+            }
+        };
+        let check = async {
+            let failing = || listener.named("redelay.receives.failing");
+            until_async("it is reported", || async { !failing().is_empty() }).await;
+            assert!(failing()[0].fields["error"].contains(&named), "{:?}", failing());
+            let last = client.stats().last_error.expect("an error").message;
+            assert!(last.contains(&named), "{last}");
+            // Somebody else takes what there was, and then there is nothing that could be refused.
+            if key != "q" {
+                server.cmd(["LPOP", "q"]);
+            }
+            tokio::time::sleep(ms(3_000)).await;
+            assert_eq!(
+                (failing().len(), listener.named("redelay.receives.recovered").len()),
+                (1, 0),
+                "{key}"
+            );
+            server.cmd(["DEL", key]);
+            server.cmd(["RPUSH", "q", "2"]);
+        };
+        let (delivery, ()) = soon(async { tokio::join!(receive, check) }).await;
+        delivery.ack().await.unwrap();
+        until_async("it is reported", || async { listener.named("redelay.receives.recovered").len() == 1 })
+            .await;
+        for event in listener.events() {
+            assert!(!format!("{event:?}").contains("user_script"), "{event:?}");
+        }
+    }
 }

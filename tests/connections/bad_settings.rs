@@ -83,7 +83,7 @@ async fn wrong_and_missing_credentials() {
         ("a wrong password", format!("redis://:wrong-hunter2@127.0.0.1:{port}")),
         ("an unknown user", format!("redis://bob:hunter2@127.0.0.1:{port}")),
         ("a known user with another's password", format!("redis://joe:hunter2@127.0.0.1:{port}")),
-        ("a known user without a password", format!("redis://joe@127.0.0.1:{port}")),
+        ("a known user without a password", format!("redis://joe:@127.0.0.1:{port}")),
     ];
     for (what, url) in rows {
         let error = refused(Client::builder().url(url)).await;

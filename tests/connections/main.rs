@@ -5,9 +5,12 @@ mod clusters;
 mod connection_errors;
 mod credentials;
 mod links;
+mod missing_commands;
 mod permissions;
 mod receiver_permissions;
 mod refusals;
+mod server_settings;
+mod silent_links;
 mod slow_links;
 mod timeouts;
 #[cfg(feature = "tls")]

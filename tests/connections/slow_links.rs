@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::{MINUTE, Queues, builder, ms, still_builder};
 
-/// After a restart or a `SCRIPT FLUSH` the server knows no script, and the longest has 9 KB.
+/// After a restart or a `SCRIPT FLUSH` the server knows no script, and the one that transfers has 13 KB.
 #[tokio::test]
 async fn what_is_due_moves_after_the_server_has_forgotten_the_scripts() {
     let server = Server::start();
@@ -14,9 +14,10 @@ async fn what_is_due_moves_after_the_server_has_forgotten_the_scripts() {
     let producer = Queues::of_numbers(still_builder(&server)).await;
     queues.delayed.offer(&1, ms(1)).await.unwrap();
     assert_eq!(queues.ready.take().await.unwrap(), 1);
-    proxy.throttle(1000);
     proxy.delay(ms(200));
-    for n in 2..4 {
+    // On a link that takes longer than a connection may be silent, the first try is in vain, and the second has more time.
+    for (n, speed, lost) in [(2, 2000, 0), (3, 2000, 0), (4, 1000, 1)] {
+        proxy.throttle(speed);
         server.flush_scripts();
         let accepted = proxy.accepted();
         let begun = Instant::now();
@@ -24,7 +25,8 @@ async fn what_is_due_moves_after_the_server_has_forgotten_the_scripts() {
         until_async_within(2 * MINUTE, "it is moved", || async { server.list("q").len() == 1 }).await;
         println!("moved after {:?}", begun.elapsed());
         assert_eq!(queues.ready.take().await.unwrap(), n);
-        assert_eq!(proxy.accepted(), accepted, "no connection was given up");
+        let given_up = proxy.accepted() - accepted;
+        assert!(given_up <= lost, "at {speed} bytes a second, {given_up} connections were given up");
     }
 }
 

@@ -96,7 +96,10 @@ async fn nothing_is_reported_while_all_is_well() {
     client.shutdown().await;
     assert!(waiting.await.unwrap().unwrap_err().is_closed());
     assert!(client.stats().last_error.is_none(), "{:?}", client.stats().last_error);
-    assert!(listener.all().is_empty(), "{:?}", listener.all());
+    // One line says that it has connected.
+    let all = listener.all();
+    assert!(all.len() == 1 && all[0].name == "redelay.connected", "{all:?}");
+    is_documented(&all);
 }
 
 #[tokio::test]
@@ -125,7 +128,7 @@ async fn spans_of_offers_transfers_and_takes() {
     let takes = listener.named("redelay.take");
     assert_eq!((&*takes[0].fields["queue"], &*takes[0].fields["queues"]), ("shop:q", "1"));
     assert!(takes.len() == 1 && takes[0].is_over);
-    assert!(listener.events().is_empty(), "{:?}", listener.events());
+    assert_eq!(listener.events().len(), listener.named("redelay.connected").len(), "{:?}", listener.events());
 
     let mut waiting = task::spawn(ready.poll_from_any(HOUR, &["p"]));
     assert_pending!(waiting.poll());
@@ -437,6 +440,22 @@ async fn everything_documented_is_reported() {
     client.shutdown().await;
 
     receivers(&server, &listener).await;
+
+    // A password that is another one from now on.
+    let client = Client::connect(&url).await.unwrap();
+    server.cmd(["ACL", "SETUSER", "worker", "resetpass", ">other"]);
+    server.kill_clients(ClientKind::Normal);
+    until_async("refused", || async { times("redelay.connection.refused") == 1 }).await;
+    assert!(listener.named("redelay.connection.refused")[0].fields["error"].starts_with("WRONGPASS"));
+    server.cmd(["ACL", "SETUSER", "worker", "resetpass", ">secret"]);
+    until_async("back", || async { client.stats().connected }).await;
+    client.shutdown().await;
+
+    // A server that deletes what it has no memory for.
+    server.cmd(["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    drop(Client::connect(&url).await.unwrap());
+    assert_eq!(listener.named("redelay.eviction")[0].fields["policy"], "allkeys-lru");
+    server.cmd(["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
 
     // A user without some permissions. Redis 6.2 cannot tell beforehand.
     if server.version().major > 6 {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
-use redelay_fixture::{Server, until_async};
-use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon};
+use redelay_fixture::{Server, until_async, until_async_within};
+use redelay_support::{CHANNEL, HOUR, MINUTE, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon};
 
 /// A client of a user with all permissions, changed by these ACL rules. It sweeps as often as the options allow.
 async fn queues(
@@ -96,7 +96,8 @@ async fn client_stats_report_a_silent_server_without_asking_it() {
     let (client, _ready, delayed) = queues(&server, "user", &[]).await;
     delayed.offer(&1, ms(200)).await.unwrap();
     server.freeze();
-    until_async("the silence is noticed", || async {
+    // The text of a script may be on its way.
+    until_async_within(MINUTE, "the silence is noticed", || async {
         let stats = client.stats();
         !stats.connected && stats.failed_transfers > 0
     })
@@ -124,16 +125,9 @@ async fn another_name_is_another_queue() {
 }
 
 #[tokio::test]
-async fn without_client_id_there_is_no_connection() {
+async fn without_client_everything_works() {
     let server = Server::start();
-    let acl = ["ACL", "SETUSER", "nobody", "on", ">secret", "allkeys", "allchannels", "+@all", "-client"];
-    server.cmd(acl);
-    let url = format!("redis://nobody:secret@127.0.0.1:{}", server.port());
-    let connecting = Client::builder().url(url).connect_timeout(ms(300)).connect();
-    let error = soon(connecting).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Credentials);
-    assert!(error.to_string().contains("NOPERM"), "{error}");
-    let (client, ready, delayed) = queues(&server, "nobody", &["-client", "+client|id"]).await;
+    let (client, ready, delayed) = queues(&server, "nobody", &["-client"]).await;
     delayed.offer(&1, ms(1)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     drop(client);

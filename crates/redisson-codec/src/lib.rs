@@ -168,4 +168,27 @@ pub trait Codec<T>: Send + Sync + 'static {
     /// assert!(error.to_string().starts_with("expected an integer from -2147483648"));
     /// ```
     fn decode(&self, payload: &[u8]) -> Result<T, CodecError>;
+
+    /// The name of the format in errors. Defaults to the name of the type, without its path.
+    ///
+    /// # Examples
+    /// ```
+    /// use redisson_codec::{Codec, Long};
+    ///
+    /// assert_eq!(Codec::<i64>::name(&Long), "Long");
+    /// ```
+    fn name(&self) -> std::string::String {
+        let (mut name, mut word) = (std::string::String::new(), std::string::String::new());
+        for letter in std::any::type_name::<Self>().chars() {
+            match letter {
+                ':' => word.clear(),
+                '<' | '>' | ',' | ' ' => {
+                    name += &std::mem::take(&mut word);
+                    name.push(letter);
+                }
+                _ => word.push(letter),
+            }
+        }
+        name + &word
+    }
 }

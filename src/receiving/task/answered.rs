@@ -94,7 +94,8 @@ impl Task {
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
         // A call claims a megabyte or so, and no more than it was told to.
         let is_all = claims.is_empty() || !outcome.left && outcome.retry_in != Some(Duration::ZERO);
-        if !claims.is_empty() {
+        let has_claimed = !claims.is_empty();
+        if has_claimed {
             self.misses = 0;
         }
         // The first try may have claimed them long ago: then their leases are nearly over.
@@ -131,7 +132,9 @@ impl Task {
             return;
         }
         if turn.most > 0 {
-            if self.refusals > 0 {
+            // A call on an empty queue may not have used what was refused. A sweep looks at all keys.
+            if self.is_failing && (has_claimed || turn.sweep) {
+                self.is_failing = false;
                 events::receives_recovered(&self.keys);
             }
             self.refusals = 0;
@@ -196,10 +199,11 @@ impl Task {
 
     /// The server refuses to claim.
     pub(super) fn on_refused(&mut self, error: OpError, demand: Demand) {
-        if self.refusals == 0 {
+        if !std::mem::replace(&mut self.is_failing, true) {
             self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
             events::receives_failing(&self.keys, &error);
         }
+        self.next_sweep = Instant::now();
         let until = Instant::now() + backoff(self.refusals);
         self.pause_until = Some(until);
         // What was refused may be to take messages back.

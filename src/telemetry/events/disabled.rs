@@ -12,6 +12,9 @@ pub(crate) fn quarantined(_: &Keys, _: i64) {}
 pub(crate) fn schedule_failing(_: &Keys, _: &str, _: &str) {}
 pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
 pub(crate) fn connecting_failing(_: &str, _: &str) {}
+pub(crate) fn connected(_: &str, _: &str) {}
+pub(crate) fn evicts(_: &str, _: &str) {}
+pub(crate) fn connection_refused(_: &str, _: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn pops_recovered() {}
 pub(crate) fn pops_failing(_: &dyn Display) {}
 pub(crate) fn receives_failing(_: &Keys, _: &dyn Display) {}
@@ -19,10 +22,10 @@ pub(crate) fn receives_recovered(_: &Keys) {}
 pub(crate) fn announcements_failing(_: &dyn Display) {}
 pub(crate) fn announcements_back() {}
 pub(crate) fn return_to_list_failing(_: &Keys, _: &dyn Display) {}
-pub(crate) fn connection_lost(_: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
+pub(crate) fn connection_lost(_: &str, _: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn master_changed(_: &str, _: &impl std::fmt::Display, _: &impl std::fmt::Display) {}
 pub(crate) fn masters_changed(_: &str, _: &str) {}
-pub(crate) fn connection_back(_: &str, _: &impl std::fmt::Display) {}
+pub(crate) fn connection_back(_: &str, _: &str, _: &impl std::fmt::Display) {}
 pub(crate) fn runtime_blocked(_: &Keys, _: std::time::Duration) {}
 pub(crate) fn leases_ended(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters(_: &Keys, _: u64) {}

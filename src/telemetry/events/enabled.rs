@@ -47,6 +47,19 @@ pub(crate) fn connecting_failing(server: &str, error: &str) {
     warn!(name: "redelay.connection.failing", target: "redelay", server, error, "no connection yet, retrying");
 }
 
+/// A client has connected.
+pub(crate) fn connected(server: &str, version: &str) {
+    info!(name: "redelay.connected", target: "redelay", server, version, "connected");
+}
+
+/// The server deletes keys when its memory is full.
+pub(crate) fn evicts(server: &str, policy: &str) {
+    warn!(
+        name: "redelay.eviction", target: "redelay", server, policy,
+        "the server deletes keys, queues included, when its memory is full; set maxmemory-policy to noeviction"
+    );
+}
+
 /// The first blocking pop that succeeded after failed ones.
 pub(crate) fn pops_recovered() {
     info!(name: "redelay.pops.recovered", target: "redelay", "blocking pops recovered");
@@ -93,17 +106,28 @@ pub(crate) fn return_to_list_failing(keys: &Keys, error: &dyn Display) {
     );
 }
 
-/// A connection was lost and is being replaced.
-pub(crate) fn connection_lost(connection: &str, server: &impl Display, error: &impl Display) {
+/// A connection was lost and is being replaced. `queue` is empty if it is for several queues.
+pub(crate) fn connection_lost(connection: &str, queue: &str, server: &impl Display, error: &impl Display) {
     warn!(
-        name: "redelay.connection.lost", target: "redelay", connection, %server, %error,
+        name: "redelay.connection.lost", target: "redelay", connection, queue, %server, %error,
         "connection lost, reconnecting"
     );
 }
 
+/// There is another reason why a lost connection cannot be replaced, and no retry may change it.
+pub(crate) fn connection_refused(connection: &str, queue: &str, server: &impl Display, error: &impl Display) {
+    warn!(
+        name: "redelay.connection.refused", target: "redelay", connection, queue, %server, %error,
+        "cannot reconnect, retrying"
+    );
+}
+
 /// A lost connection was replaced.
-pub(crate) fn connection_back(connection: &str, server: &impl Display) {
-    info!(name: "redelay.connection.recovered", target: "redelay", connection, %server, "connection recovered");
+pub(crate) fn connection_back(connection: &str, queue: &str, server: &impl Display) {
+    info!(
+        name: "redelay.connection.recovered", target: "redelay", connection, queue, %server,
+        "connection recovered"
+    );
 }
 
 /// The sentinels name another master.

@@ -1,0 +1,68 @@
+//! Which key has another type than a command needs. The server does not say.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::join_all;
+
+use super::{Command, Conn, OpError};
+use crate::wire::keys::type_of;
+
+/// How long the server may take to tell the types.
+const TELL: Duration = Duration::from_secs(1);
+/// The most keys that are looked at.
+const MOST: usize = 100;
+
+impl Command {
+    /// Its keys.
+    pub(super) fn keys(&self) -> &[Bytes] {
+        match self.name {
+            "EVAL" | "EVALSHA" => {
+                let count = self.args.get(1).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+                self.args.get(2..2 + count.unwrap_or(0)).unwrap_or_default()
+            }
+            "RPOPLPUSH" | "LMOVE" => self.args.get(..2).unwrap_or_default(),
+            _ => self.args.get(..1).unwrap_or_default(),
+        }
+    }
+}
+
+impl Conn {
+    /// The same error of a command that uses these keys, with the names of those that have another type, if it is about types.
+    pub(crate) async fn naming_keys(&self, error: OpError, command: &str, keys: &[Bytes]) -> OpError {
+        let OpError::Server(why) = error else { return error };
+        if !is_wrong_type(&why) {
+            return OpError::Server(why);
+        }
+        let error = OpError::Server(self.wrong_types(keys).await.unwrap_or(why));
+        self.counters().failed(command, &error);
+        error
+    }
+
+    /// Which of these keys have another type than they must have.
+    async fn wrong_types(&self, keys: &[Bytes]) -> Option<String> {
+        let types = keys.iter().take(MOST).map(async |key| {
+            let reply = self.call_within(Command::new("TYPE").arg(key.clone()), TELL).await;
+            Some((key, reply.ok()?.into_bytes().ok()?))
+        });
+        let wrong: Vec<_> = join_all(types)
+            .await
+            .into_iter()
+            .flatten()
+            .filter(|(key, found)| found != "none" && *found != type_of(key))
+            .map(|(key, found)| wrong_type(key, &found))
+            .collect();
+        (!wrong.is_empty()).then(|| wrong.join("; "))
+    }
+}
+
+/// Whether the server refuses a command for the type of a key, which it does not name.
+pub(super) fn is_wrong_type(why: &str) -> bool {
+    why.contains("WRONGTYPE Operation")
+}
+
+/// The error of a key of another type.
+pub(crate) fn wrong_type(key: &[u8], found: &[u8]) -> String {
+    let (key, found) = (String::from_utf8_lossy(key), String::from_utf8_lossy(found));
+    format!("WRONGTYPE the key `{key}` is a {found} and must be a {}", type_of(key.as_bytes()))
+}

@@ -1,0 +1,150 @@
+//! Servers that lack commands, as managed services and proxies do, and users who may not run them: redelay does without, or its
+//! error names the command.
+
+use std::time::{Duration, Instant};
+
+use redelay::{Client, Error, ErrorKind, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, ms, soon};
+
+/// Commands and subcommands without which everything works, and the word that stands for each on the wire.
+const DISPENSABLE: [(&str, &str); 8] = [
+    ("info", "INFO"),
+    ("client", "CLIENT"),
+    ("client|id", "ID"),
+    ("client|setname", "SETNAME"),
+    ("client|info", "INFO"),
+    ("client|kill", "KILL"),
+    ("client|unblock", "UNBLOCK"),
+    ("subscribe", "SUBSCRIBE"),
+];
+
+/// Everything that a program does with a queue.
+async fn works(url: &str, without: &str) {
+    let client = Client::builder().url(url).sweep_interval(Duration::from_secs(1)).connect().await;
+    let client = client.unwrap_or_else(|error| panic!("without {without}: {error:?}"));
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let other = client.blocking_queue("other", codec::Long);
+    let begin = |queue: &redelay::BlockingQueue<i64>| {
+        let queue = queue.clone();
+        tokio::spawn(async move { queue.take().await })
+    };
+    let first = begin(&other);
+    tokio::time::sleep(ms(50)).await;
+    // A pop that blocks on the one list is not for the other.
+    let second = begin(&ready);
+    delayed.offer(&1, ms(20)).await.unwrap_or_else(|error| panic!("without {without}: {error:?}"));
+    let begun = Instant::now();
+    assert_eq!(soon(second).await.unwrap().unwrap(), 1, "without {without}");
+    println!("without {without}: {:?}", begun.elapsed());
+    // A taker that gives up takes nothing with it.
+    first.abort();
+    assert_eq!(other.poll_timeout(ms(10)).await.unwrap(), None, "without {without}");
+    other.put(&2).await.unwrap();
+    assert_eq!(soon(other.take()).await.unwrap(), 2, "without {without}");
+    let receiver = ready.receiver();
+    delayed.offer(&3, ms(20)).await.unwrap();
+    soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+    delayed.offer(&4, HOUR).await.unwrap();
+    assert_eq!(ready.stats().await.unwrap().pending, 1, "without {without}");
+    soon(client.shutdown()).await;
+}
+
+/// As if the server had never heard of it.
+#[tokio::test]
+async fn commands_that_the_server_does_not_know() {
+    let server = Server::start();
+    for (command, word) in DISPENSABLE {
+        let proxy = Proxy::start(server.port());
+        let (from, to) = (format!("{word}\r\n"), format!("{}X\r\n", &word[..word.len() - 1]));
+        proxy.rewrite_commands(from, to);
+        server.cmd(["FLUSHALL"]);
+        works(&proxy.url(), command).await;
+    }
+}
+
+#[tokio::test]
+async fn commands_that_the_user_may_not_run() {
+    let server = Server::start();
+    for (command, _) in DISPENSABLE {
+        let rules = ["reset", "on", ">secret", "allkeys", "allchannels", "+@all", &format!("-{command}")];
+        if server.try_cmd(["ACL", "SETUSER", "user"].into_iter().chain(rules)).is_err() {
+            // Redis before 7.0 cannot withdraw single subcommands.
+            continue;
+        }
+        server.cmd(["FLUSHALL"]);
+        works(&format!("redis://user:secret@127.0.0.1:{}", server.port()), command).await;
+    }
+}
+
+#[tokio::test]
+async fn commands_that_were_renamed() {
+    for command in ["CLIENT", "SUBSCRIBE", "PUBLISH", "CONFIG", "COMMAND", "ROLE", "WAIT", "TYPE"] {
+        for name in ["\"\"", "another"] {
+            let server = Server::builder().config(format!("rename-command {command} {name}")).start();
+            works(&server.url(), command).await;
+        }
+    }
+}
+
+#[track_caller]
+fn names(error: &Error, word: &str) {
+    let text = error.to_string();
+    assert!(text.contains(word), "{text}");
+    assert!(!text.contains("password"), "{text}");
+    assert!(!text.contains("user_script"), "{text}");
+}
+
+/// Nothing works without these.
+#[tokio::test]
+async fn errors_name_the_command_that_is_missing() {
+    let server = Server::start();
+    for word in ["PING", "EVALSHA", "EVAL", "BLPOP", "LLEN"] {
+        let proxy = Proxy::start(server.port());
+        let to = format!("{}X", &word[..word.len() - 1]);
+        proxy.rewrite_commands(format!("{word}\r\n"), format!("{to}\r\n"));
+        server.flush_scripts();
+        let connected =
+            Client::builder().url(proxy.url()).connect_timeout(ms(300)).transfer(false).connect().await;
+        let client = match connected {
+            Ok(client) => client,
+            Err(error) => {
+                assert_eq!((word, error.kind()), ("PING", ErrorKind::Refused), "{error}");
+                names(&error, &to);
+                continue;
+            }
+        };
+        let ready = client.blocking_queue("q", codec::Long);
+        let delayed = client.delayed_queue(&ready);
+        let error = match word {
+            "BLPOP" => soon(ready.take()).await.unwrap_err(),
+            "LLEN" => ready.len().await.unwrap_err(),
+            _ => delayed.offer(&1, HOUR).await.unwrap_err(),
+        };
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        names(&error, &to);
+    }
+}
+
+/// Redis does not say which command of a script it lacks, nor does Redis 6.2 say which one is forbidden.
+#[tokio::test]
+async fn errors_name_the_command_that_a_script_lacks() {
+    for command in ["TIME", "ZADD", "RPUSH"] {
+        let renamed = Server::builder().config(format!("rename-command {command} \"\"")).start();
+        let server = Server::start();
+        let forbidden = &format!("-{}", command.to_lowercase());
+        server.cmd(["ACL", "SETUSER", "user", "on", ">secret", "allkeys", "allchannels", "+@all", forbidden]);
+        for url in [renamed.url(), format!("redis://user:secret@127.0.0.1:{}", server.port())] {
+            let client = Client::builder().url(&url).transfer(false).connect().await.unwrap();
+            let ready = client.blocking_queue("q", codec::Long);
+            let delayed = client.delayed_queue(&ready);
+            let error = delayed.offer(&1, HOUR).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            names(&error, if error.to_string().contains("NOPERM") { "" } else { command });
+            until_async("it is noted", || async { client.stats().last_error.is_some() }).await;
+            let noted = client.stats().last_error.unwrap().message;
+            assert!(!noted.contains("user_script"), "{noted}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the server's settings mean for a client: sizes of requests, eviction, passwords that change.
+
+use std::time::{Duration, Instant};
+
+use redelay::{Client, Error, ErrorKind, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, Queues, still_builder, text};
+
+#[track_caller]
+fn is_too_large(error: &Error, limit: &str) {
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    let sentence = error.to_string();
+    assert!(sentence.contains(limit) && sentence.contains("max_payload"), "{sentence}");
+}
+
+#[tokio::test]
+async fn a_call_above_a_limit_of_the_server_says_so() {
+    for limit in ["client-query-buffer-limit", "proto-max-bulk-len"] {
+        let server = Server::builder().config(format!("{limit} 1mb")).start();
+        let proxy = Proxy::start(server.port());
+        let queues = Queues::of_texts(still_builder(&proxy)).await;
+        queues.delayed.offer(&text("small"), HOUR).await.unwrap();
+        let large = "x".repeat(3 << 20);
+        is_too_large(&queues.ready.put(&large).await.unwrap_err(), limit);
+        is_too_large(&queues.delayed.offer(&large, HOUR).await.unwrap_err(), limit);
+        assert!(proxy.accepted() <= 8, "{}", proxy.accepted());
+        assert_eq!((queues.delayed.len().await.unwrap(), queues.ready.len().await.unwrap()), (1, 0));
+    }
+}
+
+/// The server does not tell its limits: they are only suspected.
+#[tokio::test]
+async fn a_call_that_ends_its_connection_again_and_again_may_be_too_large() {
+    let server = Server::builder()
+        .config("client-query-buffer-limit 1mb")
+        .config("rename-command CONFIG \"\"")
+        .start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy)).await;
+    let accepted = proxy.accepted();
+    let begun = Instant::now();
+    let error = queues.delayed.offer(&"x".repeat(3 << 20), HOUR).await.unwrap_err();
+    println!("after {:?}", begun.elapsed());
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    let sentence = error.to_string();
+    assert!(sentence.contains("client-query-buffer-limit") && sentence.contains("max_payload"), "{sentence}");
+    assert!(proxy.accepted() <= accepted + 4, "{}", proxy.accepted());
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn an_eviction_policy_is_warned_of() {
+    let (listener, _listening) = redelay_support::Listener::start();
+    let server = Server::builder().config("maxmemory 100mb").config("maxmemory-policy allkeys-lru").start();
+    let client = Client::builder().url(server.url()).client_name("warned").connect().await.unwrap();
+    assert_eq!(client.stats().eviction_policy.as_deref(), Some("allkeys-lru"));
+    let warned = || listener.named("redelay.eviction");
+    assert_eq!(warned().len(), 1);
+    assert_eq!(warned()[0].fields["policy"], "allkeys-lru");
+    let reconnected = async || {
+        let before = client.stats().reconnects;
+        server.kill_client_named("warned");
+        until_async("it is back", || async { client.stats().reconnects > before }).await;
+    };
+    reconnected().await;
+    assert_eq!(warned().len(), 1, "it is known");
+    server.cmd(["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    reconnected().await;
+    assert_eq!(client.stats().eviction_policy, None);
+    assert_eq!(warned().len(), 1);
+}
+
+/// The password changes under a client that works, with takers and receivers.
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn a_password_that_is_wrong_from_now_on_is_the_reason() {
+    let (listener, _listening) = redelay_support::Listener::start();
+    let server = Server::start();
+    let set = |password: &str| {
+        let password = format!(">{password}");
+        server.cmd(["ACL", "SETUSER", "clerk", "on", "resetpass", &password, "~*", "&*", "+@all"]);
+        server.cmd(["CLIENT", "KILL", "USER", "clerk"]);
+    };
+    set("old");
+    let url = format!("redis://clerk:old@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).connect().await.unwrap();
+    let ready = client.blocking_queue("q", codec::Long);
+    let delayed = client.delayed_queue(&ready);
+    let receiver = ready.receiver();
+    let receive = receiver.receive();
+    let check = async {
+        until_async("it waits", || async { server.blocked_clients() == 1 }).await;
+        until_async("it listens", || async { server.subscribers("redisson_delay_queue_channel:{q}") == 1 })
+            .await;
+        set("new");
+        let says = || async {
+            let last = client.stats().last_error.map(|error| error.message).unwrap_or_default();
+            last.contains("WRONGPASS") && listener.named("redelay.connection.refused").len() == 3
+        };
+        until_async("the reason is named", says).await;
+        for event in listener.named("redelay.connection.refused") {
+            assert!(event.fields["error"].contains("WRONGPASS"), "{event:?}");
+            let queue = if event.fields["connection"] == "pops" { "q" } else { "" };
+            assert_eq!(event.fields["queue"], queue, "{event:?}");
+        }
+        // It is said once.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(listener.named("redelay.connection.lost").len(), 3);
+        assert_eq!(listener.named("redelay.connection.refused").len(), 3);
+        set("old");
+        until_async("it is back", || async { client.stats().connected }).await;
+        until_async("all are back", || async { listener.named("redelay.connection.recovered").len() == 3 })
+            .await;
+        delayed.offer(&1, Duration::from_millis(10)).await.unwrap();
+    };
+    let (delivery, ()) = tokio::join!(receive, check);
+    delivery.unwrap().ack().await.unwrap();
+}
+
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn a_client_says_once_what_it_is_connected_to() {
+    let (listener, _listening) = redelay_support::Listener::start();
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).connect().await.unwrap();
+    let events = listener.events();
+    assert_eq!(events.len(), 1, "{events:?}");
+    let event = &listener.named("redelay.connected")[0];
+    assert_eq!(event.fields["server"], format!("127.0.0.1:{}", server.port()));
+    assert_eq!(event.fields["version"].to_lowercase(), server.version().to_string().to_lowercase());
+    drop(client);
+}
+
+/// Some clients take `bob@` for a user, and redis-cli takes it for a password.
+#[tokio::test]
+async fn a_user_without_a_password() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "bob", "on", "nopass", "~*", "&*", "+@all", "-llen"]);
+    let at = format!("127.0.0.1:{}", server.port());
+    let error = Client::connect(&format!("redis://bob@{at}")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("user:@"), "{error}");
+    let client = Client::connect(&format!("redis://bob:@{at}")).await.unwrap();
+    let error = client.blocking_queue::<i64>("q", codec::Long).len().await.unwrap_err();
+    assert!(error.to_string().contains("NOPERM"), "it is bob: {error}");
+}
