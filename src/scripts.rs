@@ -341,10 +341,12 @@ mod tests {
                 !parts.contains("KEYS") && !parts.contains("ARGV"),
                 "a part of {name} uses KEYS or ARGV: only the script itself does"
             );
-            assert!(
-                header.contains("-- Reply") && header.contains("-- Cost"),
-                "the header of {name} is incomplete"
-            );
+            let cost = header.split_once("-- Reply").and_then(|(_, header)| header.split_once("-- Cost"));
+            let cost = cost.unwrap_or_else(|| panic!("the header of {name} is incomplete")).1;
+            let cost: String = cost.lines().take_while(|line| !line.starts_with("local")).collect();
+            let bounds = ["O(1)", "O(log n)", "at most", "Up to", "budget", "native scan", "as LRANGE"];
+            assert!(bounds.iter().any(|bound| cost.contains(bound)), "{name} names no bound of its cost");
+            assert!(!cost.contains("O(n"), "{name} has a cost without a bound");
         }
         assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
     }

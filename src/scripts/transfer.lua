@@ -5,7 +5,8 @@
 --        4 the cursor of the client's last reply, or 0
 -- Reply  {moved, quarantined, head or false, the server's clock in microseconds, cursor, moved runs of schedules}
 -- Clock  the server's (TIME)
--- Cost   O(log n) per entry; and one pass over the ordered list, unless the entries are its first, or few
+-- Cost   O(log n) per entry; and a pass over the ordered list, unless the entries are its first, or few. No more than the time
+--        budget, or what takes one step longer
 -- If one entry is due, or few are and the list is short, each of them is removed by an LREM: see transfer/few.lua. So are long
 -- entries. Otherwise a call looks for the first due entries in the ordered list, takes out what it finds, moves as many of these
 -- as there is time for, and brings the others to the list's front, in the order of their due times, where a later call finds them

@@ -331,16 +331,30 @@ async fn removals() {
         taken(["ready 1", "ready 3"].map(str::to_owned))
     })
     .await;
-    each(async |rig| {
-        assert!(rig.delayed.clear().await?);
-        taken(["pending 1", "pending 2", "pending 3"].map(str::to_owned))
-    })
-    .await;
-    each(async |rig| {
-        assert!(rig.ready.clear().await?);
-        taken(["ready 1", "ready 2", "ready 3"].map(str::to_owned))
-    })
-    .await;
+}
+
+/// Either of two commands is enough.
+#[tokio::test]
+async fn clearing() {
+    let rig = Rig::start(false).await;
+    for forbidden in [&["unlink"][..], &["del"], &["unlink", "del"]] {
+        rig.fill().await;
+        let before = lasting(&rig.server);
+        forbidden.iter().for_each(|command| rig.forbid(command));
+        let cleared = [rig.delayed.clear().await, rig.ready.clear().await];
+        rig.permit();
+        if forbidden.len() == 1 {
+            assert!(cleared.into_iter().all(Result::unwrap));
+            assert_eq!(rig.payloads().await, Vec::<String>::new());
+            continue;
+        }
+        for refused in cleared {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            assert!(error.to_string().contains("NOPERM"), "{error}");
+        }
+        assert!(lasting(&rig.server) == before, "something has changed");
+    }
 }
 
 #[tokio::test]

@@ -144,8 +144,14 @@ async fn phantoms_are_removed_and_nothing_else() {
     let documentation = include_str!("../../docs/troubleshooting.md");
     let script = documentation.split("redis-cli EVAL \"").nth(1).and_then(|rest| rest.split('"').next());
     let script = script.expect("the script").replace("\\\n", "\n");
-    let removed: usize =
-        server.get(["EVAL", &script, "2", "redisson_delay_queue_timeout:{q}", "redisson_delay_queue:{q}"]);
+    let removed: usize = server.get([
+        "EVAL",
+        &script,
+        "2",
+        "redisson_delay_queue_timeout:{q}",
+        "redisson_delay_queue:{q}",
+        "0",
+    ]);
     assert_eq!(removed, 2);
     let stats = delayed.stats().await.unwrap();
     assert_eq!((stats.pending, stats.list_len), (2, 2));
