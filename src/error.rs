@@ -323,8 +323,9 @@ impl Error {
 
     /// The error of what the server refuses.
     fn refused(attempt: impl Into<String>, why: &str) -> Self {
-        // Redis 6.2 says it in the second way, where a script lacks a permission.
-        let is_permission = why.contains("NOPERM") || why.contains("The user executing the script");
+        // Where a script lacks a permission, Redis 6.2 says it in the second way, and Valkey in the third.
+        let ways = ["NOPERM", "The user executing the script", "ACL failure"];
+        let is_permission = ways.iter().any(|words| why.contains(words));
         let more = if is_permission { "; see ACL LOG, and docs/deployment.md#permissions" } else { "" };
         Self::new(ErrorKind::Refused, attempt, format!("the server refused: {why}{more}"))
     }

@@ -125,7 +125,11 @@ impl OpError {
 /// The error of a script's command without the script's digest and line, which say nothing to people.
 pub(crate) fn without_position(message: &str) -> &str {
     // Redis 7 and Valkey say it behind the error, and Redis 6.2 in front of it, twice.
-    let message = message.split_once(" script: ").map_or(message, |(message, _)| message);
+    let message = match message.rsplit_once(" script: ") {
+        // Valkey 9.1 leaves the digest out.
+        Some((message, position)) if position.contains("on @user_script:") => message,
+        _ => message,
+    };
     let message = match message.rsplit_once("@user_script") {
         Some((_, rest)) => rest.trim_start_matches(|c: char| c == ':' || c == ' ' || c.is_ascii_digit()),
         None => message,
@@ -286,6 +290,10 @@ mod tests {
                 "Unknown Redis command",
             ),
             ("@user_script: 12: -MISCONF Redis is", "MISCONF Redis is"),
+            (
+                "ERR ACL failure in script: User has no permissions script: on @user_script:12.",
+                "ERR ACL failure in script: User has no permissions",
+            ),
         ] {
             let message = message.replace("{sha1}", sha1);
             assert_eq!((without_position(&message), line_of(&message)), (error, Some(12)), "{message}");

@@ -62,7 +62,9 @@ async fn the_first_call_after_a_silent_drop_works() {
         ready.stats().await.unwrap();
         ready.put(&1).await.unwrap();
         // What the client does by itself is done.
-        sleep(ms(1_000)).await;
+        let is_receipt = |key: &Vec<u8>| key.starts_with(b"redelay:offered:");
+        until_async("no receipt is left", || async { !server.keys().iter().any(is_receipt) }).await;
+        sleep(ms(2_000)).await;
         let accepted = proxy.accepted();
         proxy.strand();
         sleep(IDLE).await;
