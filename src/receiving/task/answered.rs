@@ -21,7 +21,7 @@ type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, O
 impl Task {
     /// A call has ended. Returns whether the server answers calls.
     pub(super) fn on_ended(&mut self, answered: Answered) -> bool {
-        let Answered { mut turn, demand, sent, repeated, unconfirmed, result } = answered;
+        let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
         match result {
             Ok(outcome) => {
                 self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
