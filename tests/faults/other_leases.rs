@@ -107,12 +107,12 @@ async fn is_delivered_again(case: Case) {
     let server = Server::start();
     let near = Queues::of_numbers(builder(&server)).await;
     let proxy = Proxy::start(server.port());
-    proxy.delay(ms(case.round_trip));
     let (mut clients, mut tasks) = (Vec::new(), tokio::task::JoinSet::new());
     for _ in 0..case.survivors {
         let Queues { client, ready, .. } = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
         clients.push((client, ready));
     }
+    proxy.delay(ms(case.round_trip));
     near.ready.put(&1).await.unwrap();
     let dead = Dead::with(&server, ms(case.dead), 1).await;
     for (_, ready) in &clients {

@@ -97,8 +97,8 @@ impl Task {
         if !claims.is_empty() {
             self.misses = 0;
         }
-        // The first try may have claimed them long ago: then their leases are nearly over.
-        let are_old = repeated && sent.elapsed() > self.lease / 2;
+        // The first try may have claimed them long ago: then their leases are nearly over. Or this process stood still.
+        let are_old = repeated && sent.elapsed() > self.lease / 2 || sent + self.lease <= now;
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));

@@ -61,12 +61,20 @@ impl Bounds {
                     payload: record.payload,
                 };
                 let claims = received.claims.iter().map(delivery).collect();
-                Answer { results: received.results, claims, empty: received.left == 0 }
+                Answer {
+                    clock: received.clock,
+                    lease_ends: received.lease_ends,
+                    results: received.results,
+                    claims,
+                    empty: received.left == 0,
+                }
             }
             // An error: nothing is settled and nothing claimed, as far as the receiver knows.
             _ => {
                 let settlements = call.acknowledge.len() + call.extend.len() + call.settle.len();
-                Answer { results: vec![Settled::Gone; settlements], claims: Vec::new(), empty: false }
+                let results = vec![Settled::Gone; settlements];
+                let clock = state.server.clock;
+                Answer { clock, lease_ends: None, results, claims: Vec::new(), empty: false }
             }
         };
         if let Some(op) = &mut state.clients[n].op {
@@ -76,7 +84,7 @@ impl Bounds {
 
     fn begin(&self, state: &mut State, n: usize) {
         let token = state.new_token();
-        let call = state.clients[n].turn(token, self.policy, self.capacity);
+        let call = state.clients[n].turn(token, self.policy(n), self.capacity);
         state.clients[n].op = Some(Op {
             call,
             age: 0,
@@ -104,7 +112,8 @@ impl Bounds {
             }
             Action::Retry(n) => self.execute(state, n),
             Action::Receive(n) => {
-                for told in state.clients[n].receive(self.protocol, self.capacity) {
+                let now = state.server.clock;
+                for told in state.clients[n].receive(self.protocol, self.capacity, self.pace(n), now) {
                     let is_done = told.result != Settled::Gone;
                     state.flaws.false_loss |= !is_done && told.done.is_some_and(|done| done != Settled::Gone);
                     if is_done && told.settlement == Settlement::Acknowledge {
@@ -202,8 +211,8 @@ impl Bounds {
 
     pub(super) fn advance(&self, state: &mut State, by: Time) {
         state.server.clock += by;
-        for client in &mut state.clients {
-            client.advance(by, self.policy.lease);
+        for (n, client) in state.clients.iter_mut().enumerate() {
+            client.advance(by, self.pace(n).lease);
         }
     }
 
