@@ -80,7 +80,8 @@ end
 local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
 
 local function look()
-    return look_at_the_clock(queue, now, lease, control[1], control[2], last, last + pause)
+    local has_ended = lease_ends and lease_ends <= now
+    return look_at_the_clock(queue, now, lease, has_ended, control[1], control[2], last, last + pause)
 end
 
 local receipt = redis.call('HGET', queue.receipts, receiver)
@@ -155,8 +156,8 @@ local ok, refused = pcall(function()
     if control.err then
         error(control.err, 0)
     end
-    local silences, later = look(), nil
     lease_ends = first_score(queue.leases)
+    local silences, later = look(), nil
     if lease_ends and lease_ends <= now then
         local taken, dead
         taken, dead, later = recover(queue, now, silences)

@@ -4,6 +4,7 @@
 local DAY = 86400000 -- ms
 local LONGEST = 3600000 -- ms: no message waits for longer after a loss
 local RECOVERED = 4194304 -- bytes of records that one call takes back, about
+local SHORTEST = 50 -- ms: the shortest silence
 local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
 
 -- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off before the lease ended
@@ -23,7 +24,8 @@ end
 -- this call was to come when it shows `expected`; both are 0 if it was never answered. Returns the silences that still matter:
 -- when each ended, how long it was, and when it began. The caller has looked at no lease since `last`, so its silence begins
 -- no later. What exceeds its own pause is no pause of anybody: it counts for every lease, as if it had begun at 0.
-local function look_at_the_clock(queue, now, lease, seen, known, last, expected)
+-- Signs of life that follow each other quickly are not all noted, unless there is a lease to be ended: it may be a short one.
+local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last, expected)
     seen = tonumber(seen)
     local silences = {}
     for ended, length, since in string.gmatch(known or '', '(%d+):(%d+):?(%d*)') do
@@ -34,13 +36,13 @@ local function look_at_the_clock(queue, now, lease, seen, known, last, expected)
             silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
         end
     end
-    if seen and now >= seen and now - seen < math.min(lease / 12, 1000) then
+    if seen and now >= seen and now - seen < (has_ended and SHORTEST or math.min(lease / 12, 1000)) then
         return silences
     end
     local function note(since, counts_from)
         -- No lease is longer than a day, or shorter than 100 ms.
         local length = math.min(now - since, 43200000)
-        if length > 50 then
+        if length > SHORTEST then
             silences[#silences + 1] = {now, length, counts_from}
         end
     end
