@@ -74,7 +74,7 @@ scripts! {
     ];
     PERMISSIONS: 0, "705cc7466de9221eaec03c4997d2d1f220442b62", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "dc4e136400cbada00d798ab40113800cd68fc513", [
+    RECEIVE: 10, "f2f9d6c29c883dd32cf18ed7dfc07e7c1e14f049", [
         "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits", "receive/claim",
         "receive"
     ];

@@ -79,9 +79,9 @@ end
 
 local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
 
-local function look()
+local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
-    return look_at_the_clock(queue, now, lease, has_ended, control[1], control[2], last, last + pause)
+    return look_at_the_clock(queue, now, lease, has_ended, control[1], control[2], last, expected)
 end
 
 local receipt = redis.call('HGET', queue.receipts, receiver)
@@ -99,8 +99,8 @@ if receipt and string.sub(receipt, 1, 16) == token then
             Claims.add(claims, id, member, record)
         end
     end
-    -- It is a sign of life, too. What is left is looked at by the next call.
-    pcall(look)
+    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at what is left.
+    pcall(look, now, 0)
     return reply({0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
 if receipt and #receipt >= 16 then
@@ -157,7 +157,7 @@ local ok, refused = pcall(function()
         error(control.err, 0)
     end
     lease_ends = first_score(queue.leases)
-    local silences, later = look(), nil
+    local silences, later = look(last, last + pause), nil
     if lease_ends and lease_ends <= now then
         local taken, dead
         taken, dead, later = recover(queue, now, silences)

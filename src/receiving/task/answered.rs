@@ -21,6 +21,9 @@ type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, O
 impl Task {
     /// A call has ended. Returns whether the server answers calls.
     pub(super) fn on_ended(&mut self, answered: Answered) -> bool {
+        if let (Some(round_trip), Ok(_)) = (answered.round_trip(), &answered.result) {
+            self.notice_distance(round_trip);
+        }
         let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
         match result {
             Ok(outcome) => {

@@ -183,6 +183,9 @@ impl Bounds {
                 client.op.iter_mut().for_each(|op| op.stalled = true);
             }
             Action::Outage(by) => {
+                for n in 0..state.clients.len() {
+                    self.call_in_vain(state, n, by);
+                }
                 for client in &mut state.clients {
                     self.lose_reply(client);
                     if client.pop.take().is_some() {
@@ -198,6 +201,23 @@ impl Bounds {
                     client.op.iter_mut().for_each(|op| op.exposed = true);
                 }
             }
+        }
+    }
+
+    /// A receiver that is to call before this time has passed does so, and nothing arrives.
+    fn call_in_vain(&self, state: &mut State, n: usize, before: Time) {
+        let Client { condition, op, rest, last, .. } = &state.clients[n];
+        let (rest, is_known) = (*rest, last.is_some());
+        if *condition != Condition::Runs || op.is_some() || rest >= before {
+            return;
+        }
+        self.begin(state, n);
+        let client = &mut state.clients[n];
+        client.lost = true;
+        if let Some(op) = &mut client.op {
+            op.age = -rest;
+            op.repeated = true;
+            op.call.expected += if is_known { rest } else { 0 };
         }
     }
 

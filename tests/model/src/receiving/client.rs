@@ -50,7 +50,7 @@ pub struct Last {
 pub struct Pace {
     /// The length of its leases.
     pub lease: Time,
-    /// It makes a call as often as this, and then extends its leases.
+    /// It makes a call as often as this; and in each third of its lease, if it has a message.
     pub pause: Time,
     /// How long a reply takes.
     pub round_trip: Time,
@@ -183,7 +183,7 @@ impl Client {
     #[must_use]
     pub fn needs_call(&self, capacity: u8, pace: Pace) -> bool {
         let looks = self.demand(capacity) > 0 && !self.empty;
-        let extends = self.held.iter().any(|held| held.safe <= pace.lease - pace.pause);
+        let extends = self.held.iter().any(|held| held.safe <= pace.lease - (pace.lease / 3).max(1));
         self.rest == 0 || self.woken || looks || extends || !self.to_settle.is_empty()
     }
 

@@ -195,10 +195,14 @@ impl Bounds {
 
     /// Whether a client that transfers the queue would give something back.
     pub(super) fn is_abandoned(&self, state: &State) -> bool {
-        let Server { messages, inbox, .. } = &state.server;
+        let Server { clock, messages, inbox, retries, leases, .. } = &state.server;
+        // A lease may be longer than the silence.
+        let is_over = leases.values().any(|ends| ends <= clock);
+        let has_left = !(inbox.is_empty() && retries.is_empty()) || is_over;
         let look = state.server.look(SILENT, self.protocol.looks_twice);
         let runs = |client: &Client| client.condition == Condition::Runs;
         look != Look::Wait
+            && (has_left || look != Look::Second)
             && !(messages.is_empty() && inbox.is_empty())
             && (self.long_outages || !state.clients.iter().any(runs))
     }

@@ -1,6 +1,6 @@
 //! The parts of the scripts that take back what was left: `recover.lua`, and `release_all.lua`.
 
-use crate::receiving::protocol::{Member, MessageId, Protocol, Reason, Receive, Time};
+use crate::receiving::protocol::{Member, MessageId, Protocol, Reason, Time};
 use crate::receiving::server::{Control, Server, Silence};
 
 /// For how long a lease is spared after a silence: half of it.
@@ -41,7 +41,7 @@ pub enum Look {
 impl Server {
     /// Compares the clock with the last sign of life. A time of one unit is a twelfth of no lease here, and longer than the
     /// pauses between two attempts to connect.
-    pub(super) fn look_at_the_clock(&mut self, protocol: Protocol, call: &Receive) {
+    pub(super) fn look_at_the_clock(&mut self, protocol: Protocol, last: Option<Time>, expected: Time) {
         let now = self.clock;
         // The first receiver of a queue has nobody to spare.
         let has_leases = !self.leases.is_empty();
@@ -58,9 +58,9 @@ impl Server {
             }
         };
         if seen.is_some() || has_leases {
-            note(*seen, seen.map(|seen| call.last.map_or(seen, |last| last.min(seen))));
-            if call.last.is_some() {
-                note(Some(seen.map_or(call.expected, |seen| seen.max(call.expected))), None);
+            note(*seen, seen.map(|seen| last.map_or(seen, |last| last.min(seen))));
+            if last.is_some() {
+                note(Some(seen.map_or(expected, |seen| seen.max(expected))), None);
             }
         }
         if seen.is_some_and(|seen| now < seen) {

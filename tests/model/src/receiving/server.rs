@@ -113,7 +113,7 @@ impl Server {
                 let claims = held.filter_map(|member| Some((member.id, *self.messages.get(&member.id)?)));
                 let claims = claims.collect();
                 let results = receipt.results;
-                self.look_at_the_clock(protocol, call);
+                self.look_at_the_clock(protocol, Some(now), Time::MIN);
                 return self.reply(Received { clock: now, left: 1, results, claims, ..Received::default() });
             }
             if protocol.ends_old_tries && receipt.token > call.token {
@@ -139,7 +139,7 @@ impl Server {
         }
         let mut died =
             results[call.acknowledge.len()..].iter().filter(|r| **r == Settled::Dead).count() as u8;
-        self.look_at_the_clock(protocol, call);
+        self.look_at_the_clock(protocol, call.last, call.expected);
         let (recovered, dead, later) = self.recover(protocol);
         died += dead;
         if call.sweep {

@@ -131,7 +131,8 @@ impl State {
     /// Leases, and what says which of them are spared. Only the order of what is past matters.
     fn shift_signs_of_life(&mut self) {
         let now = self.server.clock;
-        self.each_past_time(|at| *at -= now);
+        // Older than this, a reply to a process that stands still tells nothing.
+        self.each_past_time(|at| *at = at.saturating_sub(now).max(-4 * SILENT));
         let Server { leases, control, .. } = &self.server;
         let over = leases.values().copied().filter(|ends| *ends <= 0);
         let newest = over.chain(control.seen).chain(control.silent).max();

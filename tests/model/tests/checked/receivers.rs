@@ -73,7 +73,7 @@ mod what_holds {
     /// Leases of two lengths, and pauses that are silences for the shorter one.
     #[test]
     fn two_leases() {
-        let bounds = Bounds { ready: 1, faults: 1, kinds: ANY, ..now() };
+        let bounds = Bounds { ready: 1, faults: 2, kinds: ANY, ..now() };
         holds("receivers, two leases", Bounds { paces: TWO_LEASES, ..bounds.clone() });
         holds("receivers, two leases, far away", Bounds { paces: FAR, ..bounds.clone() });
         holds("receivers, seldom calls", Bounds { paces: SELDOM, ..bounds });
