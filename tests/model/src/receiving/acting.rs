@@ -184,15 +184,16 @@ impl Bounds {
             }
             Action::Outage(by) => {
                 for n in 0..state.clients.len() {
-                    self.call_in_vain(state, n, by);
+                    let rest = self.call_in_vain(state, n, by);
+                    state.clients[n].advance(by - rest, self.pace(n).lease);
                 }
+                state.server.clock += by;
                 for client in &mut state.clients {
                     self.lose_reply(client);
                     if client.pop.take().is_some() {
                         client.woken = true;
                     }
                 }
-                self.advance(state, by);
             }
             Action::SetClock(by) => {
                 state.server.clock += by;
@@ -204,21 +205,19 @@ impl Bounds {
         }
     }
 
-    /// A receiver that is to call before this time has passed does so, and nothing arrives.
-    fn call_in_vain(&self, state: &mut State, n: usize, before: Time) {
-        let Client { condition, op, rest, last, .. } = &state.clients[n];
-        let (rest, is_known) = (*rest, last.is_some());
+    /// A receiver that is to call before this time has passed does so, and nothing arrives. Returns how much time has passed.
+    fn call_in_vain(&self, state: &mut State, n: usize, before: Time) -> Time {
+        let Client { condition, op, rest, .. } = &state.clients[n];
+        let rest = *rest;
         if *condition != Condition::Runs || op.is_some() || rest >= before {
-            return;
+            return 0;
         }
+        state.clients[n].advance(rest, self.pace(n).lease);
         self.begin(state, n);
         let client = &mut state.clients[n];
         client.lost = true;
-        if let Some(op) = &mut client.op {
-            op.age = -rest;
-            op.repeated = true;
-            op.call.expected += if is_known { rest } else { 0 };
-        }
+        client.op.iter_mut().for_each(|op| op.repeated = true);
+        rest
     }
 
     fn lose_reply(&self, client: &mut Client) {
