@@ -24,10 +24,10 @@ pub struct Protocol {
     pub keeps_receipts: bool,
     /// No lease is ended for a while after all receivers were silent.
     pub grace: bool,
-    /// A silence that may be a pause between two calls counts only for leases that ended after it began. Otherwise: for all.
+    /// A silence that may be a pause between two calls counts only for leases that ended after it began, and who learns that a
+    /// lease is spared looks again before it may be ended. Otherwise, each silence counts for all, the wait for the end of the
+    /// grace included.
     pub knows_pauses: bool,
-    /// Who learns that a lease is spared looks again before it may be ended, so that its own pause is no silence.
-    pub watches: bool,
     /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records it.
     pub moves: bool,
     /// A call claims what is in the inbox, also for another receiver.
@@ -54,7 +54,6 @@ impl Protocol {
         keeps_receipts: true,
         grace: true,
         knows_pauses: true,
-        watches: true,
         moves: true,
         claims_inbox: true,
         empties_inbox: true,

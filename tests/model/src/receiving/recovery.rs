@@ -93,7 +93,7 @@ impl Server {
                 self.spared_until(record.policy.lease, ends).filter(|till| protocol.grace && now < *till);
             if let Some(till) = till {
                 // In the next unit of time.
-                let till = if protocol.watches { till.min(now + 1) } else { till };
+                let till = if protocol.knows_pauses { till.min(now + 1) } else { till };
                 later = Some(later.map_or(till, |later: Time| later.min(till)));
                 continue;
             }
