@@ -4,8 +4,8 @@
 //! counted from a later moment. So it needs no clock but this machine's own, which does not jump.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -14,8 +14,10 @@ use tokio::time::Instant;
 use crate::wire::message::Member;
 
 /// The lease of one delivery, as its handler sees it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lease {
+    /// Not over before this.
+    safe_until: Mutex<Instant>,
     state: AtomicU8,
     changed: Notify,
 }
@@ -24,6 +26,26 @@ const OVER: u8 = 1;
 const LOST: u8 = 2;
 
 impl Lease {
+    fn new(safe_until: Instant) -> Self {
+        Self { safe_until: Mutex::new(safe_until), state: AtomicU8::default(), changed: Notify::new() }
+    }
+
+    /// Whether it is certainly over, also if nobody has looked since: this process may have stood still.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        *self.safe_until() <= now
+    }
+
+    fn safe_until(&self) -> MutexGuard<'_, Instant> {
+        self.safe_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns until when it is not over now.
+    fn extend(&self, until: Instant) -> Instant {
+        let mut safe_until = self.safe_until();
+        *safe_until = until.max(*safe_until);
+        *safe_until
+    }
+
     /// Waits until the lease is certainly over: another receiver may have the message.
     pub(crate) async fn over(&self) {
         self.reaches(OVER).await;
@@ -35,7 +57,7 @@ impl Lease {
     }
 
     #[cfg(test)]
-    fn is_over(&self) -> bool {
+    fn is_told(&self) -> bool {
         self.state.load(Ordering::Acquire) >= OVER
     }
 
@@ -74,8 +96,6 @@ pub(crate) struct Leases {
 #[derive(Debug)]
 struct Held {
     lease: Arc<Lease>,
-    /// Not over before this.
-    safe_until: Instant,
     /// Extended until then; `None` if that is later than an instant can be.
     extend_until: Option<Instant>,
     /// An extension is on its way.
@@ -97,13 +117,8 @@ impl Leases {
 
     /// A claim in the reply to a call that was sent at `sent`.
     pub(crate) fn add(&mut self, member: Member, sent: Instant) -> Arc<Lease> {
-        let lease = Arc::new(Lease::default());
-        let held = Held {
-            lease: lease.clone(),
-            safe_until: sent + self.length,
-            extend_until: sent.checked_add(self.most),
-            extending: false,
-        };
+        let lease = Arc::new(Lease::new(sent + self.length));
+        let held = Held { lease: lease.clone(), extend_until: sent.checked_add(self.most), extending: false };
         self.held.insert(member, held);
         self.next.get_or_insert(sent + self.length / 3);
         self.is_safe_until(sent + self.length);
@@ -131,7 +146,7 @@ impl Leases {
         let mut extend = Vec::new();
         for (member, held) in &mut self.held {
             let extends = held.extend_until.is_none_or(|until| now < until);
-            if !held.extending && held.safe_until <= now + self.length * 5 / 6 && extends {
+            if !held.extending && held.lease.is_over(now + self.length * 5 / 6) && extends {
                 held.extending = true;
                 extend.push(*member);
             }
@@ -150,9 +165,9 @@ impl Leases {
     }
 
     fn look(&mut self, now: Instant) {
-        let (over, safe): (Vec<_>, Vec<_>) = self.held.values().partition(|held| held.safe_until <= now);
+        let (over, safe): (Vec<_>, Vec<_>) = self.held.values().partition(|held| held.lease.is_over(now));
         over.iter().for_each(|held| held.lease.set(OVER));
-        self.safe_until = safe.iter().map(|held| held.safe_until).min();
+        self.safe_until = safe.iter().map(|held| *held.lease.safe_until()).min();
     }
 
     /// One of them is safe until then.
@@ -171,8 +186,7 @@ impl Leases {
             }
         } else if let Some(held) = self.held.get_mut(member) {
             held.extending = false;
-            held.safe_until = held.safe_until.max(sent + self.length);
-            let safe_until = held.safe_until;
+            let safe_until = held.lease.extend(sent + self.length);
             self.is_safe_until(safe_until);
         }
     }
@@ -187,8 +201,7 @@ impl Leases {
     /// The handler has asked for a longer lease, and got it.
     pub(crate) fn on_extended_by_hand(&mut self, member: &Member, safe_until: Instant) {
         if let Some(held) = self.held.get_mut(member) {
-            held.safe_until = held.safe_until.max(safe_until);
-            let safe_until = held.safe_until;
+            let safe_until = held.lease.extend(safe_until);
             self.is_safe_until(safe_until);
         }
     }
@@ -225,7 +238,7 @@ mod tests {
             assert_eq!(leases.due(now), [], "the extension is on its way");
             leases.on_extended(&member(1), now, true);
         }
-        assert!(!lease.is_over());
+        assert!(!lease.is_told());
         leases.remove(&member(1));
         assert_eq!((leases.next(), leases.is_empty()), (None, true));
     }
@@ -270,9 +283,9 @@ mod tests {
         }
         assert_eq!(leases.due(after(begun, 60)), []);
         leases.due(after(begun, 70));
-        assert!(!lease.is_over());
+        assert!(!lease.is_told());
         leases.due(after(begun, 80));
-        assert!(lease.is_over());
+        assert!(lease.is_told());
     }
 
     #[test]
@@ -285,9 +298,9 @@ mod tests {
         let second = leases.add(member(2), after(begun, 6));
         assert_eq!(leases.end(after(begun, 35)), Some(after(begun, 36)));
         assert_eq!(leases.end(after(begun, 36)), Some(after(begun, 1000)));
-        assert!(second.is_over() && !first.is_over());
+        assert!(second.is_told() && !first.is_told());
         leases.end(after(begun, 1000));
-        assert!(first.is_over());
+        assert!(first.is_told());
         // The server says that it holds all the same.
         leases.on_extended(&member(2), after(begun, 1001), true);
         assert_eq!(leases.end(after(begun, 1002)), Some(after(begun, 1031)));
@@ -310,8 +323,8 @@ mod tests {
         leases.due(after(begun, 10));
         leases.on_extended(&member(1), after(begun, 10), true);
         leases.due(after(begun, 99));
-        assert!(!lease.is_over());
+        assert!(!lease.is_told());
         leases.due(after(begun, 100));
-        assert!(lease.is_over());
+        assert!(lease.is_told());
     }
 }

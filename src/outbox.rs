@@ -69,7 +69,7 @@ impl<T> Held<T> {
         self.outbox.values().unread.remove(&self.number)
     }
 
-    #[cfg(test)]
+    /// Looks at the value. `None` when a shutdown has returned it.
     pub(crate) fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.outbox.values().unread.get(&self.number).map(read)
     }

@@ -47,7 +47,7 @@ use crate::wire::keys::Keys;
 use crate::wire::message::{Member, Policy};
 use in_flight::InFlight;
 use task::Task;
-use waiting::{Waiter, Waiting};
+use waiting::Waiting;
 
 /// The settings of one receiver.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ impl Receiving {
         match timeout(time, &mut pending).await {
             Ok(claims) => claims,
             Err(_) => {
-                pending.waiting.expire(pending.id);
+                pending.expire();
                 promptly(pending, self.command_timeout).await
             }
         }
@@ -155,12 +155,13 @@ impl Receiving {
     }
 
     fn join(&self, most: usize, patient: bool) -> PendingReceive {
-        let (answer, receiver) = oneshot::channel();
-        let id = self.waiting.join(Waiter { most, patient, answer });
+        let (id, answer) = self.waiting.join(most, patient);
         PendingReceive {
             id,
+            most,
+            patient,
             waiting: self.waiting.clone(),
-            answer: receiver,
+            answer,
             answered: false,
             span: Span::receive(&self.keys),
             _counted: Taker::new(vec![self.counters.clone()]),
@@ -184,6 +185,8 @@ impl fmt::Debug for Receiving {
 #[derive(Debug)]
 pub(crate) struct PendingReceive {
     id: u64,
+    most: usize,
+    patient: bool,
     waiting: Arc<Waiting>,
     answer: oneshot::Receiver<Answer>,
     answered: bool,
@@ -191,12 +194,35 @@ pub(crate) struct PendingReceive {
     _counted: Taker,
 }
 
+impl PendingReceive {
+    /// It waits no longer than for one answer.
+    fn expire(&mut self) {
+        self.patient = false;
+        self.waiting.expire(self.id);
+    }
+}
+
 impl Future for PendingReceive {
     type Output = Result<Vec<Claim>, OpError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { span, answer, .. } = &mut *self;
-        let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
+        let answer = loop {
+            let Self { span, answer, .. } = &mut *self;
+            let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
+            // This process may have stood still since they were handed out. They go back, and others may have them.
+            let now = Instant::now();
+            let are_over = |claims: &Vec<Claim>| claims.iter().any(|claim| claim.lease.is_over(now));
+            match answer {
+                Ok(Some(claims)) if claims.peek(are_over) == Some(true) => {
+                    drop(claims);
+                    if !self.patient {
+                        break Ok(None);
+                    }
+                    (self.id, self.answer) = self.waiting.join(self.most, true);
+                }
+                answer => break answer,
+            }
+        };
         self.answered = true;
         let claims = match answer {
             Ok(Some(claims)) => claims.read().ok_or(OpError::Closed),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::Settings;
 use super::waiting::ToSettle;
@@ -63,6 +64,15 @@ pub(super) struct Turn {
     pub(super) empty_inbox: bool,
 }
 
+/// When a receiver was last answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastAnswer {
+    /// What the server's clock showed, epoch ms.
+    pub(super) clock: u64,
+    /// When a call that arrived at that time would have been sent.
+    pub(super) sent: Instant,
+}
+
 impl Turn {
     pub(super) fn add(&mut self, to_settle: ToSettle) {
         match &to_settle.settlement {
@@ -78,7 +88,9 @@ impl Turn {
         keys: &Keys,
         of_messages: &MessageKeys,
         settings: &Settings,
+        last: Option<LastAnswer>,
     ) -> Call {
+        let (last_clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let words = [
             (self.sweep, "sweep "),
             (self.retries_first, "retries "),
@@ -110,6 +122,8 @@ impl Turn {
             .number(dead_age)
             .arg(words)
             .number(fastrand::u32(..))
+            .number(last_clock)
+            .number(pause)
             .number(self.acknowledge.len())
             .number(self.extend.len())
             .number(self.settle.len())
@@ -143,7 +157,7 @@ impl Turn {
 /// What a reply says.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// The server's clock, epoch ms.
+    /// What the server's clock showed, epoch ms.
     pub(super) clock: u64,
     /// Until the first lease of any receiver may be ended.
     pub(super) lease_ends_in: Option<Duration>,

@@ -4,6 +4,7 @@
 //! receivers: it remembers the last call of each, and refuses one that arrives later than that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -12,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Settings;
-use super::call::{Outcome, Turn};
+use super::call::{LastAnswer, Outcome, Turn};
 use super::waiting::{Demand, Waiting};
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::backoff;
@@ -21,6 +22,8 @@ use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
 
 /// The most calls at a time.
 const MOST: usize = 2;
+/// What takes longer than this is no round trip, but an outage.
+pub(super) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 
 pub(super) struct InFlight {
     shared: Arc<Shared>,
@@ -30,6 +33,7 @@ pub(super) struct InFlight {
     claiming: usize,
     /// The token of the last call.
     token: [u8; 16],
+    last: Option<LastAnswer>,
 }
 
 /// What all calls need.
@@ -57,8 +61,17 @@ pub(super) struct Answered {
     pub(super) sent: Instant,
     /// It was sent more than once.
     pub(super) repeated: bool,
+    /// When it ended.
+    pub(super) ended: Instant,
     pub(super) unconfirmed: Option<Unconfirmed>,
     pub(super) result: Result<Outcome, NoAnswer>,
+}
+
+impl Answered {
+    /// What the network took, and the wait for a connection; not known of a call that was sent more than once.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        (!self.repeated).then(|| self.ended - self.sent)
+    }
 }
 
 /// Why a call was not answered.
@@ -85,6 +98,7 @@ impl InFlight {
             idle: Vec::new(),
             claiming: 0,
             token: [0; 16],
+            last: None,
         }
     }
 
@@ -106,7 +120,7 @@ impl InFlight {
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
         self.claiming += turn.most;
-        let mut call = self.shared.clone().make(caller, self.token, turn, demand).boxed();
+        let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last).boxed();
         // It is sent now, and not when the reply to the other one has been handled.
         self.calls.push(match (&mut call).now_or_never() {
             Some(ended) => ready(ended).boxed(),
@@ -119,6 +133,11 @@ impl InFlight {
         let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
         self.idle.push(caller);
         self.claiming -= answered.turn.most;
+        if let Ok(outcome) = &answered.result {
+            // Calls that take equally long arrive as far apart as they are sent.
+            let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
+            self.last = Some(LastAnswer { clock: outcome.clock, sent: answered.ended - round_trip });
+        }
         answered
     }
 
@@ -154,9 +173,10 @@ impl Shared {
         token: [u8; 16],
         turn: Turn,
         demand: Demand,
+        last: Option<LastAnswer>,
     ) -> (Caller, Answered) {
         let sent = Instant::now();
-        let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings);
+        let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings, last);
         let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
@@ -185,6 +205,7 @@ impl Shared {
             attempts += 1;
         };
         caller.lost |= lost;
-        (caller, Answered { turn, demand, sent, repeated: attempts > 0 || lost, unconfirmed, result })
+        let (repeated, ended) = (attempts > 0 || lost, Instant::now());
+        (caller, Answered { turn, demand, sent, repeated, ended, unconfirmed, result })
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::call::{Settlement, Turn};
 use super::forward::Forwarding;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, LONGEST_ROUND_TRIP};
 use super::waiting::{Demand, ToSettle, Waiting};
 use super::{Claim, Settings};
 use crate::agreement::Pair;
@@ -47,6 +47,8 @@ const JITTER: Duration = Duration::from_millis(20);
 const LINGER: Duration = Duration::from_secs(1);
 /// How long a receiver asks instead of waiting, after the server has refused to let it wait.
 const ASK: Duration = Duration::from_secs(1);
+/// After this number of slow calls in a row, the server is far away.
+const FAR: u32 = 3;
 /// A timer that fires this late says that something has held the runtime up.
 const LATE: Duration = Duration::from_millis(500);
 
@@ -113,6 +115,8 @@ pub(super) struct Task {
     answered: usize,
     /// Announcements in a row that have led to nothing, because others were quicker.
     misses: u32,
+    /// Calls in a row that took too long.
+    slow: u32,
     closed: bool,
 }
 
@@ -186,6 +190,7 @@ impl Task {
             forwarding,
             answered: 0,
             misses: 0,
+            slow: 0,
             closed: false,
         }
     }
@@ -262,6 +267,18 @@ impl Task {
         let late = due.elapsed();
         if late > LATE.max(self.lease / 3) && !self.leases.is_empty() {
             events::runtime_blocked(&self.keys, late);
+        }
+    }
+
+    /// A call took this long. Leases are extended, and silences told from pauses, only if that is short beside a lease.
+    fn notice_distance(&mut self, round_trip: Duration) {
+        if round_trip <= LONGEST_ROUND_TRIP.min(self.lease / 3) {
+            self.slow = 0;
+            return;
+        }
+        self.slow = self.slow.saturating_add(1);
+        if self.slow == FAR {
+            events::receiver_far(&self.keys, round_trip);
         }
     }
 

@@ -87,7 +87,10 @@ pub(super) struct Demand {
 }
 
 impl Waiting {
-    pub(super) fn join(&self, waiter: Waiter) -> u64 {
+    /// A receive of up to this many messages: its number, and where it is answered.
+    pub(super) fn join(&self, most: usize, patient: bool) -> (u64, oneshot::Receiver<Answer>) {
+        let (answer, receiver) = oneshot::channel();
+        let waiter = Waiter { most, patient, answer };
         let mut queue = self.queue();
         let id = queue.next;
         queue.next += 1;
@@ -97,7 +100,7 @@ impl Waiting {
             drop(queue);
             self.changed.notify_one();
         }
-        id
+        (id, receiver)
     }
 
     pub(super) fn leave(&self, id: u64) {

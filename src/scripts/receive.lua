@@ -7,8 +7,9 @@
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
 --        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
 --        8 a random number
---        9 how many deliveries to acknowledge, a; 10 to extend, e; 11 to settle in another way, s
---        12.. a members, e members, then s times: verb, member, ms, reason, error
+--        9 what the clock showed when this receiver was last answered, epoch ms, or 0; 10 how many ms later it meant to call
+--        11 how many deliveries to acknowledge, a; 12 to extend, e; 13 to settle in another way, s
+--        14.. a members, e members, then s times: verb, member, ms, reason, error
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
 --        letters to be sent, messages whose records are gone, 1 if keys do not agree or 0, ms for which no more may be claimed or
@@ -25,7 +26,8 @@ local queue = {
     gone = 0, -- messages that had a lease or a retry, and whose records somebody has deleted
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
-local acks, extends, others = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
+local acks, extends, others = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local _, _, lease = struct.unpack('>HHI4', policy)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -77,6 +79,13 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
+local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
+
+local function look(last, expected)
+    local has_ended = lease_ends and lease_ends <= now
+    return look_at_the_clock(queue, now, lease, has_ended, control[1], control[2], last, expected)
+end
+
 local receipt = redis.call('HGET', queue.receipts, receiver)
 if receipt and string.sub(receipt, 1, 16) == token then
     local length = struct.unpack('>I4', receipt, 17)
@@ -92,7 +101,8 @@ if receipt and string.sub(receipt, 1, 16) == token then
             Claims.add(claims, id, member, record)
         end
     end
-    -- What is left is looked at by the next call.
+    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at what is left.
+    pcall(look, now, 0)
     return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
 if receipt and #receipt >= 16 then
@@ -108,7 +118,6 @@ end
 redis.call('HDEL', queue.receipts, receiver)
 
 -- Before the settlements, which may make room.
-local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
 local limits = Limits.new(control.err and {} or {unpack(control, 3)})
 local is_known, were_full = pcall(Limits.are_full, limits, queue)
 were_full = is_known and were_full
@@ -126,7 +135,7 @@ local function settled(count, ok, done)
         end
     end
 end
-local at = 12
+local at = 14
 if acks > 0 then
     settled(acks, pcall(acknowledge, queue, ARGV, at, at + acks - 1))
     at = at + acks
@@ -151,8 +160,8 @@ local ok, refused = pcall(function()
     if control.err then
         error(control.err, 0)
     end
-    local silences, later = look_at_the_clock(queue, now, lease, control[1], control[2]), nil
     lease_ends = first_score(queue.leases)
+    local silences, later = look(last, last + pause), nil
     if lease_ends and lease_ends <= now then
         local taken, dead
         taken, dead, later = recover(queue, now, silences)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use redelay::{Client, codec};
-use redelay_fixture::{ClientKind, Cluster, Failover, Sentinels, Server, until_async};
+use redelay_fixture::{ClientKind, Cluster, Failover, Proxy, Sentinels, Server, until_async};
 use redelay_support::{
     CHANNEL, HOUR, Listener, ORDERED_LIST, Recorded, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, ms,
     soon,
@@ -237,6 +237,20 @@ async fn receivers(server: &Server, listener: &Listener) {
     until_async("taken back", || async { messages("redelay.leases.ended") == 1 }).await;
     assert!(delivery.ack().await.is_err());
     soon(receiver.receive()).await.unwrap().ack().await.unwrap();
+
+    // A server that is far away, once for several slow calls in a row.
+    let proxy = Proxy::start(server.port());
+    let distant = Client::connect(&proxy.url()).await.unwrap();
+    let receiver = distant.blocking_queue::<i64>("distant", codec::Long).receiver().lease(ms(600));
+    assert!(receiver.try_receive().await.unwrap().is_none());
+    proxy.delay(ms(300));
+    for _ in 0..5 {
+        assert!(receiver.try_receive().await.unwrap().is_none());
+    }
+    let far = listener.named("redelay.receiver.far");
+    assert_eq!((far.len(), &*far[0].fields["queue"]), (1, "distant"));
+    assert!(far[0].fields["round_trip_ms"].parse::<u64>().unwrap() >= 300, "{far:?}");
+    drop((receiver, distant, proxy));
 
     // A handler that blocks.
     let blocked = client.blocking_queue("blocked", codec::Long);

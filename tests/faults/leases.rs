@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use futures::stream;
-use redelay::{Client, Context, ErrorKind, Worker, codec};
-use redelay_fixture::{Server, until_async};
-use redelay_support::{HOUR, MINUTE, Queues, builder, ms, number_queues, soon};
+use futures::{StreamExt, stream};
+use redelay::{Client, Context, ErrorKind, Receiver, Worker, codec};
+use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::{HOUR, LEASES, MINUTE, Queues, builder, ms, number_queues, soon, unread};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
@@ -230,4 +231,74 @@ async fn receivers_with_short_leases_do_not_end_the_long_ones_of_the_living() {
         panic!("the lease of {}, which is being handled, was ended", short.await.unwrap());
     }
     assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
+}
+
+/// A receive in one of the ways; the number of the message and its attempt, and `None` if there is none.
+async fn receive_in_way(receiver: Receiver<i64>, way: usize) -> Option<(i64, u32)> {
+    let delivery = match way {
+        0 => Some(receiver.receive().await),
+        1 => receiver.try_receive().await.transpose(),
+        2 => receiver.receive_timeout(MINUTE).await.transpose(),
+        3 => receiver.receive_many(2).await.unwrap().pop(),
+        _ => receiver.into_stream().next().await,
+    };
+    let delivery = delivery?.unwrap();
+    let seen = (*delivery, delivery.attempt());
+    delivery.ack().await.unwrap();
+    Some(seen)
+}
+
+/// Claims whose reply arrives when another receiver has handled the message.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrives_after_its_lease_is_not_begun() {
+    for way in 0..5 {
+        let server = Server::start();
+        let other = Queues::of_numbers(builder(&server)).await;
+        let proxy = Proxy::start(server.port());
+        let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
+        let receiver = late.ready.receiver().lease(ms(300));
+        assert!(receiver.try_receive().await.unwrap().is_none());
+        other.ready.put(&1).await.unwrap();
+        proxy.hold_replies(true);
+        let receiving = tokio::spawn(receive_in_way(receiver, way));
+        until_async("it is claimed", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
+        let again = soon(other.ready.receiver().lease(ms(300)).receive()).await.unwrap();
+        assert_eq!((*again, again.attempt()), (1, 2), "way {way}");
+        again.ack().await.unwrap();
+        proxy.hold_replies(false);
+        if way == 1 {
+            assert_eq!(soon(receiving).await.unwrap(), None);
+            continue;
+        }
+        other.ready.put(&2).await.unwrap();
+        assert_eq!(soon(receiving).await.unwrap(), Some((2, 1)), "way {way}");
+    }
+}
+
+/// The process stands still when the receive has been answered, and not been polled.
+#[tokio::test]
+async fn what_is_read_after_its_lease_is_not_begun() {
+    let server = Server::start();
+    let queues = Queues::of_numbers(builder(&server)).await;
+    let receiver = queues.ready.receiver().lease(ms(300));
+    queues.ready.put(&1).await.unwrap();
+    let mut receiving = unread(receiver.receive()).await;
+    let url = server.url();
+    // Blocks the only thread of the runtime.
+    let other = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = Client::connect(&url).await.unwrap();
+            let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(300));
+            let again = soon(receiver.receive()).await.unwrap();
+            assert_eq!((*again, again.attempt()), (1, 2));
+            again.ack().await.unwrap();
+        });
+    });
+    other.join().unwrap();
+    if let Poll::Ready(received) = receiving.poll() {
+        panic!("{received:?} is begun");
+    }
+    queues.ready.put(&2).await.unwrap();
+    assert_eq!(*soon(receiving).await.unwrap(), 2);
 }

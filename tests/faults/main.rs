@@ -24,6 +24,7 @@ mod many_takers;
 mod never_stuck;
 mod offered_once;
 mod on_threads;
+mod other_leases;
 mod processes;
 mod receiver_calls;
 mod receivers;

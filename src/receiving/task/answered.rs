@@ -21,7 +21,10 @@ type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, O
 impl Task {
     /// A call has ended. Returns whether the server answers calls.
     pub(super) fn on_ended(&mut self, answered: Answered) -> bool {
-        let Answered { mut turn, demand, sent, repeated, unconfirmed, result } = answered;
+        if let (Some(round_trip), Ok(_)) = (answered.round_trip(), &answered.result) {
+            self.notice_distance(round_trip);
+        }
+        let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
         match result {
             Ok(outcome) => {
                 self.forwarding.start(&self.conn, &self.keys, outcome.to_send);
@@ -98,8 +101,8 @@ impl Task {
         if has_claimed {
             self.misses = 0;
         }
-        // The first try may have claimed them long ago: then their leases are nearly over.
-        let are_old = repeated && sent.elapsed() > self.lease / 2;
+        // The first try may have claimed them long ago: then their leases are nearly over. Or this process stood still.
+        let are_old = repeated && sent.elapsed() > self.lease / 2 || sent + self.lease <= now;
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));

@@ -4,64 +4,85 @@
 local DAY = 86400000 -- ms
 local LONGEST = 3600000 -- ms: no message waits for longer after a loss
 local RECOVERED = 4194304 -- bytes of records that one call takes back, about
+local SHORTEST = 50 -- ms: the shortest silence
 local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
 
--- Compares the clock with the last sign of life of any receiver. Returns the silences before it that still matter: when each
--- ended, and how long it was. Later ones are shorter.
-local function look_at_the_clock(queue, now, lease, seen, known)
+-- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off before the lease ended
+-- may live, and has had no chance to extend it. A silence that began later says nothing: it may be a pause between two calls.
+local function spares(silence, lease, ends)
+    local _, length, since = unpack(silence)
+    return length > lease / 4 and since < ends
+end
+
+-- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who were silent have grown
+-- with the silence.
+local function grace(length, lease)
+    return math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
+end
+
+-- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock showed `last`, and
+-- this call was to come when it shows `expected`; both are 0 if it was never answered. Returns the silences that still matter:
+-- when each ended, how long it was, and when it began. The caller has looked at no lease since `last`, so its silence begins
+-- no later. What exceeds its own pause is no pause of anybody: it counts for every lease, as if it had begun at 0.
+-- Signs of life that follow each other quickly are not all noted, unless there is a lease to be ended: it may be a short one.
+local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last, expected)
     seen = tonumber(seen)
     local silences = {}
-    for ended, length in string.gmatch(known or '', '(%d+):(%d+)') do
+    for ended, length, since in string.gmatch(known or '', '(%d+):(%d+):?(%d*)') do
         ended, length = tonumber(ended), tonumber(length)
-        -- One that ended in the future is from before the clock was set back.
-        if ended <= now and now < ended + 2 * length + GRACE then
-            silences[#silences + 1] = {ended, length}
+        -- One that ended in the future is from before the clock was set back. No lease is spared by it for longer.
+        if ended <= now and now < ended + grace(length, 4 * length) then
+            -- Other versions of the program do not know when it began.
+            silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
         end
     end
-    if seen and now >= seen and now - seen < math.min(lease / 12, 1000) then
+    if seen and now >= seen and now - seen < (has_ended and SHORTEST or math.min(lease / 12, 1000)) then
         return silences
     end
-    -- No lease is longer than a day, or shorter than 100 ms.
-    local silence = math.min(now - (seen or 0), 43200000)
-    if not seen and redis.call('ZCARD', queue.leases) == 0 then
-        silence = 0
-    end
-    if silence > 50 then
-        while #silences > 0 and silences[#silences][2] <= silence do
-            silences[#silences] = nil
+    local function note(since, counts_from)
+        -- No lease is longer than a day, or shorter than 100 ms.
+        local length = math.min(now - since, 43200000)
+        if length > SHORTEST then
+            silences[#silences + 1] = {now, length, counts_from}
         end
-        silences[#silences + 1] = {now, silence}
-    elseif seen and now < seen - 1000 then
+    end
+    if seen or redis.call('ZCARD', queue.leases) > 0 then
+        local begun = seen or 0
+        note(begun, last > 0 and math.min(begun, last) or begun)
+        note(last > 0 and math.max(begun, expected) or now, 0)
+    end
+    if seen and now < seen - 1000 then
         -- The clock was set back, so leases end too late: see `sweep`.
         redis.call('HSET', queue.control, 'back', string.format('%.0f', seen))
         redis.call('HDEL', queue.control, 'cursor')
     end
-    local known = {}
-    for _, silence in ipairs(silences) do
-        known[#known + 1] = string.format('%.0f:%.0f', silence[1], silence[2])
+    local texts = {}
+    for i, silence in ipairs(silences) do
+        texts[i] = string.format('%.0f:%.0f:%.0f', unpack(silence))
     end
-    redis.call('HSET', queue.control, 'seen', string.format('%.0f', now), 'silences', table.concat(known, ' '))
+    redis.call('HSET', queue.control, 'seen', string.format('%.0f', now), 'silences', table.concat(texts, ' '))
     return silences
 end
 
--- When a lease of this length may be ended. After a silence of more than a quarter of it, those who were silent may live and be
--- about to extend theirs: they are given half of it, and time to connect again. Their pauses have grown with the silence.
--- Without a silence, somebody has extended it while half of it was left, or nobody will.
-local function grace(silences, lease)
-    for i = #silences, 1, -1 do
-        local ended, length = silences[i][1], silences[i][2]
-        if length > lease / 4 then
-            return ended + math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
+-- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it while half of it was
+-- left, or nobody will.
+local function spared_until(silences, lease, ends)
+    local till = 0
+    for _, silence in ipairs(silences) do
+        if spares(silence, lease, ends) then
+            till = math.max(till, silence[1] + grace(silence[2], lease))
         end
     end
-    return 0
+    return till
 end
 
--- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when
--- the next of the others may be taken back.
+-- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when to
+-- look again at the others: when they may be taken back, and four times until then, so that another silence is no pause of ours.
 local function recover(queue, now, silences)
     local taken, dead, later, bytes = 0, 0, nil, 0
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue.leases, '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)) do
+    local ended = redis.call('ZRANGEBYSCORE', queue.leases, '-inf', string.format('%.0f', now), 'WITHSCORES', 'LIMIT', 0, 100)
+    for i = 1, #ended, 2 do
+        local member, ends = ended[i], tonumber(ended[i + 1])
         local id = string.sub(member, 1, 16)
         local record = redis.call('HGET', queue.messages, id)
         bytes = bytes + #(record or '')
@@ -71,9 +92,10 @@ local function recover(queue, now, silences)
         end
         local holds = record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17)
         local _, most, lease = policy_of(holds and record or string.rep('\0', 24))
-        local till = holds and grace(silences, lease) or 0
+        local till = holds and spared_until(silences, lease, ends) or 0
         if now < till then
-            later = math.min(later or till, till)
+            local again = math.min(till, now + math.max(lease / 2, GRACE) / 4)
+            later = math.min(later or again, again)
         else
             redis.call('ZREM', queue.leases, member)
             queue.gone = queue.gone + (record and 0 or 1)

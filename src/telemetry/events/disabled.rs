@@ -27,6 +27,7 @@ pub(crate) fn master_changed(_: &str, _: &impl std::fmt::Display, _: &impl std::
 pub(crate) fn masters_changed(_: &str, _: &str) {}
 pub(crate) fn connection_back(_: &str, _: &str, _: &impl std::fmt::Display) {}
 pub(crate) fn runtime_blocked(_: &Keys, _: std::time::Duration) {}
+pub(crate) fn receiver_far(_: &Keys, _: std::time::Duration) {}
 pub(crate) fn leases_ended(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters_removed(_: &Keys, _: u64) {}

@@ -154,6 +154,14 @@ pub(crate) fn runtime_blocked(keys: &Keys, late: std::time::Duration) {
     );
 }
 
+/// Several calls of a receiver in a row took longer than its lease allows.
+pub(crate) fn receiver_far(keys: &Keys, round_trip: std::time::Duration) {
+    warn!(
+        name: "redelay.receiver.far", target: "redelay", queue = %name(keys),
+        round_trip_ms = round_trip.as_millis() as u64, "round trips take too long for this lease; use a longer one"
+    );
+}
+
 /// Leases ended without being settled or extended. Their messages are delivered again, or are dead letters.
 pub(crate) fn leases_ended(keys: &Keys, messages: u64) {
     warn!(name: "redelay.leases.ended", target: "redelay", queue = %name(keys), messages, "leases ended, redelivering");

@@ -255,6 +255,9 @@ const MESSAGE_KEYS: [Key; 8] = [
 const QUICK: Consumer =
     Consumer { how: How::Works(8), lease: Duration::from_secs(3), attempts: 10, extends: true };
 
+/// What receivers of different processes have at the same time, in ms. What is left of the longest is in the bound of a plan.
+const LEASES: [u64; 7] = [300, 1_000, 3_000, 500, 2_000, 6_000, 12_000];
+
 /// Unreadable entries are shorter than this.
 pub(crate) const LONGEST_POISON: usize = 300;
 
@@ -549,7 +552,7 @@ pub(super) fn consumer(random: &mut Rng) -> Consumer {
         [Receives, Tries, WithTimeout, Many, Streams, Drops, workers, workers, workers][random.usize(0..9)];
     // Of several that are settled one after the other, most would lose their leases.
     let extends = matches!(how, Works(_) | Many) || random.u8(0..3) > 0;
-    let lease = [300, 1_000, 3_000][if extends { random.usize(usize::from(many)..3) } else { 0 }];
+    let lease = if extends { LEASES[random.usize(usize::from(many)..LEASES.len())] } else { LEASES[0] };
     let attempts = [2, 5, 10][random.usize(0..3)];
     Consumer { how, lease: Duration::from_millis(lease), attempts, extends }
 }

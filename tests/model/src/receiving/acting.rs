@@ -61,12 +61,20 @@ impl Bounds {
                     payload: record.payload,
                 };
                 let claims = received.claims.iter().map(delivery).collect();
-                Answer { results: received.results, claims, empty: received.left == 0 }
+                Answer {
+                    clock: received.clock,
+                    lease_ends: received.lease_ends,
+                    results: received.results,
+                    claims,
+                    empty: received.left == 0,
+                }
             }
             // An error: nothing is settled and nothing claimed, as far as the receiver knows.
             _ => {
                 let settlements = call.acknowledge.len() + call.extend.len() + call.settle.len();
-                Answer { results: vec![Settled::Gone; settlements], claims: Vec::new(), empty: false }
+                let results = vec![Settled::Gone; settlements];
+                let clock = state.server.clock;
+                Answer { clock, lease_ends: None, results, claims: Vec::new(), empty: false }
             }
         };
         if let Some(op) = &mut state.clients[n].op {
@@ -76,7 +84,7 @@ impl Bounds {
 
     fn begin(&self, state: &mut State, n: usize) {
         let token = state.new_token();
-        let call = state.clients[n].turn(token, self.policy, self.capacity);
+        let call = state.clients[n].turn(token, self.policy(n), self.capacity);
         state.clients[n].op = Some(Op {
             call,
             age: 0,
@@ -104,7 +112,8 @@ impl Bounds {
             }
             Action::Retry(n) => self.execute(state, n),
             Action::Receive(n) => {
-                for told in state.clients[n].receive(self.protocol, self.capacity) {
+                let now = state.server.clock;
+                for told in state.clients[n].receive(self.protocol, self.capacity, self.pace(n), now) {
                     let is_done = told.result != Settled::Gone;
                     state.flaws.false_loss |= !is_done && told.done.is_some_and(|done| done != Settled::Gone);
                     if is_done && told.settlement == Settlement::Acknowledge {
@@ -174,13 +183,17 @@ impl Bounds {
                 client.op.iter_mut().for_each(|op| op.stalled = true);
             }
             Action::Outage(by) => {
+                for n in 0..state.clients.len() {
+                    let rest = self.call_in_vain(state, n, by);
+                    state.clients[n].advance(by - rest, self.pace(n).lease);
+                }
+                state.server.clock += by;
                 for client in &mut state.clients {
                     self.lose_reply(client);
                     if client.pop.take().is_some() {
                         client.woken = true;
                     }
                 }
-                self.advance(state, by);
             }
             Action::SetClock(by) => {
                 state.server.clock += by;
@@ -190,6 +203,21 @@ impl Bounds {
                 }
             }
         }
+    }
+
+    /// A receiver that is to call before this time has passed does so, and nothing arrives. Returns how much time has passed.
+    fn call_in_vain(&self, state: &mut State, n: usize, before: Time) -> Time {
+        let Client { condition, op, rest, .. } = &state.clients[n];
+        let rest = *rest;
+        if *condition != Condition::Runs || op.is_some() || rest >= before {
+            return 0;
+        }
+        state.clients[n].advance(rest, self.pace(n).lease);
+        self.begin(state, n);
+        let client = &mut state.clients[n];
+        client.lost = true;
+        client.op.iter_mut().for_each(|op| op.repeated = true);
+        rest
     }
 
     fn lose_reply(&self, client: &mut Client) {
@@ -202,8 +230,8 @@ impl Bounds {
 
     pub(super) fn advance(&self, state: &mut State, by: Time) {
         state.server.clock += by;
-        for client in &mut state.clients {
-            client.advance(by, self.policy.lease);
+        for (n, client) in state.clients.iter_mut().enumerate() {
+            client.advance(by, self.pace(n).lease);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a receiver does between the calls.
 //!
-//! Pauses, backoff and jitter are left out: what waits for them may happen at any time. But a receiver that runs has made a
-//! call in each unit of time, and has been answered, before the next one begins.
+//! Backoff and jitter are left out: what waits for them may happen at any time. A receiver that runs pauses between its calls as
+//! long as its pace says, and no longer.
 
 use crate::receiving::protocol::{
     Delivery, Policy, Protocol, Receive, ReceiverId, Settled, Time, Token, Verb,
@@ -24,14 +24,36 @@ pub struct Client {
     pub woken: bool,
     /// As far as it knows, nothing is ready.
     pub empty: bool,
-    /// It was answered in the present unit of time.
-    pub called: bool,
+    /// How long it may rest until its next call.
+    pub rest: Time,
+    /// When it was last answered.
+    pub last: Option<Last>,
     /// A try of one of its calls was lost.
     pub lost: bool,
     /// What its user has.
     pub held: Vec<Held>,
     /// What its user has settled since the last call.
     pub to_settle: Vec<(Settlement, Delivery)>,
+}
+
+/// When a receiver was last answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Last {
+    /// What the server's clock showed.
+    pub clock: Time,
+    /// The time since a call that arrived then was sent.
+    pub age: Time,
+}
+
+/// The times of one receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The length of its leases.
+    pub lease: Time,
+    /// It makes a call as often as this; and in each third of its lease, if it has a message.
+    pub pause: Time,
+    /// How long a reply takes.
+    pub round_trip: Time,
 }
 
 /// Whether a process runs.
@@ -89,6 +111,10 @@ pub struct Op {
 /// What a receiver learns from a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Answer {
+    /// What the server's clock showed.
+    pub clock: Time,
+    /// When the first lease may be ended.
+    pub lease_ends: Option<Time>,
     /// Of each settlement, in the order of the call.
     pub results: Vec<Settled>,
     /// What was claimed.
@@ -119,6 +145,14 @@ pub struct Told {
     pub done: Option<Settled>,
 }
 
+impl Op {
+    /// Whether the reply is on its way.
+    #[must_use]
+    pub fn is_under_way(&self, pace: Pace) -> bool {
+        self.answer.is_some() && !self.repeated && self.age < pace.round_trip
+    }
+}
+
 impl Client {
     /// A new receiver, whose user waits.
     #[must_use]
@@ -131,7 +165,8 @@ impl Client {
             wants: true,
             woken: false,
             empty: false,
-            called: false,
+            rest: 0,
+            last: None,
             lost: false,
             held: Vec::new(),
             to_settle: Vec::new(),
@@ -146,16 +181,18 @@ impl Client {
 
     /// Whether it has a reason for a call.
     #[must_use]
-    pub fn needs_call(&self, capacity: u8, lease: Time) -> bool {
+    pub fn needs_call(&self, capacity: u8, pace: Pace) -> bool {
         let looks = self.demand(capacity) > 0 && !self.empty;
-        let extends = self.held.iter().any(|held| held.safe < lease);
-        !self.called || self.woken || looks || extends || !self.to_settle.is_empty()
+        let extends = self.held.iter().any(|held| held.safe <= pace.lease - (pace.lease / 3).max(1));
+        self.rest == 0 || self.woken || looks || extends || !self.to_settle.is_empty()
     }
 
     /// The next call.
     pub fn turn(&mut self, token: Token, policy: Policy, capacity: u8) -> Receive {
         let most = self.demand(capacity);
-        let is_due = !self.called;
+        let is_due = self.rest == 0;
+        let last = self.last.map(|last| last.clock);
+        let expected = self.last.map_or(0, |last| last.clock + last.age);
         let mut acknowledge = Vec::new();
         let mut settle = Vec::new();
         for (settlement, delivery) in std::mem::take(&mut self.to_settle) {
@@ -174,6 +211,8 @@ impl Client {
             token,
             most,
             policy,
+            last,
+            expected,
             sweep,
             retries_first,
             empty_inbox,
@@ -184,7 +223,7 @@ impl Client {
     }
 
     /// Takes the reply to its call. Returns what the call returns to its user.
-    pub fn receive(&mut self, protocol: Protocol, capacity: u8) -> Vec<Told> {
+    pub fn receive(&mut self, protocol: Protocol, capacity: u8, pace: Pace, now: Time) -> Vec<Told> {
         let Some(Op { call, age, exposed, stalled, repeated, done, answer: Some(answer) }) = self.op.take()
         else {
             unreachable!("a reply to a call");
@@ -192,6 +231,7 @@ impl Client {
         let lease = call.policy.lease;
         // The first try may have claimed them long ago.
         let are_old = repeated && 2 * age > lease;
+        let call_age = age;
         let age = if protocol.counts_from_the_call { age } else { 0 };
         let done = |n: usize| done.as_ref().map(|done| done[n]);
         let mut told = Vec::new();
@@ -221,7 +261,10 @@ impl Client {
         } else if call.empty_inbox {
             self.empty = false;
         }
-        self.called = true;
+        self.last = Some(Last { clock: answer.clock, age: if repeated { 0 } else { call_age } });
+        // If it is due again already, then in the next unit of time.
+        let rest = pace.pause - call_age;
+        self.rest = answer.lease_ends.map_or(rest, |ends| rest.min(ends - now)).max(1);
         told
     }
 
@@ -253,7 +296,10 @@ impl Client {
 
     /// Time passes.
     pub fn advance(&mut self, by: Time, lease: Time) {
-        self.called = false;
+        self.rest = (self.rest - by).max(0);
+        if let Some(last) = &mut self.last {
+            last.age = last.age.saturating_add(by);
+        }
         for held in &mut self.held {
             held.safe = (held.safe - by).max(0);
         }
@@ -264,8 +310,11 @@ impl Client {
 
     /// Whether the next unit of time may begin.
     #[must_use]
-    pub fn is_idle(&self, capacity: u8, lease: Time) -> bool {
-        let at_rest = self.op.is_none() && !self.needs_call(capacity, lease);
+    pub fn is_idle(&self, capacity: u8, pace: Pace) -> bool {
+        let at_rest = match &self.op {
+            Some(op) => op.is_under_way(pace),
+            None => !self.needs_call(capacity, pace),
+        };
         self.condition != Condition::Runs || at_rest && !matches!(self.pop, Some(Pop::Replied(_)))
     }
 

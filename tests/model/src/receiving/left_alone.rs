@@ -2,7 +2,8 @@
 
 use crate::receiving::client::{Condition, Op, Pop, Settlement};
 use crate::receiving::model::{Action, Bounds, SILENT};
-use crate::receiving::protocol::{Call, Time};
+use crate::receiving::protocol::{Call, Member, Time};
+use crate::receiving::recovery::grace;
 use crate::receiving::server::Server;
 use crate::receiving::state::State;
 
@@ -15,7 +16,14 @@ impl Bounds {
     #[must_use]
     pub fn settles_within(&self, state: &State, most: Time) -> bool {
         let mut state = state.clone();
-        for _ in 0..most {
+        // No lease is left that others should have ended.
+        let pause = (0..self.receivers).map(|n| self.pace(n).pause).max().unwrap_or(0);
+        let limit = |(member, ends): (&Member, &Time)| {
+            let lease = state.server.messages.get(&member.id).map_or(0, |record| record.policy.lease);
+            (*member, (*ends - state.server.clock).max(0) + grace(lease) + pause + 1)
+        };
+        let limits: Vec<(Member, Time)> = state.server.leases.iter().map(limit).collect();
+        for elapsed in 0..most {
             let mut steps = 0;
             while let Some(action) = self.next_of_itself(&state) {
                 self.act(&mut state, action);
@@ -37,8 +45,13 @@ impl Bounds {
             {
                 return true;
             }
+            let is_late = |(member, limit): &(Member, Time)| {
+                elapsed > *limit && state.server.leases.contains_key(member)
+            };
+            if !is_nobody_left && limits.iter().any(is_late) {
+                return false;
+            }
             self.advance(&mut state, 1);
-            state.normalize(self);
         }
         false
     }
@@ -51,7 +64,9 @@ impl Bounds {
             if client.condition != Condition::Runs {
                 continue;
             }
+            let pace = self.pace(n);
             match &client.op {
+                Some(op) if op.is_under_way(pace) => continue,
                 Some(Op { answer: None, .. }) => return Some(Action::Retry(n)),
                 Some(_) => return Some(Action::Receive(n)),
                 None => {}
@@ -61,7 +76,7 @@ impl Bounds {
             }
             match client.pop {
                 Some(Pop::Replied(_)) => return Some(Action::Wake(n)),
-                _ if client.needs_call(self.capacity, self.policy.lease) => return Some(Action::Call(n)),
+                _ if client.needs_call(self.capacity, pace) => return Some(Action::Call(n)),
                 _ => {}
             }
         }

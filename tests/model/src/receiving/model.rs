@@ -2,7 +2,7 @@
 
 use stateright::{Model, Property};
 
-use crate::receiving::client::{Client, Condition, Held, Op, Pop, Settlement};
+use crate::receiving::client::{Client, Condition, Held, Op, Pace, Pop, Settlement};
 use crate::receiving::properties;
 use crate::receiving::protocol::{
     Call, DeadMode, Delivery, MessageId, Payload, Policy, Protocol, Time, Verb,
@@ -23,6 +23,8 @@ pub struct Bounds {
     pub policy: Policy,
     /// How many receivers there are, each in a process of its own.
     pub receivers: usize,
+    /// The times of each of them; the others have those of the last one. The settings say nothing of leases.
+    pub paces: &'static [Pace],
     /// How many messages a user handles at the same time.
     pub capacity: u8,
     /// How many payloads are ready from the beginning.
@@ -76,6 +78,7 @@ impl Bounds {
             protocol,
             policy: Policy { attempts: 2, losses: 3, lease: 4, dead: DeadMode::Keep },
             receivers: 2,
+            paces: &[Pace { lease: 4, pause: 1, round_trip: 0 }],
             capacity: 1,
             ready: 2,
             offers: 0,
@@ -143,6 +146,16 @@ pub enum Action {
 }
 
 impl Bounds {
+    /// The times of a receiver.
+    pub(super) fn pace(&self, n: usize) -> Pace {
+        self.paces[n.min(self.paces.len() - 1)]
+    }
+
+    /// The settings of a receiver.
+    pub(super) fn policy(&self, n: usize) -> Policy {
+        Policy { lease: self.pace(n).lease, ..self.policy }
+    }
+
     /// What receivers and the server do by themselves.
     fn progress(&self, state: &State, actions: &mut Vec<Action>) {
         for (n, client) in state.clients.iter().enumerate() {
@@ -154,10 +167,11 @@ impl Bounds {
                 Condition::Stalled => actions.push(Action::Resume(n)),
                 Condition::Runs => {
                     match &client.op {
-                        None if client.needs_call(self.capacity, self.policy.lease) => {
+                        None if client.needs_call(self.capacity, self.pace(n)) => {
                             actions.push(Action::Call(n))
                         }
                         None => {}
+                        Some(op) if op.is_under_way(self.pace(n)) => {}
                         Some(Op { answer: None, .. }) => actions.push(Action::Retry(n)),
                         Some(_) => actions.push(Action::Receive(n)),
                     }
@@ -169,7 +183,8 @@ impl Bounds {
                 }
             }
         }
-        if state.clients.iter().all(|client| client.is_idle(self.capacity, self.policy.lease)) {
+        let is_idle = |(n, client): (usize, &Client)| client.is_idle(self.capacity, self.pace(n));
+        if state.clients.iter().enumerate().all(is_idle) {
             actions.push(Action::Tick);
         }
         if self.is_abandoned(state) {
@@ -180,10 +195,14 @@ impl Bounds {
 
     /// Whether a client that transfers the queue would give something back.
     pub(super) fn is_abandoned(&self, state: &State) -> bool {
-        let Server { messages, inbox, .. } = &state.server;
+        let Server { clock, messages, inbox, retries, leases, .. } = &state.server;
+        // A lease may be longer than the silence.
+        let is_over = leases.values().any(|ends| ends <= clock);
+        let has_left = !(inbox.is_empty() && retries.is_empty()) || is_over;
         let look = state.server.look(SILENT, self.protocol.looks_twice);
         let runs = |client: &Client| client.condition == Condition::Runs;
         look != Look::Wait
+            && (has_left || look != Look::Second)
             && !(messages.is_empty() && inbox.is_empty())
             && (self.long_outages || !state.clients.iter().any(runs))
     }
@@ -237,7 +256,7 @@ impl Bounds {
             let runs = client.condition == Condition::Runs;
             if kinds.disconnect {
                 match &client.op {
-                    None if runs && client.needs_call(self.capacity, self.policy.lease) => {
+                    None if runs && client.needs_call(self.capacity, self.pace(n)) => {
                         actions.push(Action::LoseCall(n));
                     }
                     Some(Op { answer: None, .. }) if runs && kinds.late => actions.push(Action::LoseCall(n)),
@@ -314,7 +333,7 @@ impl Model for Bounds {
         self.act(&mut state, action);
         // If nothing can happen to the reply, it makes no difference what happens before it arrives.
         if let Some(n) = called
-            && (state.left.faults, state.left.drops) == (0, 0)
+            && (state.left.faults, state.left.drops, self.pace(n).round_trip) == (0, 0, 0)
         {
             self.act(&mut state, Action::Receive(n));
         }

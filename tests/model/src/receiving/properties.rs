@@ -32,7 +32,7 @@ pub const NOT_STUCK: &str = "without another fault, everything is settled after 
 
 /// The longest while: a lease, a pause after a second loss, grace, or the silence and
 /// a second look; and calls in between.
-const A_WHILE: i8 = 20;
+const A_WHILE: i8 = 40;
 
 /// All properties. Those that hold *sometimes* show that the others are not true for want of events.
 pub fn all() -> Vec<Property<Bounds>> {

@@ -26,6 +26,10 @@ pub struct Protocol {
     pub looks_for_ids: bool,
     /// No lease is ended for a while after all receivers were silent.
     pub grace: bool,
+    /// A silence that may be a pause between two calls counts only for leases that ended after it began, and who learns that a
+    /// lease is spared looks again before it may be ended. Otherwise, each silence counts for all, the wait for the end of the
+    /// grace included.
+    pub knows_pauses: bool,
     /// A blocked receiver moves the payload to the inbox. Otherwise it pops the payload, and a call records it.
     pub moves: bool,
     /// A call claims what is in the inbox, also for another receiver.
@@ -52,6 +56,7 @@ impl Protocol {
         keeps_receipts: true,
         looks_for_ids: true,
         grace: true,
+        knows_pauses: true,
         moves: true,
         claims_inbox: true,
         empties_inbox: true,
@@ -188,6 +193,10 @@ pub struct Receive {
     pub most: u8,
     /// The caller's settings.
     pub policy: Policy,
+    /// What the clock showed when the caller was last answered.
+    pub last: Option<Time>,
+    /// What it was to show at this call, if nothing came between.
+    pub expected: Time,
     /// Look for messages without lease and retry.
     pub sweep: bool,
     /// Retries before new messages, where only one can be claimed.
@@ -239,6 +248,8 @@ pub enum Call {
 /// The reply to `receive.lua`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Received {
+    /// What the clock showed.
+    pub clock: Time,
     /// When the first lease may be ended.
     pub lease_ends: Option<Time>,
     /// When the first retry is due.

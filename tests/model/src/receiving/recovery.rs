@@ -1,7 +1,24 @@
 //! The parts of the scripts that take back what was left: `recover.lua`, and `release_all.lua`.
 
-use crate::receiving::protocol::{Member, MessageId, Reason, Time};
+use crate::receiving::protocol::{Member, MessageId, Protocol, Reason, Time};
 use crate::receiving::server::{Control, Server, Silence};
+
+/// For how long a lease is spared after a silence: half of it.
+pub(super) fn grace(lease: Time) -> Time {
+    (lease + 1) / 2
+}
+
+impl Silence {
+    /// Whether it spares leases of this length.
+    pub(super) fn is_long(&self, lease: Time) -> bool {
+        i16::from(self.length) * 4 > i16::from(lease)
+    }
+
+    /// Whether there may be a lease that is spared because of it.
+    pub(super) fn matters(&self, now: Time) -> bool {
+        self.ended <= now && i16::from(now) < i16::from(self.ended) + 2 * i16::from(self.length)
+    }
+}
 
 /// The model treats all longer silences like this one. (12 hours, in reality.)
 pub const LONGEST: Time = Time::MAX;
@@ -27,52 +44,59 @@ pub enum Look {
 impl Server {
     /// Compares the clock with the last sign of life. A time of one unit is a twelfth of no lease here, and longer than the
     /// pauses between two attempts to connect.
-    pub(super) fn look_at_the_clock(&mut self) {
+    pub(super) fn look_at_the_clock(&mut self, protocol: Protocol, last: Option<Time>, expected: Time) {
         let now = self.clock;
         // The first receiver of a queue has nobody to spare.
-        let unseen = if self.leases.is_empty() { 0 } else { LONGEST };
+        let has_leases = !self.leases.is_empty();
         let Control { seen, silences, back, .. } = &mut self.control;
-        let matters = |silence: &Silence| {
-            silence.ended <= now && i16::from(now) <= i16::from(silence.ended) + 2 * i16::from(silence.length)
-        };
         if *seen == Some(now) {
             return;
         }
-        silences.retain(matters);
-        let length = seen.map_or(unseen, |seen| now - seen);
-        if length > 0 {
-            while silences.pop_if(|last| last.length <= length).is_some() {}
-            silences.push(Silence { ended: now, length });
-        } else if seen.is_some() {
+        silences.retain(|silence| silence.matters(now));
+        let mut note = |begun: Option<Time>, since: Option<Time>| {
+            let length = begun.map_or(LONGEST, |begun| now - begun);
+            if length > 0 {
+                let since = since.filter(|_| protocol.knows_pauses);
+                silences.push(Silence { ended: now, length, since });
+            }
+        };
+        if seen.is_some() || has_leases {
+            note(*seen, seen.map(|seen| last.map_or(seen, |last| last.min(seen))));
+            if last.is_some() {
+                note(Some(seen.map_or(expected, |seen| seen.max(expected))), None);
+            }
+        }
+        if seen.is_some_and(|seen| now < seen) {
             *back = *seen;
         }
         *seen = Some(now);
     }
 
-    /// When a lease of this length may be ended.
-    fn grace(&self, lease: Time) -> Option<Time> {
-        let is_long = |silence: &&Silence| i16::from(silence.length) * 4 > i16::from(lease);
-        let counts = |silence: &&Silence| {
-            silence.ended <= self.clock
-                && i16::from(self.clock) <= i16::from(silence.ended) + 2 * i16::from(silence.length)
+    /// Until when a lease of this length that ends at `ends` is spared.
+    fn spared_until(&self, lease: Time, ends: Time) -> Option<Time> {
+        let now = self.clock;
+        let spares = |silence: &&Silence| {
+            silence.matters(now) && silence.is_long(lease) && silence.since.is_none_or(|since| since < ends)
         };
-        let last = self.control.silences.iter().rev().filter(counts).find(is_long)?;
-        Some(last.ended + (lease + 1) / 2)
+        self.control.silences.iter().filter(spares).map(|silence| silence.ended + grace(lease)).max()
     }
 
     /// Returns how many messages were taken back, how many of them are dead letters, and when the first of those that are
     /// spared may be taken back.
-    pub(super) fn recover(&mut self, is_graceful: bool) -> (u8, u8, Option<Time>) {
+    pub(super) fn recover(&mut self, protocol: Protocol) -> (u8, u8, Option<Time>) {
         let now = self.clock;
         let (mut taken, mut dead, mut later) = (0, 0, None);
-        for (_, member) in self.ended() {
+        for (ends, member) in self.ended() {
             let record = self.messages.get(&member.id).filter(|record| record.delivery == member.delivery);
             let Some(mut record) = record.copied() else {
                 self.leases.remove(&member);
                 continue;
             };
-            let till = self.grace(record.policy.lease).filter(|till| is_graceful && now < *till);
+            let till =
+                self.spared_until(record.policy.lease, ends).filter(|till| protocol.grace && now < *till);
             if let Some(till) = till {
+                // In the next unit of time.
+                let till = if protocol.knows_pauses { till.min(now + 1) } else { till };
                 later = Some(later.map_or(till, |later: Time| later.min(till)));
                 continue;
             }

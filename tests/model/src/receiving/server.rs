@@ -52,7 +52,7 @@ pub struct Receipt {
 pub struct Control {
     /// The last sign of life.
     pub seen: Option<Time>,
-    /// The silences before it that still matter. Later ones are shorter.
+    /// The silences before it that still matter.
     pub silences: Vec<Silence>,
     /// What the clock showed when it was set back.
     pub back: Option<Time>,
@@ -67,6 +67,8 @@ pub struct Silence {
     pub ended: Time,
     /// How long it was.
     pub length: Time,
+    /// It spares leases that end later than this; `None`: all.
+    pub since: Option<Time>,
 }
 
 impl Server {
@@ -111,7 +113,8 @@ impl Server {
                 let claims = held.filter_map(|member| Some((member.id, *self.messages.get(&member.id)?)));
                 let claims = claims.collect();
                 let results = receipt.results;
-                return self.reply(Received { left: 1, results, claims, ..Received::default() });
+                self.look_at_the_clock(protocol, Some(now), Time::MIN);
+                return self.reply(Received { clock: now, left: 1, results, claims, ..Received::default() });
             }
             if protocol.ends_old_tries && receipt.token > call.token {
                 return Reply::TooLate;
@@ -136,8 +139,8 @@ impl Server {
         }
         let mut died =
             results[call.acknowledge.len()..].iter().filter(|r| **r == Settled::Dead).count() as u8;
-        self.look_at_the_clock();
-        let (recovered, dead, later) = self.recover(protocol.grace);
+        self.look_at_the_clock(protocol, call.last, call.expected);
+        let (recovered, dead, later) = self.recover(protocol);
         died += dead;
         if call.sweep {
             self.sweep();
@@ -159,7 +162,17 @@ impl Server {
         let left = u8::from(call.most > 0 && !(self.target.is_empty() && self.inbox.is_empty()));
         let lease_ends = lease_ends.into_iter().chain(claimed).min();
         let retry = self.retries.values().min().copied();
-        self.reply(Received { lease_ends, retry, left, recovered, died, to_send: 0, results, claims })
+        self.reply(Received {
+            clock: now,
+            lease_ends,
+            retry,
+            left,
+            recovered,
+            died,
+            to_send: 0,
+            results,
+            claims,
+        })
     }
 
     fn reply(&self, received: Received) -> Reply {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::receiving::client::{Client, Held, Pop, Settlement};
 use crate::receiving::model::{Bounds, SILENT};
 use crate::receiving::protocol::{Call, Delivery, MessageId, Payload, Receive, ReceiverId, Time, Token};
-use crate::receiving::recovery::SECOND_LOOK;
-use crate::receiving::server::{Receipt, Server};
+use crate::receiving::recovery::{SECOND_LOOK, grace};
+use crate::receiving::server::{Receipt, Server, Silence};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +103,8 @@ impl State {
         self.renumber_tokens();
         if bounds.symmetry {
             self.renumber_payloads();
+        }
+        if bounds.symmetry && bounds.paces.len() == 1 {
             self.sort_clients();
         }
         self.late.sort_unstable();
@@ -110,28 +112,133 @@ impl State {
 
     /// Only differences to the clock matter; what is over is over.
     fn shift_times(&mut self, bounds: &Bounds) {
-        let Server { clock, leases, retries, control, messages, dead, .. } = &mut self.server;
+        self.shift_signs_of_life();
+        self.forget_silences(bounds);
+        let Server { clock, retries, control, messages, dead, .. } = &mut self.server;
         let now = std::mem::take(clock);
-        for at in leases.values_mut().chain(retries.values_mut()) {
+        for at in retries.values_mut() {
             *at = (*at - now).max(0);
         }
-        control.seen = control.seen.map(|seen| (seen - now).max(-SILENT));
         control.back = control.back.map(|_| 0);
         // What the second look looks at.
-        let since = |silent: Time| (silent - now).max(-SECOND_LOOK);
+        let since = |silent: Time| silent.max(-SECOND_LOOK);
         control.silent =
             control.silent.map(since).filter(|silent| control.seen.is_some_and(|seen| *silent > seen));
-        // The leases have the same length, so only the last silence that gives grace matters, and as long as it does.
-        let lease = bounds.policy.lease;
-        control
-            .silences
-            .retain(|silence| 4 * silence.length > lease && now < silence.ended + (lease + 1) / 2);
-        control.silences.drain(..control.silences.len().saturating_sub(1));
-        for silence in &mut control.silences {
-            silence.ended -= now;
-        }
         messages.values_mut().for_each(|record| record.first = 0);
         dead.values_mut().for_each(|letter| (letter.first, letter.died) = (0, 0));
+    }
+
+    /// Leases, and what says which of them are spared. Only the order of what is past matters.
+    fn shift_signs_of_life(&mut self) {
+        let now = self.server.clock;
+        // Older than this, a reply to a process that stands still tells nothing.
+        self.each_past_time(|at| *at = at.saturating_sub(now).max(-4 * SILENT));
+        let Server { leases, control, .. } = &self.server;
+        let over = leases.values().copied().filter(|ends| *ends <= 0);
+        let newest = over.chain(control.seen).chain(control.silent).max();
+        // Nobody is there: then all that is past stays as it is.
+        let old = newest.map_or(0, |newest| -SILENT - 1 - newest);
+        if old > 0 {
+            self.each_past_time(|at| *at = if *at <= 0 { (*at + old).min(0) } else { *at });
+        }
+        let oldest = self.server.leases.values().copied().min().unwrap_or(0).min(0);
+        let seen = self.server.control.seen;
+        // A caller that was answered before all of them ended has looked at none of them.
+        let clamp = |last: &mut Time| *last = (*last).max(oldest - 1);
+        // A call that was to come before the last one of somebody else has waited no longer than since then.
+        let expect =
+            |expected: &mut Time| *expected = seen.map_or(*expected, |seen| seen.max(*expected)).min(0);
+        for client in &mut self.clients {
+            if let Some(last) = &mut client.last {
+                let mut expected = last.clock + last.age;
+                expect(&mut expected);
+                clamp(&mut last.clock);
+                last.age = expected - last.clock;
+            }
+        }
+        let ops = self.clients.iter_mut().filter_map(|client| client.op.as_mut()).map(|op| &mut op.call);
+        let late = self.late.iter_mut().filter_map(|late| match &mut late.call {
+            Call::Receive(call) => Some(call),
+            _ => None,
+        });
+        for call in ops.chain(late) {
+            match &mut call.last {
+                Some(last) => {
+                    clamp(last);
+                    expect(&mut call.expected);
+                }
+                None => call.expected = 0,
+            }
+        }
+        // Which silences spare a lease that has ended.
+        let mut begun = Vec::new();
+        self.each_begin(|at| begun.push(*at));
+        for ends in self.server.leases.values_mut().filter(|ends| **ends < 0) {
+            let before = begun.iter().filter(|at| *at < ends).max();
+            *ends = before.map_or_else(|| begun.iter().copied().min().unwrap_or(0).min(*ends), |at| at + 1);
+        }
+    }
+
+    /// Visits each time at which a silence may have begun, or may begin.
+    fn each_begin(&mut self, mut visit: impl FnMut(&mut Time)) {
+        let Self { server, clients, late, .. } = self;
+        server.control.seen.iter_mut().for_each(&mut visit);
+        server.control.silences.iter_mut().filter_map(|silence| silence.since.as_mut()).for_each(&mut visit);
+        for client in clients {
+            client.last.iter_mut().for_each(|last| visit(&mut last.clock));
+            client.op.iter_mut().filter_map(|op| op.call.last.as_mut()).for_each(&mut visit);
+        }
+        for late in late {
+            if let Call::Receive(call) = &mut late.call {
+                call.last.iter_mut().for_each(&mut visit);
+            }
+        }
+    }
+
+    /// Visits all that is compared with the time of a lease's end.
+    fn each_past_time(&mut self, mut visit: impl FnMut(&mut Time)) {
+        self.each_begin(&mut visit);
+        let Self { server, clients, late, .. } = self;
+        server.leases.values_mut().for_each(&mut visit);
+        server.control.silences.iter_mut().for_each(|silence| visit(&mut silence.ended));
+        server.control.silent.iter_mut().for_each(&mut visit);
+        for client in clients {
+            let Some(op) = &mut client.op else { continue };
+            visit(&mut op.call.expected);
+            if let Some(answer) = &mut op.answer {
+                visit(&mut answer.clock);
+                answer.lease_ends.iter_mut().for_each(&mut visit);
+            }
+        }
+        for late in late {
+            if let Call::Receive(call) = &mut late.call {
+                visit(&mut call.expected);
+            }
+        }
+    }
+
+    /// Silences that spare no lease, or none that a later one does not spare.
+    fn forget_silences(&mut self, bounds: &Bounds) {
+        let Server { leases, control, .. } = &mut self.server;
+        let lengths = || (0..bounds.receivers).map(|n| bounds.pace(n).lease);
+        for silence in &mut control.silences {
+            let long = lengths().filter(|lease| silence.is_long(*lease)).max().unwrap_or(0);
+            // Short enough to be none for longer leases.
+            silence.length = if long > 0 { long / 4 + 1 } else { 0 };
+            // As if it had begun when the last lease ended that it does not spare.
+            let after = |since: &Time| leases.values().copied().filter(|ends| ends <= since).max();
+            silence.since = silence.since.and_then(|since| after(&since));
+        }
+        let spares =
+            |one: &Silence| lengths().any(|lease| one.is_long(lease) && 0 < one.ended + grace(lease));
+        let covers = |other: &Silence, one: &Silence| {
+            other.ended >= one.ended && other.length >= one.length && other.since <= one.since
+        };
+        control.silences.retain(spares);
+        control.silences.sort_unstable();
+        control.silences.dedup();
+        let all = control.silences.clone();
+        control.silences.retain(|one| !all.iter().any(|other| other != one && covers(other, one)));
     }
 
     /// What nobody asks for again.
@@ -304,10 +411,10 @@ impl State {
         let mut order: Vec<usize> = (0..clients.len()).collect();
         // Tokens are unique, so that of a call stands for all of it.
         let key = |n: &usize| {
-            let Client { id, condition, op, pop, wants, woken, empty, called, lost, held, to_settle } =
+            let Client { id, condition, op, pop, wants, woken, empty, rest, last, lost, held, to_settle } =
                 &clients[*n];
             let receipt = server.receipts.get(id).map(|receipt| receipt.token);
-            let flags = (condition, wants, woken, empty, called, lost);
+            let flags = (condition, wants, woken, empty, rest, last, lost);
             (flags, pop, op.as_ref().map(|op| op.call.token), receipt, held, to_settle)
         };
         order.sort_by(|one, other| key(one).cmp(&key(other)));

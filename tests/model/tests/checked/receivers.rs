@@ -1,6 +1,7 @@
 //! The same for the protocol of receivers: 13.9 million states, of which bounds with three faults take 11.6 million. A core checks
 //! 80,000 in a second.
 
+use redelay_model::receiving::client::Pace;
 use redelay_model::receiving::model::{Bounds, Faults, SILENT};
 use redelay_model::receiving::properties::{
     CONSERVED, COUNTED_ONCE, DONE_ONCE, EXCLUSIVE, FENCED, KEYS_AGREE, LIVING_KEEP, NOT_STUCK, ONE_NUMBER,
@@ -18,6 +19,14 @@ const DISCONNECT: Faults = Faults { disconnect: true, ..NONE };
 const STALL: Faults = Faults { stall: true, ..NONE };
 const ANY: Faults =
     Faults { disconnect: true, crash: true, stall: true, outage: Some(5), clock: &[5], late: false };
+
+/// A receiver with short leases, and one whose pauses are silences for them.
+const TWO_LEASES: &[Pace] =
+    &[Pace { lease: 4, pause: 1, round_trip: 0 }, Pace { lease: 12, pause: 2, round_trip: 0 }];
+/// Both have the same lease, and call a little less often than every quarter of it. Their replies take a while.
+const SELDOM: &[Pace] = &[Pace { lease: 4, pause: 2, round_trip: 0 }];
+const FAR: &[Pace] =
+    &[Pace { lease: 4, pause: 1, round_trip: 1 }, Pace { lease: 12, pause: 2, round_trip: 1 }];
 
 fn holds(name: &str, bounds: Bounds) {
     visit(name, Bounds { symmetry: true, ..bounds });
@@ -59,6 +68,20 @@ mod what_holds {
         holds("receivers, late calls", Bounds { faults: 2, ..bounds.clone() });
         let bounds = Bounds { faults: 1, verbs: 1, kinds_of_verbs: &[Verb::Retry(1)], closes: 1, ..bounds };
         holds("receivers, late calls of receivers that ended", bounds);
+    }
+
+    /// Leases of two lengths, and pauses that are silences for the shorter one.
+    #[test]
+    fn two_leases() {
+        let kinds = Faults { crash: true, outage: Some(5), ..NONE };
+        let bounds = Bounds { paces: TWO_LEASES, ready: 1, kinds, ..now() };
+        holds("receivers, two leases", Bounds { faults: 2, ..bounds.clone() });
+        for (name, paces) in
+            [("two leases", TWO_LEASES), ("two leases, far away", FAR), ("seldom calls", SELDOM)]
+        {
+            let name = format!("receivers, {name}, any fault");
+            holds(&name, Bounds { paces, faults: 1, kinds: ANY, ..bounds.clone() });
+        }
     }
 
     #[test]
@@ -123,6 +146,18 @@ mod without {
         let protocol = Protocol { grace: false, ..Protocol::NOW };
         without("no grace", protocol, one(Faults { outage: Some(5), ..NONE }), LIVING_KEEP);
         without("no grace, another clock", protocol, one(Faults { clock: &[5], ..NONE }), LIVING_KEEP);
+    }
+
+    /// The pause of a survivor is a silence for the lease of the dead, and the wait for the end of the grace is the next one.
+    #[test]
+    fn knowledge_of_pauses() {
+        let protocol = Protocol { knows_pauses: false, ..Protocol::NOW };
+        for (name, paces) in
+            [("two leases", TWO_LEASES), ("two leases, far away", FAR), ("seldom calls", SELDOM)]
+        {
+            let bounds = Bounds { paces, ..one(Faults { crash: true, ..NONE }) };
+            without(&format!("no knowledge of pauses, {name}"), protocol, bounds, NOT_STUCK);
+        }
     }
 
     /// Others may look at once after an outage, before the receivers have connected again.
@@ -201,6 +236,17 @@ mod known_gaps {
 /// `make model`
 mod wider_bounds {
     use super::*;
+
+    #[test]
+    #[ignore = "long"]
+    fn two_leases() {
+        for (name, paces) in
+            [("two leases", TWO_LEASES), ("two leases, far away", FAR), ("seldom calls", SELDOM)]
+        {
+            let bounds = Bounds { paces, ready: 1, faults: 2, kinds: ANY, ..now() };
+            holds(&format!("receivers, {name}"), bounds);
+        }
+    }
 
     #[test]
     #[ignore = "long"]

@@ -2,6 +2,7 @@
 //! published the same, and have the same in every key.
 
 mod receivers;
+mod recovery;
 
 use std::collections::BTreeMap;
 use std::path::Path;

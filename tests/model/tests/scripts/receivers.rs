@@ -180,11 +180,13 @@ fn letter_of(score: &[u8], parts: &[Bytes]) -> Letter {
 
 fn silences_of(text: &str) -> Vec<Silence> {
     let silence = |one: &str| {
-        let (ended, length) = one.split_once(':').expect("two numbers");
+        let (ended, length) = one.split_once(':').expect("three numbers");
+        let (length, since) = length.split_once(':').expect("three numbers");
         let length: i64 = length.parse().expect("a number");
         let is_longest = length == LONGEST_MS;
         let length = if is_longest { Time::MAX } else { time_of(EPOCH * 1000 + length) };
-        Silence { ended: time(ended.as_bytes()), length }
+        let since = (since != "0").then(|| time(since.as_bytes()));
+        Silence { ended: time(ended.as_bytes()), length, since }
     };
     text.split_whitespace().map(silence).collect()
 }
@@ -335,6 +337,8 @@ fn arguments_of(call: &Receive) -> Vec<Vec<u8>> {
         b"0".into(),
         words.into(),
         b"1".into(),
+        call.last.map_or(0, millis).to_string().into(),
+        call.last.map_or(0, |last| millis(call.expected) - millis(last)).to_string().into(),
         call.acknowledge.len().to_string().into(),
         call.extend.len().to_string().into(),
         call.settle.len().to_string().into(),
@@ -377,7 +381,7 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         Some(Value::Int(int)) => int,
         other => panic!("{call:?}: {other:?}"),
     };
-    let [_, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, apart, hold] =
+    let [clock, lease_ends, retry, left, recovered, died, trimmed, to_send, gone, apart, hold] =
         [(); 11].map(|()| int());
     assert_eq!((trimmed, hold), (0, -1), "the model has no limits");
     assert_eq!((gone, apart), (0, 0), "nobody deletes what messages contain");
@@ -393,7 +397,11 @@ fn received(call: &Receive, parts: Vec<Value>) -> Received {
         claims.push((id_of(&id), record_of(&bytes().expect("a record"))));
     }
     let at = |millis: i64| (millis >= 0).then(|| time_of(millis));
+    // Who learns that a lease is spared looks again within this unit of time, which the model does not divide.
+    let begun = millis(0) + (lease_ends - millis(0)).div_euclid(UNIT_MS) * UNIT_MS;
+    let lease_ends = if lease_ends > begun && lease_ends >= 0 { begun + UNIT_MS } else { lease_ends };
     Received {
+        clock: time_of(clock),
         lease_ends: at(lease_ends),
         retry: at(retry),
         left: left as u8,
@@ -435,6 +443,8 @@ fn random_call(random: &mut fastrand::Rng, server: &server::Server, past: &[Call
 
 fn random_receive(random: &mut fastrand::Rng, server: &server::Server, past: &[Call]) -> Receive {
     let receiver: ReceiverId = random.u8(..3);
+    let last = (random.u8(..4) > 0).then(|| server.clock - random.i8(0..8));
+    let expected = last.map_or(server.clock, |last| last + random.i8(0..8));
     let mut call = Receive {
         receiver,
         token: past.len() as Token + 1,
@@ -445,6 +455,8 @@ fn random_receive(random: &mut fastrand::Rng, server: &server::Server, past: &[C
             lease: 2 * random.i8(1..3),
             dead: random.choice([DeadMode::Keep, DeadMode::Send, DeadMode::Discard]).expect("one of them"),
         },
+        last,
+        expected,
         sweep: random.bool(),
         retries_first: random.bool(),
         empty_inbox: random.u8(..4) == 0,
