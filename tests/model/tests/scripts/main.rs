@@ -370,6 +370,8 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
         (Call::Restore { .. }, value) => Reply::Pending { head: head(&value) },
         (Call::Reschedule(..), Value::Nil) => Reply::Count(0),
         (Call::Reschedule(..), Value::Array(parts)) => Reply::Pending { head: head(&parts[1]) },
+        // How many, and where the next part begins.
+        (Call::Remove(..), Value::Array(parts)) => Reply::Count(int(&parts[0]) as u8),
         (_, value) => Reply::Count(int(&value) as u8),
     }
 }

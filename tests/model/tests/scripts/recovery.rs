@@ -129,8 +129,8 @@ impl Real {
             clock: int(0),
             lease_ends: since_begun(int(1)),
             recovered: int(4),
-            claimed: bytes(11).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
-            extended: bytes(10).is_some_and(|results| results == b"1"),
+            claimed: bytes(13).map(|id| [&id[..], &1_u32.to_be_bytes()].concat()),
+            extended: bytes(12).is_some_and(|results| results == b"1"),
         }
     }
 }
