@@ -316,7 +316,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<String>, Vec<Vec<u8>>) {
         }
         Call::Remove(n) => {
             let keys = vec![TIMEOUT_SET.into(), ORDERED_LIST.into(), SCRATCH.into()];
-            ("REMOVE", keys, vec!["first".into(), n.to_string().into()])
+            ("REMOVE", keys, vec!["first".into(), "-1".into(), "no entry".into(), n.to_string().into()])
         }
         Call::Reschedule(n, delay) => {
             let delay = (i64::from(*delay) * 1000).to_string();
