@@ -79,7 +79,7 @@ scripts! {
     OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
     PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "45ecd4a3369807a1c825c2b5a95be4bd2312de86", [
+    RECEIVE: 10, "944eb96be3c7c1498f2122bc0e948a0b3a49c05d", [
         "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
         "receive/claim", "receive"
     ];

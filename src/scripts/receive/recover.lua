@@ -25,6 +25,7 @@ end
 -- when each ended, how long it was, and when it began. The caller has looked at no lease since `last`, so its silence begins
 -- no later. What exceeds its own pause is no pause of anybody: it counts for every lease, as if it had begun at 0.
 -- Signs of life that follow each other quickly are not all noted, unless there is a lease to be ended: it may be a short one.
+-- A receiver calls every fifth of its lease, and with what is not noted, that is still less than a quarter.
 local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last, expected)
     seen = tonumber(seen)
     local silences = {}
@@ -36,7 +37,7 @@ local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last
             silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
         end
     end
-    if seen and now >= seen and now - seen < (has_ended and SHORTEST or math.min(lease / 12, 1000)) then
+    if seen and now >= seen and now - seen < (has_ended and SHORTEST or math.min(lease / 25, 1000)) then
         return silences
     end
     local function note(since, counts_from)

@@ -14,8 +14,8 @@
 //! The bounds: 2 payloads, 2 receivers, 3 faults; 4.8 million states, and 9.1 million within other bounds.
 //!
 //! The unit of time is a quarter of a lease. A receiver that lives extends its leases in each of them, as in reality in each
-//! third; nothing else is assumed of time. All receivers have the same lease. Refused commands and announced retries are left
-//! out.
+//! third; nothing else is assumed of time. Within some bounds, a receiver has longer leases, or pauses for longer. Refused
+//! commands and announced retries are left out.
 
 mod acting;
 pub mod client;

@@ -42,7 +42,7 @@ pub enum Look {
 }
 
 impl Server {
-    /// Compares the clock with the last sign of life. A time of one unit is a twelfth of no lease here, and longer than the
+    /// Compares the clock with the last sign of life. A time of one unit is so long that each call is noted, and longer than the
     /// pauses between two attempts to connect.
     pub(super) fn look_at_the_clock(&mut self, protocol: Protocol, last: Option<Time>, expected: Time) {
         let now = self.clock;
