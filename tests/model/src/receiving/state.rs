@@ -141,7 +141,7 @@ impl State {
         if old > 0 {
             self.each_past_time(|at| *at = if *at <= 0 { (*at + old).min(0) } else { *at });
         }
-        let oldest = self.server.leases.values().copied().min().unwrap_or(0).min(0);
+        let oldest = self.server.leases.values().copied().min().unwrap_or(1).min(1);
         let seen = self.server.control.seen;
         // A caller that was answered before all of them ended has looked at none of them.
         let clamp = |last: &mut Time| *last = (*last).max(oldest - 1);
