@@ -54,7 +54,7 @@ scripts! {
         "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
     ];
     READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
-    AGREE: 2, "06dbe0e4757f97963baba4d771c73ff99347ab54", ["parts/letter", "parts/scan", "agree"];
+    AGREE: 2, "04a5c9faa4e0c0419a79083f60d8fc33ec520cae", ["parts/letter", "parts/scan", "agree"];
     SWEEP_JOBS: 5, "8f158bedb3cc7ae5f1e8a5f674f5d3a372ebbd97", ["parts/clock", "parts/job", "sweep_jobs"];
     RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
     READ_SCHEDULES: 2, "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", ["read_schedules"];
@@ -79,7 +79,7 @@ scripts! {
     OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
     PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "944eb96be3c7c1498f2122bc0e948a0b3a49c05d", [
+    RECEIVE: 10, "06f5ac599d07e73fbc58f64f04b6406ea255c888", [
         "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
         "receive/claim", "receive"
     ];

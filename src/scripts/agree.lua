@@ -23,9 +23,9 @@ if rank >= 0 then
 end
 
 -- The score of an id that only the hash has; nil if its content is none.
-local function score_of(content)
+local function score_of(id, content)
     if kind == 'dead' then
-        local letter = letter_of(content)
+        local letter = #id == 16 and letter_of(content)
         return letter and string.format('%.0f', letter[6])
     end
     -- A schedule whose next run is not known is due now: that is when it is calculated.
@@ -38,7 +38,7 @@ if cursor ~= '' and kind ~= 'retries' then
     local found
     found, cursor = scan(KEYS[2], cursor, MOST)
     for i = 1, #found, 2 do
-        local score = not redis.call('ZSCORE', KEYS[1], found[i]) and score_of(found[i + 1])
+        local score = not redis.call('ZSCORE', KEYS[1], found[i]) and score_of(found[i], found[i + 1])
         if score then
             again[#again + 1] = score
             again[#again + 1] = found[i]

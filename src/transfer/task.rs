@@ -315,7 +315,8 @@ impl Task {
         let mut stalled = None;
         for id in overdue {
             let since = reading.sent.checked_sub(overdue::OVERDUE);
-            let is_stalled = since.is_some_and(|since| self.schedule.is_idle_since(id, since));
+            let is_stalled =
+                since.is_some_and(|since| self.schedule.is_idle_since(id, since, reading.received));
             if let Some(queue) = self.queues.get(&id).filter(|_| is_stalled) {
                 queue.counters.transfer_stalled();
                 self.schedule.sweep(id, reading.received);

@@ -157,6 +157,7 @@ impl Member {
 pub(crate) struct Load {
     pub(crate) ledger: Ledger,
     pub(crate) members: Vec<Queues>,
+    taking: usize,
     stop: CancellationToken,
     /// Ends the takers that use another library.
     end: CancellationToken,
@@ -198,7 +199,8 @@ impl Load {
         for _ in 0..crew.others {
             takers.spawn(take_elsewhere(url.to_owned(), ledger.clone(), end.clone()));
         }
-        Self { ledger, members, stop, end, producers, takers }
+        let taking = crew.clients.iter().filter(|member| !member.takers.is_empty()).count();
+        Self { ledger, members, taking, stop, end, producers, takers }
     }
 
     /// Waits until `more` payloads have been taken. Returns how long that took.
@@ -208,6 +210,11 @@ impl Load {
         let reached = || async { self.ledger.record().taken.len() >= goal };
         until_async_within(Duration::from_secs(30), "the load goes on", reached).await;
         begun.elapsed()
+    }
+
+    /// How many clients take.
+    pub(crate) fn takers(&self) -> usize {
+        self.taking
     }
 
     /// Ends the offers, and waits until each has a result.

@@ -79,46 +79,55 @@ end
 
 -- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when to
 -- look again at the others: when they may be taken back, and four times until then, so that another silence is no pause of ours.
+-- Those that are spared stay where they are, in front of others that are not. Up to a thousand of them are looked at in a call.
 local function recover(queue, now, silences)
-    local taken, dead, later, bytes = 0, 0, nil, 0
-    local ended = redis.call('ZRANGEBYSCORE', queue.leases, '-inf', string.format('%.0f', now), 'WITHSCORES', 'LIMIT', 0, 100)
-    for i = 1, #ended, 2 do
-        local member, ends = ended[i], tonumber(ended[i + 1])
-        local id = string.sub(member, 1, 16)
-        local record = redis.call('HGET', queue.messages, id)
-        bytes = bytes + #(record or '')
-        if bytes > RECOVERED and taken > 0 then
-            later = now
-            break
-        end
-        local holds = record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17)
-        local _, most, lease = policy_of(holds and record or string.rep('\0', 24))
-        local till = holds and spared_until(silences, lease, ends) or 0
-        if now < till then
-            local again = math.min(till, now + math.max(lease / 2, GRACE) / 4)
-            later = math.min(later or again, again)
-        else
-            redis.call('ZREM', queue.leases, member)
-            queue.gone = queue.gone + (record and 0 or 1)
-        end
-        if holds and now >= till then
-            taken = taken + 1
-            local delivery, failed, lost = counts(record)
-            lost = lost + 1
-            record = header(delivery, failed, lost, stored_policy(record), first_of(record))
-                .. payload_in(record)
-            if lost >= most then
-                dead = dead + 1
-                bury(queue, id, record, now, 'lost', '')
+    local taken, dead, later, bytes, spared = 0, 0, nil, 0, 0
+    while taken < 100 and spared < 1000 do
+        local page = redis.call('ZRANGE', queue.leases, spared, spared + 99, 'WITHSCORES')
+        for i = 1, #page, 2 do
+            local member, ends = page[i], tonumber(page[i + 1])
+            if ends > now then
+                return taken, dead, later
+            end
+            local id = string.sub(member, 1, 16)
+            local record = redis.call('HGET', queue.messages, id)
+            bytes = bytes + #(record or '')
+            if bytes > RECOVERED and taken + spared > 0 then
+                return taken, dead, taken > 0 and now or later
+            end
+            local holds = record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17)
+            local _, most, lease = policy_of(holds and record or string.rep('\0', 24))
+            local till = holds and spared_until(silences, lease, ends) or 0
+            if now < till then
+                spared = spared + 1
+                local again = math.min(till, now + math.max(lease / 2, GRACE) / 4)
+                later = math.min(later or again, again)
             else
-                -- A payload that kills its process, and the innocent ones beside it, part ways after the first loss.
-                local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
-                redis.call('HSET', queue.messages, id, record)
-                redis.call('ZADD', queue.retries, string.format('%.0f', now + pause), id)
+                redis.call('ZREM', queue.leases, member)
+                queue.gone = queue.gone + (record and 0 or 1)
+            end
+            if holds and now >= till then
+                taken = taken + 1
+                local delivery, failed, lost = counts(record)
+                lost = lost + 1
+                record = header(delivery, failed, lost, stored_policy(record), first_of(record))
+                    .. payload_in(record)
+                if lost >= most then
+                    dead = dead + 1
+                    bury(queue, id, record, now, 'lost', '')
+                else
+                    -- A payload that kills its process, and the innocent ones beside it, part ways after the first loss.
+                    local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
+                    redis.call('HSET', queue.messages, id, record)
+                    redis.call('ZADD', queue.retries, string.format('%.0f', now + pause), id)
+                end
             end
         end
+        if #page < 200 then
+            return taken, dead, later
+        end
     end
-    return taken, dead, later
+    return taken, dead, taken > 0 and now or later
 end
 
 -- Looks for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
@@ -135,7 +144,8 @@ local function sweep(queue, now)
             local member = id .. string.sub(record, 2, 5)
             local till = redis.call('ZSCORE', queue.leases, member)
             if not till then
-                if not redis.call('ZSCORE', queue.retries, id) then
+                -- What is no id of a message was written by somebody else.
+                if #id == 16 and not redis.call('ZSCORE', queue.retries, id) then
                     redis.call('ZADD', queue.retries, string.format('%.0f', now), id)
                 end
             elseif back then

@@ -77,17 +77,18 @@ fn a_connection_that_is_back_ends_the_pause() {
 fn a_queue_is_idle_when_nobody_has_tried() {
     let now = Instant::now();
     let mut schedule = running(now);
-    let is_idle = |schedule: &Schedule, since| schedule.is_idle_since(7, now + ms(since));
+    let is_idle = |schedule: &Schedule, since| schedule.is_idle_since(7, now + ms(since), now + ms(1_000));
     assert!(!is_idle(&schedule, 10), "it runs");
     schedule.finished(7, now + ms(20), head(Some(now + ms(60_000))));
     assert!(!is_idle(&schedule, 10) && is_idle(&schedule, 20));
     schedule.on_peer_transfer(7, now + ms(30), None, 2);
     assert!(!is_idle(&schedule, 20) && is_idle(&schedule, 30));
     schedule.sweep(7, now + ms(40));
+    assert!(!is_idle(&schedule, 30), "it is about to run");
     assert_eq!(schedule.next(now + ms(40)), Next::Run(7));
     schedule.failed(7, now + ms(50));
     assert!(!is_idle(&schedule, 90), "it is tried again");
-    assert!(!schedule.is_idle_since(8, now + ms(90)), "there is none");
+    assert!(!schedule.is_idle_since(8, now + ms(90), now + ms(1_000)), "there is none");
 }
 
 /// A message of a peer may be older than the reply that named the time.

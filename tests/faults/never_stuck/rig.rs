@@ -81,7 +81,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<Report, String> {
         forgot: plan.forgets(),
         refused: plan.refuses(),
         exact: plan.steps.is_empty(),
-        dead_pops: plan.demotions() * load.members.len(),
+        dead_pops: plan.demotions() * load.takers(),
         ..Price::default()
     };
     let mut report = finish_when(&way.server, Some(&way.proxy), &mut load, price, due).await?;
@@ -115,7 +115,7 @@ pub(crate) async fn finish_demoted(
     load: &mut Load,
     demotions: usize,
 ) -> Result<Report, String> {
-    let price = Price { dead_pops: demotions * load.members.len(), ..Price::default() };
+    let price = Price { dead_pops: demotions * load.takers(), ..Price::default() };
     finish_when(server, Some(proxy), load, price, Due::All).await
 }
 

@@ -250,6 +250,46 @@ fn receivers_that_call_once_take_back_what_the_dead_had() {
     }
 }
 
+/// Long leases that an outage spares are in front of short ones, which it does not spare.
+#[test]
+fn what_is_spared_does_not_hide_what_is_not() {
+    const SPARED: i64 = 150;
+    let mut real = Real::start();
+    real.begin();
+    Cmd::new().arg(&["DEL", TARGET]).exec(&mut real.connection).expect("DEL");
+    let push = |real: &mut Real| {
+        Cmd::new().arg(&["RPUSH", TARGET, "1"]).exec(&mut real.connection).expect("RPUSH");
+    };
+    let (long, short) = (600_000, 5_000);
+    let mut dead = Receiver::new(9, long, 0);
+    for _ in 0..SPARED {
+        push(&mut real);
+        assert!(real.call(&mut dead, 0, 0, Deed::Claim).claimed.is_some());
+    }
+    // Nobody reaches the server for longer than a quarter of that lease, and until it has ended.
+    let back = long + 1000;
+    let mut survivor = Receiver::new(1, 30_000, 0);
+    assert_eq!(real.call(&mut survivor, back, back, Deed::Look).recovered, 0, "they are spared");
+    let mut other = Receiver::new(2, short, 0);
+    for _ in 0..5 {
+        push(&mut real);
+        assert!(real.call(&mut other, back + 1, back + 1, Deed::Claim).claimed.is_some());
+    }
+    let (mut now, mut recovered) = (back + 1, 0);
+    while recovered < 5 {
+        now += survivor.pace;
+        assert!(now < back + bound(short), "{recovered}");
+        recovered += real.call(&mut survivor, now, now, Deed::Look).recovered;
+        survivor.last = Some((EPOCH * 1000 + now, now));
+    }
+    assert_eq!(recovered, 5, "the others are still spared");
+    // All of them come back in the end, a hundred a call.
+    let end = back + long / 2;
+    let calls: Vec<_> =
+        (1..4).map(|n| real.call(&mut survivor, end + n, end + n, Deed::Look).recovered).collect();
+    assert_eq!(calls, [100, 50, 0]);
+}
+
 /// A receiver extends its lease in time, except while nobody reaches the server. Others, of any lease, may be there first.
 #[test]
 fn what_the_living_have_is_not_taken_back_after_an_outage() {
