@@ -11,8 +11,10 @@ use futures::stream;
 use redelay::{Backoff, ErrorKind, Outcome, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
+use tokio::time::timeout;
 
-/// A lease that is shorter than three round trips may end before it is extended. Each message is acknowledged once, or dead.
+/// A lease that is shorter than three round trips may end before it is extended. One that is shorter than a round trip is over when
+/// the message arrives, which nobody handles then. Each message is acknowledged once, or dead.
 #[tokio::test]
 async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
     const COUNT: i64 = 12;
@@ -25,7 +27,9 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
         queues.ready.offer_all(&(0..COUNT).collect::<Vec<_>>()).await.unwrap();
         proxy.delay(round_trip);
         let far = async {
-            let held = receiver.receive_many(COUNT as usize).await.unwrap();
+            let held = timeout(ms(3_000), receiver.receive_many(COUNT as usize)).await;
+            assert_eq!(held.is_ok(), round_trip < ms(100), "what arrives after its lease is given up");
+            let held = held.map_or_else(|_| Vec::new(), |held| held.unwrap());
             let settle = held.into_iter().map(async |delivery| {
                 let delivery = delivery.unwrap();
                 tokio::time::sleep(ms(delivery.unsigned_abs() * 120)).await;
@@ -36,11 +40,19 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
         let near = async {
             until_async("all are received", || async { server.list("q").is_empty() }).await;
             let mut acknowledged = Vec::new();
-            while let Some(delivery) = soon(near.receive_timeout(ms(1_500))).await.unwrap() {
+            loop {
+                let Some(delivery) = soon(near.receive_timeout(ms(1_500))).await.unwrap() else {
+                    if server.list("q").is_empty() && server.get::<usize, _>(["HLEN", MESSAGES]) == 0 {
+                        return acknowledged;
+                    }
+                    continue;
+                };
                 acknowledged.push(*delivery);
-                delivery.ack().await.unwrap();
+                // Its lease is short.
+                if delivery.ack().await.is_err() {
+                    acknowledged.pop();
+                }
             }
-            acknowledged
         };
         let (settled, mut ended) = tokio::join!(far, near);
         let again = ended.len();
