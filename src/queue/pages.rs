@@ -8,7 +8,8 @@
 //!   moves it nowhere: so neither moves an element past the reader. Each page begins with the last few elements of the
 //!   one before. That shows where they are now; from there on, the page replaces what was read. Equal payloads in a row
 //!   may be taken for each other: then they are returned as often as they were there, or more often, by as many as have left
-//!   the list.
+//!   the list. If all that was read has left the list, the reading begins again; and if that happens often, it goes on where
+//!   it was. Then what is put in front meanwhile may hide as many elements from it, and nothing else does.
 //! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are overdue to
 //!   the front; so from the tail, the last few of a page might be found there, behind others that nobody has read. From
 //!   the head, what was read is always in front of everything else. So a page is right if it begins with a known entry. At
@@ -28,7 +29,7 @@ const PAGE: usize = 1000;
 /// So many known elements begin a page, at most, and no more than so many bytes of them.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
-/// How often the reading begins again. Takers and offers that are faster than it would keep it going for ever.
+/// How often the reading begins again. Takers that are faster than it would keep it going for ever.
 const RESTARTS: usize = 2;
 
 /// The page to read next.
@@ -126,8 +127,11 @@ fn known(read: &[Bytes]) -> usize {
 
 /// Elements of which some may be equal, in the order from the tail to the head.
 struct Payloads {
+    /// Those of which none was found again.
+    settled: Vec<Bytes>,
+    /// Those behind them, without a gap.
     read: Vec<Bytes>,
-    /// The index of the last one of them; `None` at the beginning.
+    /// The index of the last one that was read; `None` at the beginning.
     low: Option<usize>,
     /// The next page begins with elements that were read before so many others. More than 0 if the last page did not begin with
     /// elements that were read: somebody has put others in front, or removed some of them.
@@ -141,13 +145,55 @@ struct Payloads {
 impl Payloads {
     fn new(most: usize) -> Self {
         let low = if most == 0 { Some(0) } else { None };
-        Self { read: Vec::new(), low, back: 0, from: most.saturating_sub(1), restarts: 0 }
+        Self {
+            settled: Vec::new(),
+            read: Vec::new(),
+            low,
+            back: 0,
+            from: most.saturating_sub(1),
+            restarts: 0,
+        }
     }
 
     fn into_elements(mut self) -> Vec<Bytes> {
-        self.read.reverse();
-        self.read
+        self.settled.append(&mut self.read);
+        self.settled.reverse();
+        self.settled
     }
+
+    /// The page begins at what was read there, and replaces all from there on.
+    fn join(&mut self, at: usize, elements: Vec<Bytes>, low: usize) {
+        self.read.truncate(at);
+        self.read.extend(elements);
+        (self.low, self.back) = (Some(low), 0);
+    }
+
+    /// Nothing of what was read is found. What was in front of it is still in front of that index: it moves towards the head
+    /// alone, unless somebody puts elements in front.
+    fn go_on(&mut self, length: usize) {
+        self.restarts += 1;
+        self.back = 0;
+        if self.restarts <= RESTARTS {
+            self.read.clear();
+            self.low = None;
+        } else {
+            self.settled.append(&mut self.read);
+            self.low = self.low.map(|low| low.min(length));
+        }
+    }
+}
+
+/// The first element of the page that was read, and the last place where it and the known ones behind it can have been.
+/// Those that were in front of it in the page came since; those that were between them have left the list.
+fn scattered(read: &[Bytes], page: &[Bytes]) -> Option<(usize, usize)> {
+    let those: HashSet<_> = read.iter().collect();
+    let first = page.iter().position(|element| those.contains(element))?;
+    let known = page[first..].iter().take(KNOWN).take_while(|element| those.contains(element)).count();
+    let mut at = read.len();
+    for element in page[first..first + known].iter().rev() {
+        at = read[..at].iter().rposition(|other| other == element)?;
+    }
+    Some((first, at))
 }
 
 impl Reading for Payloads {
@@ -172,24 +218,22 @@ impl Reading for Payloads {
             self.low = Some(0);
             return;
         }
-        if self.low.is_none() {
-            (self.read, self.low) = (elements, Some(low));
+        if self.read.is_empty() {
+            self.join(0, elements, low);
             return;
         }
         let begin = &elements[..ask.known.min(elements.len())];
         // The last place where they are: the first that is possible takes none of several equal ones for another.
-        let at = self.read.windows(begin.len()).rposition(|read| read == begin);
-        if let Some(at) = at {
-            self.read.truncate(at);
-            self.read.extend(elements);
-            (self.low, self.back) = (Some(low), 0);
+        if let Some(at) = self.read.windows(begin.len()).rposition(|read| read == begin) {
+            self.join(at, elements, low);
             return;
         }
         self.back = (2 * self.back).max(PAGE);
         if self.back >= self.read.len() {
-            // Nothing of it is left, so nothing that was in front of it either, unless somebody has removed it from the tail.
-            self.restarts += 1;
-            (self.low, self.back) = ((self.restarts > RESTARTS).then_some(0), 0);
+            match scattered(&self.read, &elements) {
+                Some((first, at)) => self.join(at, elements.into_iter().skip(first).collect(), low),
+                None => self.go_on(length),
+            }
         }
     }
 }
@@ -364,6 +408,58 @@ mod tests {
             let of_those = read.iter().filter(|element| those.contains(element));
             assert!(of_those.eq(&stayed), "seed {seed}: {} of {}", read.len(), stayed.len());
         }
+    }
+
+    /// All that was read leaves, or so much of it that what is left looks like something else.
+    #[test]
+    fn payloads_that_stay_are_returned_whatever_leaves_the_tail() {
+        for seed in 0..120 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut list: Vec<_> = (0..random.u32(1001..30_000)).map(element).collect();
+            let (before, mut next) = (list.clone(), 1_000_000);
+            let taken = [0, 5, 300][random.usize(..3)];
+            let mut payloads = Payloads::new(usize::MAX);
+            read(&mut list, &mut payloads, |list| {
+                list.drain(..random.usize(..=taken).min(list.len()));
+                let most = list.len();
+                if seed % 2 == 0 {
+                    list.truncate(most - random.usize(..=3 * PAGE).min(most));
+                } else {
+                    // As `remove_all` and `retain_all` do.
+                    let every = random.usize(1..9);
+                    let tail = list.split_off(most.saturating_sub(random.usize(..10_000)));
+                    let is_left = |n: usize| if seed % 4 == 1 { n % 9 >= every } else { n % 9 == every };
+                    list.extend(
+                        tail.into_iter().enumerate().filter(|(n, _)| is_left(*n)).map(|(_, left)| left),
+                    );
+                }
+                list.extend((0..random.u32(..30)).map(|n| element(next + n)));
+                next += 30;
+            });
+            let (stayed, read) = (stayed(&before, &list), payloads.into_elements());
+            let those: HashSet<_> = stayed.iter().collect();
+            let of_those: Vec<_> = read.iter().filter(|element| those.contains(element)).collect();
+            assert!(
+                of_those.iter().copied().eq(&stayed),
+                "seed {seed}: {} of {}",
+                of_those.len(),
+                stayed.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_that_becomes_shorter_faster_than_it_is_read_is_read() {
+        let mut list: Vec<_> = (0..300_000).map(element).collect();
+        let mut payloads = Payloads::new(usize::MAX);
+        let pages = read(&mut list, &mut payloads, |list| {
+            if list.len() > 200_000 {
+                list.truncate(list.len() - 1000);
+            }
+        });
+        let read = payloads.into_elements();
+        assert!(read.ends_with(&list) || read.starts_with(&list), "{} of {}", read.len(), list.len());
+        assert!(pages < 700, "{pages}");
     }
 
     /// Not less often than they are there, and more often only by those that have left the list.
