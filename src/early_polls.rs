@@ -104,15 +104,13 @@ impl Polled {
         let deadline = Instant::now() + conn.command_timeout();
         while entries.len() < n && (entries.is_empty() || Instant::now() < deadline) {
             let most = CALL.min(n - entries.len());
-            let more = match call(conn, &keys, most, &mut claims).await {
-                Ok(more) => more,
+            let is_end = match call(conn, &keys, most, &mut entries, &mut claims).await {
+                Ok(is_end) => is_end,
                 // Entries that came before the error must not be lost with it.
                 Err(_) if !entries.is_empty() => break,
                 Err(error) => return Err(error),
             };
-            let last = more.len() < most && !scripts::is_full(more.iter().map(|entry| entry.bytes.len()));
-            entries.extend(more);
-            if last {
+            if is_end {
                 break;
             }
         }
@@ -169,13 +167,14 @@ impl Polled {
     }
 }
 
-/// One call of the script.
+/// One call of the script. Returns whether it came to the end of the list.
 async fn call(
     conn: &Conn,
     keys: &Keys,
     most: usize,
+    entries: &mut Vec<Entry>,
     claims: &mut Vec<ClaimId>,
-) -> Result<Vec<Entry>, OpError> {
+) -> Result<bool, OpError> {
     let claim = claims::new_id();
     let call = scripts::POLL
         .on(&[keys.timeout_set(), keys.ordered_list(), keys.quarantine(), keys.claims(), keys.scratch()])
@@ -188,10 +187,12 @@ async fn call(
     if conn.counters().queue(keys).quarantined(quarantined) {
         events::quarantined(keys, quarantined);
     }
+    let is_end = reply.next().map_or(Ok(1), Reply::into_int)? > 0;
     let items = reply.map(Reply::into_bytes).collect::<Result<Vec<_>, _>>()?;
     if !items.is_empty() {
         claims.push(claim);
     }
     let entry = |pair: &[Bytes]| Entry { bytes: pair[0].clone(), score: pair[1].clone() };
-    Ok(items.chunks_exact(2).map(entry).collect())
+    entries.extend(items.chunks_exact(2).map(entry));
+    Ok(is_end)
 }

@@ -61,9 +61,9 @@ scripts! {
     CHANGE_SCHEDULE: 7, "0440d5741eb84056a61fa8f6106bf01790d3e042", ["parts/permitted", "parts/job", "change_schedule"];
     CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
     RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
-    POLL: 5, "6bd8cda1fa831bebf6b6078d99d9e54ba4eb33af", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    POLL: 5, "c41d74e42a8a89baba7fd517e766acf96b11dbdc", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     RESTORE_ENTRIES: 5, "f3e7d380d072d0b6f7f76bee7ee261a5c260e631", ["parts/permitted", "parts/restore", "restore_entries"];
-    CLAIM_IDS: 1, "2b30c18624647628187bfd2dc556262b271dd3f6", ["claim_ids"];
+    CLAIM_IDS: 1, "ec60e70dd85ca2792f7ee218a985010cd6debcf9", ["parts/scan", "claim_ids"];
     READ_CLAIMS: 1, "92cbc7bdaa145e5f0204d4e51a3faff09549c2a4", ["parts/stored_claim", "read_claims"];
     REQUEUE_CLAIM: 6, "162d6b55ed07e278c811f716a6207b3471eea105", [
         "parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"

@@ -8,7 +8,8 @@
 //!   moves it nowhere: so neither moves an element past the reader. Each page begins with the last few elements of the
 //!   one before. That shows where they are now; from there on, the page replaces what was read. Equal payloads in a row
 //!   may be taken for each other: then they are returned as often as they were there, or more often, by as many as have left
-//!   the list.
+//!   the list. If all that was read has left the list, the reading begins again; and if that happens often, it goes on where
+//!   it was. Then what is put in front meanwhile may hide as many elements from it, and nothing else does.
 //! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are overdue to
 //!   the front; so from the tail, the last few of a page might be found there, behind others that nobody has read. From
 //!   the head, what was read is always in front of everything else. So a page is right if it begins with a known entry. At
@@ -28,7 +29,7 @@ const PAGE: usize = 1000;
 /// So many known elements begin a page, at most, and no more than so many bytes of them.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
-/// How often the reading begins again. Takers and offers that are faster than it would keep it going for ever.
+/// How often the reading begins again. Takers that are faster than it would keep it going for ever.
 const RESTARTS: usize = 2;
 
 /// The page to read next.
@@ -126,8 +127,11 @@ fn known(read: &[Bytes]) -> usize {
 
 /// Elements of which some may be equal, in the order from the tail to the head.
 struct Payloads {
+    /// Those of which none was found again.
+    settled: Vec<Bytes>,
+    /// Those behind them, without a gap.
     read: Vec<Bytes>,
-    /// The index of the last one of them; `None` at the beginning.
+    /// The index of the last one that was read; `None` at the beginning.
     low: Option<usize>,
     /// The next page begins with elements that were read before so many others. More than 0 if the last page did not begin with
     /// elements that were read: somebody has put others in front, or removed some of them.
@@ -141,13 +145,55 @@ struct Payloads {
 impl Payloads {
     fn new(most: usize) -> Self {
         let low = if most == 0 { Some(0) } else { None };
-        Self { read: Vec::new(), low, back: 0, from: most.saturating_sub(1), restarts: 0 }
+        Self {
+            settled: Vec::new(),
+            read: Vec::new(),
+            low,
+            back: 0,
+            from: most.saturating_sub(1),
+            restarts: 0,
+        }
     }
 
     fn into_elements(mut self) -> Vec<Bytes> {
-        self.read.reverse();
-        self.read
+        self.settled.append(&mut self.read);
+        self.settled.reverse();
+        self.settled
     }
+
+    /// The page begins at what was read there, and replaces all from there on.
+    fn join(&mut self, at: usize, elements: Vec<Bytes>, low: usize) {
+        self.read.truncate(at);
+        self.read.extend(elements);
+        (self.low, self.back) = (Some(low), 0);
+    }
+
+    /// Nothing of what was read is found. What was in front of it is still in front of that index: it moves towards the head
+    /// alone, unless somebody puts elements in front.
+    fn go_on(&mut self, length: usize) {
+        self.restarts += 1;
+        self.back = 0;
+        if self.restarts <= RESTARTS {
+            self.read.clear();
+            self.low = None;
+        } else {
+            self.settled.append(&mut self.read);
+            self.low = self.low.map(|low| low.min(length));
+        }
+    }
+}
+
+/// The first element of the page that was read, and the last place where it and the known ones behind it can have been.
+/// Those that were in front of it in the page came since; those that were between them have left the list.
+fn scattered(read: &[Bytes], page: &[Bytes]) -> Option<(usize, usize)> {
+    let those: HashSet<_> = read.iter().collect();
+    let first = page.iter().position(|element| those.contains(element))?;
+    let known = page[first..].iter().take(KNOWN).take_while(|element| those.contains(element)).count();
+    let mut at = read.len();
+    for element in page[first..first + known].iter().rev() {
+        at = read[..at].iter().rposition(|other| other == element)?;
+    }
+    Some((first, at))
 }
 
 impl Reading for Payloads {
@@ -172,24 +218,22 @@ impl Reading for Payloads {
             self.low = Some(0);
             return;
         }
-        if self.low.is_none() {
-            (self.read, self.low) = (elements, Some(low));
+        if self.read.is_empty() {
+            self.join(0, elements, low);
             return;
         }
         let begin = &elements[..ask.known.min(elements.len())];
         // The last place where they are: the first that is possible takes none of several equal ones for another.
-        let at = self.read.windows(begin.len()).rposition(|read| read == begin);
-        if let Some(at) = at {
-            self.read.truncate(at);
-            self.read.extend(elements);
-            (self.low, self.back) = (Some(low), 0);
+        if let Some(at) = self.read.windows(begin.len()).rposition(|read| read == begin) {
+            self.join(at, elements, low);
             return;
         }
         self.back = (2 * self.back).max(PAGE);
         if self.back >= self.read.len() {
-            // Nothing of it is left, so nothing that was in front of it either, unless somebody has removed it from the tail.
-            self.restarts += 1;
-            (self.low, self.back) = ((self.restarts > RESTARTS).then_some(0), 0);
+            match scattered(&self.read, &elements) {
+                Some((first, at)) => self.join(at, elements.into_iter().skip(first).collect(), low),
+                None => self.go_on(length),
+            }
         }
     }
 }
@@ -266,180 +310,4 @@ impl Reading for Entries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn element(number: u32) -> Bytes {
-        number.to_string().into()
-    }
-
-    /// What the script does with a list, the limit of its bytes left out.
-    fn page(list: &[Bytes], ask: Ask) -> Page {
-        let most = PAGE + ask.known;
-        let elements: Vec<_> = if ask.towards_head {
-            list[..list.len().min(ask.at.saturating_add(1))].iter().rev().take(most).cloned().collect()
-        } else {
-            list.iter().skip(ask.at).take(most).cloned().collect()
-        };
-        Page { length: list.len(), elements }
-    }
-
-    /// Reads all of a list that changes before each page but the first. Returns the number of pages.
-    fn read(
-        list: &mut Vec<Bytes>,
-        reading: &mut impl Reading,
-        mut change: impl FnMut(&mut Vec<Bytes>),
-    ) -> usize {
-        let mut pages = 0;
-        while let Some(ask) = reading.next() {
-            if pages > 0 {
-                change(list);
-            }
-            pages += 1;
-            assert!(pages < 10_000, "it does not end");
-            reading.add(ask, page(list, ask));
-        }
-        pages
-    }
-
-    /// Those of the first list that are also in the last one.
-    fn stayed(before: &[Bytes], after: &[Bytes]) -> Vec<Bytes> {
-        let after: HashSet<_> = after.iter().collect();
-        before.iter().filter(|element| after.contains(element)).cloned().collect()
-    }
-
-    #[test]
-    fn a_list_at_rest_is_read_as_it_is() {
-        for length in [0, 1, 3, 999, 1000, 1001, 1016, 5000] {
-            for equal in [false, true] {
-                let mut list: Vec<_> = (0..length).map(|n| element(if equal { 7 } else { n })).collect();
-                let mut payloads = Payloads::new(usize::MAX);
-                let pages = read(&mut list, &mut payloads, |_| {});
-                assert_eq!(pages == 1, length <= 1000, "{length}");
-                assert_eq!(payloads.into_elements(), list, "{length}");
-                if !equal || length <= 1000 {
-                    let mut entries = Entries::default();
-                    let pages = read(&mut list, &mut entries, |_| {});
-                    assert_eq!(pages == 1, length <= 1000, "{length}");
-                    assert_eq!(entries.into_elements(), list, "{length}");
-                }
-            }
-        }
-        let mut list: Vec<_> = (0..5000).map(element).collect();
-        for most in [0, 1, 1000, 3000, 9000] {
-            let mut payloads = Payloads::new(most);
-            read(&mut list, &mut payloads, |_| {});
-            assert_eq!(payloads.into_elements(), list[..most.min(5000)], "{most}");
-        }
-    }
-
-    /// Taken from both ends, removed anywhere, put at both ends.
-    #[test]
-    fn payloads_that_stay_are_returned_once_and_in_order() {
-        for seed in 0..60 {
-            let mut random = fastrand::Rng::with_seed(seed);
-            let mut list: Vec<_> = (0..random.u32(1001..8000)).map(element).collect();
-            let (before, mut next) = (list.clone(), 1_000_000);
-            let most = [0, 5, 30, 3000][random.usize(..4)];
-            let mut payloads = Payloads::new(usize::MAX);
-            read(&mut list, &mut payloads, |list| {
-                list.drain(..random.usize(..=most).min(list.len()));
-                list.truncate(list.len() - random.usize(..=most / 10).min(list.len()));
-                for _ in 0..random.usize(..=most / 10) {
-                    if !list.is_empty() {
-                        list.remove(random.usize(..list.len()));
-                    }
-                }
-                let mut new = |count: usize| {
-                    next += count as u32;
-                    (next - count as u32..next).map(element).collect::<Vec<_>>()
-                };
-                list.extend(new(random.usize(..=most)));
-                if seed % 2 == 0 {
-                    list.splice(..0, new(random.usize(..=most / 6)));
-                }
-            });
-            let (stayed, read) = (stayed(&before, &list), payloads.into_elements());
-            let those: HashSet<_> = stayed.iter().collect();
-            let of_those = read.iter().filter(|element| those.contains(element));
-            assert!(of_those.eq(&stayed), "seed {seed}: {} of {}", read.len(), stayed.len());
-        }
-    }
-
-    /// Not less often than they are there, and more often only by those that have left the list.
-    #[test]
-    fn equal_payloads_that_stay_are_returned() {
-        for seed in 0..60 {
-            let mut random = fastrand::Rng::with_seed(seed);
-            let kinds = random.u32(1..4);
-            let mut list: Vec<_> =
-                (0..random.u32(1001..8000)).map(|_| element(random.u32(..kinds))).collect();
-            let count = |list: &[Bytes], kind| list.iter().filter(|other| **other == element(kind)).count();
-            let (before, mut left) = (list.clone(), Vec::new());
-            let mut payloads = Payloads::new(usize::MAX);
-            read(&mut list, &mut payloads, |list| {
-                left.extend(list.drain(..random.usize(..30).min(list.len())));
-                if !list.is_empty() {
-                    left.push(list.remove(random.usize(..list.len())));
-                }
-                list.extend((0..random.usize(..30)).map(|_| element(kinds + 1)));
-            });
-            let read = payloads.into_elements();
-            for kind in 0..kinds {
-                let (most, least) = (count(&before, kind), count(&before, kind) - count(&left, kind));
-                let found = count(&read, kind);
-                assert!(
-                    (least..=most + left.len()).contains(&found),
-                    "seed {seed}: {least}, {found}, {most}"
-                );
-            }
-        }
-    }
-
-    /// Transfers take from the front, and bring what is overdue there; others offer, cancel, poll and give back.
-    #[test]
-    fn entries_that_stay_are_returned_once() {
-        for seed in 0..60 {
-            let mut random = fastrand::Rng::with_seed(seed);
-            let mut list: Vec<_> = (0..random.u32(1001..12_000)).map(element).collect();
-            let (before, mut next) = (list.clone(), 1_000_000);
-            // A part of the list is overdue, or entries all over it are.
-            let overdue: HashSet<Bytes> = match seed % 3 {
-                0 => (0..12_000).filter(|_| random.bool()).map(element).collect(),
-                1 => (random.u32(..6000)..random.u32(6000..12_000)).map(element).collect(),
-                _ => HashSet::new(),
-            };
-            let most = [0, 5, 30, 2000][random.usize(..4)];
-            let mut entries = Entries::default();
-            read(&mut list, &mut entries, |list| {
-                if random.u8(..4) == 0 {
-                    let (mut front, rest): (Vec<_>, Vec<_>) =
-                        list.drain(..).partition(|entry| overdue.contains(entry));
-                    front.drain(..random.usize(..=most).min(front.len()));
-                    *list = front.into_iter().chain(rest).collect();
-                }
-                for _ in 0..random.usize(..=most / 10) {
-                    if !list.is_empty() {
-                        list.remove(random.usize(..list.len()));
-                    }
-                }
-                let polled: Vec<_> = list.drain(..random.usize(..=most).min(list.len())).collect();
-                if random.bool() {
-                    list.splice(..0, polled);
-                }
-                list.extend((0..random.u32(..=most as u32)).map(|n| element(next + n)));
-                next += most as u32;
-            });
-            let (stayed, read) = (stayed(&before, &list), entries.into_elements());
-            let unique: HashSet<_> = read.iter().collect();
-            assert_eq!(unique.len(), read.len(), "seed {seed}: some come twice");
-            let moves = |entry: &&Bytes| overdue.contains(*entry);
-            let missing: Vec<_> =
-                stayed.iter().filter(|entry| !unique.contains(entry) && !moves(entry)).collect();
-            assert!(missing.is_empty(), "seed {seed}: {} of {}", missing.len(), stayed.len());
-            let those: HashSet<_> = stayed.iter().collect();
-            let in_order = read.iter().filter(|entry| those.contains(entry) && !moves(entry));
-            assert!(in_order.eq(stayed.iter().filter(|entry| !moves(entry))), "seed {seed}: the order");
-        }
-    }
-}
+mod tests;

@@ -346,3 +346,26 @@ async fn a_lost_reply_costs_nothing_and_doubles_nothing() {
         assert_eq!(server.list(ORDERED_LIST), expected);
     }
 }
+
+/// A call looks at about 1 MB, whatever it is.
+#[tokio::test]
+async fn malformed_entries_hide_nothing_from_a_poll() {
+    let server = Server::start();
+    let (_client, _ready, delayed) = still_text_queues(&server).await;
+    let fill = |long: usize| {
+        for n in 0..long {
+            store(&server, "32503680000000", format!("{n:02}{}", "x".repeat(100_000)).as_bytes());
+        }
+        for n in 0..5 {
+            store(&server, "32503680000000", &good(&n.to_string()));
+        }
+    };
+    fill(11);
+    assert_eq!(delayed.poll().await.unwrap().as_deref(), Some("0"));
+    assert_eq!(delayed.poll_many(100).await.unwrap().len(), 4);
+    fill(35);
+    let polled: Vec<_> = delayed.poll_many(100).await.unwrap().into_iter().map(Result::unwrap).collect();
+    assert_eq!(polled, ["0", "1", "2", "3", "4"]);
+    assert_eq!(delayed.quarantine().len().await.unwrap(), 46);
+    assert_eq!(delayed.poll().await.unwrap(), None);
+}

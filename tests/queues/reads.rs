@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::redis::{self, FromRedisValue};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, ms, soon, still_text_queues};
+use redelay_support::{CLAIMS, HOUR, ms, soon, still_text_queues};
 
 /// The most elements that any command of a call reads.
 const MOST: usize = 10_016;
@@ -145,8 +145,9 @@ impl Monitor {
                 }
                 let mut call =
                     if from.ends_with("lua") { calls.pop().unwrap_or_default() } else { Vec::new() };
-                // The arguments that count are short.
-                call.push(command.chars().take(300).collect());
+                // The arguments that count are short, but for those that are counted.
+                let most = if command.to_lowercase().starts_with("\"hmget") { usize::MAX } else { 300 };
+                call.push(command.chars().take(most).collect());
                 calls.push(call);
             }
             let _ = sender.send(calls);
@@ -165,14 +166,19 @@ fn elements(command: &str) -> usize {
     let words: Vec<_> = command.split(' ').map(|word| word.trim_matches('"').to_lowercase()).collect();
     let number = |at: usize| words[at].parse::<i64>().unwrap();
     match &*words[0] {
-        "lrange" => {
+        "zrange" | "zrangebyscore" | "zrevrangebyscore" if words.iter().any(|word| word == "limit") => {
+            let at = words.iter().position(|word| word == "limit").unwrap();
+            usize::try_from(number(at + 2)).expect(command)
+        }
+        "lrange" | "zrange" | "zrevrange" if !words.iter().any(|word| word == "byscore") => {
             let (first, last) = (number(2), number(3));
             assert!((first < 0) == (last < 0), "no end: {command}");
             usize::try_from(last - first + 1).unwrap()
         }
-        "zrange" if words[2].parse::<i64>().is_ok() => usize::try_from(number(3) - number(2) + 1).unwrap(),
         "hscan" => number(4) as usize,
-        "hgetall" | "hkeys" | "hvals" | "smembers" | "keys" | "sort" => panic!("no bound: {command}"),
+        "hmget" => words.len() - 2,
+        "zrange" | "zrangebyscore" | "zrevrangebyscore" | "hgetall" | "hkeys" | "hvals" | "smembers"
+        | "keys" | "sort" => panic!("no bound: {command}"),
         _ => 0,
     }
 }
@@ -213,6 +219,10 @@ async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
     }
 }
 
+/// Leaves a claim of a pop, whose payload has so many bytes.
+const CLAIM: &str =
+    "redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({'LPOP', 1, {string.rep('x', tonumber(ARGV[2]))}}))";
+
 /// A page has no more than about 1 MB.
 #[tokio::test]
 async fn long_payloads_are_read_a_few_at_a_time() {
@@ -220,11 +230,14 @@ async fn long_payloads_are_read_a_few_at_a_time() {
     let server = Server::start();
     let (_client, ready, delayed) = still_text_queues(&server).await;
     let payloads: Vec<_> = (0..64).map(|n| format!("{n:02}{}", "x".repeat(BYTES))).collect();
-    for payload in &payloads {
+    for (n, payload) in payloads.iter().enumerate() {
         ready.put(payload).await.unwrap();
         delayed.offer(payload, HOUR).await.unwrap();
+        let (id, bytes) = (n.to_string(), BYTES.to_string());
+        server.cmd(["EVAL", CLAIM, "1", CLAIMS, &*id, &*bytes]);
     }
     let monitor = Monitor::start(&server);
+    assert_eq!(ready.unconfirmed_pops().read(Duration::ZERO, 100).await.unwrap().len(), payloads.len());
     assert!(ready.read_all().await.unwrap() == payloads);
     assert!(delayed.read_all().await.unwrap() == payloads);
     let mut taken = Vec::new();
