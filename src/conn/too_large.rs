@@ -1,4 +1,6 @@
-//! Calls that are larger than the server accepts. It closes the connection without a word, or with one that names no limit.
+//! Arguments that are larger than the server accepts. It closes the connection without a word, or with one that names no limit.
+//!
+//! Nothing limits the sum of the arguments. The server reads them one by one, and its buffer holds the one that it reads.
 
 use std::time::Duration;
 
@@ -11,19 +13,13 @@ const TELL: Duration = Duration::from_secs(2);
 /// After so many lost connections in a row, the call is blamed.
 pub(crate) const BLAMED: u32 = 3;
 
-/// How large a call is.
+/// How many bytes the largest argument of a call has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    /// Of all arguments, in bytes.
-    all: usize,
-    /// Of the largest argument.
-    largest: usize,
-}
+pub(super) struct Size(usize);
 
 impl Size {
     pub(super) fn of(command: &Command) -> Self {
-        let lengths = || command.args.iter().map(|arg| arg.len());
-        Self { all: lengths().sum(), largest: lengths().max().unwrap_or(0) }
+        Self(command.args.iter().map(|arg| arg.len()).max().unwrap_or(0))
     }
 
     /// Whether this error of the call may mean that it was too large.
@@ -33,15 +29,15 @@ impl Size {
             OpError::Server(why) => why.contains("Protocol error"),
             _ => false,
         };
-        is_cut_off && self.all >= LARGE
+        is_cut_off && self.0 >= LARGE
     }
 
     /// The error of a call whose connection was lost, if the server does not tell its limits.
     pub(super) fn suspected(self, error: OpError) -> OpError {
         let OpError::Unknown(cause) = error else { return error };
         let text = format!(
-            "{cause}, while a call of {} bytes was sent: it {SUSPECTED} (client-query-buffer-limit, proto-max-bulk-len); {ADVICE}",
-            self.all
+            "{cause}, while an argument of {} bytes was sent: it {SUSPECTED} (client-query-buffer-limit, proto-max-bulk-len); {ADVICE}",
+            self.0
         );
         OpError::Unknown(cause.instead(text))
     }
@@ -57,7 +53,7 @@ impl OpError {
 }
 
 const ADVICE: &str =
-    "raise the limit, or send less at a time; `max_payload` refuses large payloads before they are sent";
+    "raise the limit, or send smaller payloads; `max_payload` refuses large ones before they are sent";
 
 impl Conn {
     /// What the server's limits make of this error of a call: it was refused, or that is only suspected.
@@ -69,16 +65,16 @@ impl Conn {
         }
     }
 
-    /// The error of a call that the server did not execute because it is larger than one of its limits. `None` if the server does
-    /// not tell them.
+    /// The error of a call that the server did not execute because an argument is larger than one of its limits. `None` if the
+    /// server does not tell them.
     async fn is_too_large(&self, size: Size) -> Option<Option<OpError>> {
-        for (limit, bytes) in [("proto-max-bulk-len", size.largest), ("client-query-buffer-limit", size.all)]
-        {
+        let bytes = size.0;
+        for limit in ["proto-max-bulk-len", "client-query-buffer-limit"] {
             let reply = self.call_within(Command::new("CONFIG").arg("GET").arg(limit), TELL).await;
             let most = reply.ok().and_then(number)?;
             if bytes as u64 > most {
                 let why = format!(
-                    "the call has {bytes} bytes, more than the {most} of the server's {limit}; {ADVICE}"
+                    "an argument has {bytes} bytes, more than the {most} of the server's {limit}; {ADVICE}"
                 );
                 return Some(Some(OpError::Server(why)));
             }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, Queues, still_builder, text};
+use redelay_support::{HOUR, MINUTE, Queues, still_builder, text};
 
 #[track_caller]
 fn is_too_large(error: &Error, limit: &str) {
@@ -25,6 +25,34 @@ async fn a_call_above_a_limit_of_the_server_says_so() {
         is_too_large(&queues.delayed.offer(&large, HOUR).await.unwrap_err(), limit);
         assert!(proxy.accepted() <= 8, "{}", proxy.accepted());
         assert_eq!((queues.delayed.len().await.unwrap(), queues.ready.len().await.unwrap()), (1, 0));
+    }
+}
+
+/// The server limits the size of an argument, and not of the call. An offer whose reply is lost is sent again with its receipt.
+#[tokio::test]
+async fn many_arguments_above_a_limit_are_executed_once() {
+    let server = Server::builder().config("client-query-buffer-limit 1mb").start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy).command_timeout(MINUTE)).await;
+    let delayed = &queues.delayed;
+    delayed.offer(&text("small"), HOUR).await.unwrap();
+    let mut stored = 1;
+    for (many, each) in [(40, 65_000), (15_000, 100)] {
+        let payloads: Vec<_> = (0..many).map(|n| format!("{n:>each$}")).collect();
+        let losses = proxy.swallowing();
+        proxy.swallow_behind(Some(1 << 19));
+        let lose = async {
+            until_async("a reply is kept", || async { proxy.swallowing() > losses }).await;
+            let count = || server.get::<usize, _>(["ZCARD", "redisson_delay_queue_timeout:{q}"]);
+            until_async("it is executed", || async { count() > stored }).await;
+            proxy.swallow_behind(None);
+            proxy.cut();
+        };
+        let offer = delayed.offer_all(payloads.iter().map(|payload| (payload, HOUR)));
+        let (offered, ()) = tokio::join!(offer, lose);
+        assert_eq!(offered.unwrap().len(), many);
+        stored += many;
+        assert_eq!(delayed.len().await.unwrap() as usize, stored);
     }
 }
 
