@@ -84,7 +84,6 @@ pub(crate) use slots::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
-pub(crate) use too_large::BLAMED;
 pub(crate) use tracker::{Change, Changes};
 pub(crate) use wrong_type::wrong_type;
 
@@ -276,10 +275,15 @@ impl Conn {
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
     pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
         let (size, name, keys) = (Size::of(&command), command.name, command.keys().to_vec());
+        let deadline = Instant::now() + self.command_timeout;
         match self.call_within(command, self.command_timeout).await {
             // In boxes, as is what is rare, so that the futures of callers stay small.
-            Err(error) if size.may_explain(&error) => Err(Box::pin(self.blaming_size(error, size)).await),
-            Err(error @ OpError::Server(_)) => Err(Box::pin(self.naming_keys(error, name, &keys)).await),
+            Err(error) if size.may_explain(&error) => {
+                Err(Box::pin(self.blaming_size(error, size, deadline)).await)
+            }
+            Err(error @ OpError::Server(_)) => {
+                Err(Box::pin(self.naming_keys(error, name, &keys, deadline)).await)
+            }
             result => result,
         }
     }
@@ -304,12 +308,10 @@ impl Conn {
         let mut retries = Retries::until(deadline);
         let mut within = self.command_timeout;
         let size = Size::of(&command);
-        let mut suspected = 0;
         loop {
             let error = match self.call_within(command.clone(), within).await {
                 Err(error) if size.may_explain(&error) => {
-                    let error = Box::pin(self.blaming_size(error, size)).await;
-                    suspected += u32::from(error.may_be_too_large());
+                    let error = Box::pin(self.blaming_size(error, size, deadline)).await;
                     if !matches!(error, OpError::Unknown(_)) {
                         return Err(error);
                     }
@@ -317,12 +319,13 @@ impl Conn {
                 }
                 Err(error @ OpError::Unknown(_)) => error,
                 Err(error @ OpError::Server(_)) => {
-                    return Err(Box::pin(self.naming_keys(error, command.name, command.keys())).await);
+                    let (name, keys) = (command.name, command.keys());
+                    return Err(Box::pin(self.naming_keys(error, name, keys, deadline)).await);
                 }
                 result => return result,
             };
             *lost = true;
-            if suspected == BLAMED || !retries.pause().await {
+            if !retries.pause().await {
                 return Err(error);
             }
             within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::conn::{Command, Conn, OpError, Reply, line_of, without_position};
 use crate::wire::keys::{Keys, MessageKeys};
@@ -284,9 +285,10 @@ impl Call {
         Self { keys: self.keys.clone(), args: Vec::new(), ..*self }
     }
 
-    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the command.
-    pub(crate) async fn explained(&self, conn: &Conn, why: String) -> String {
-        match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys).await {
+    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the command. The caller has
+    /// time until `deadline`.
+    pub(crate) async fn explained(&self, conn: &Conn, why: String, deadline: Instant) -> String {
+        match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys, deadline).await {
             OpError::Server(why) => self.script.explained(&why),
             error => error.to_string(),
         }

@@ -398,8 +398,8 @@ impl Builder {
     }
 
     /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The default is the
-    /// largest string that a server accepts with its default `proto-max-bulk-len`. A server also limits the size of a whole
-    /// request, with `client-query-buffer-limit`: 1 GiB by default.
+    /// largest string that a server accepts with its default `proto-max-bulk-len`. `client-query-buffer-limit` limits it, too:
+    /// 1 GiB by default.
     ///
     /// # Examples
     /// ```no_run

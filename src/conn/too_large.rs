@@ -1,29 +1,29 @@
-//! Calls that are larger than the server accepts. It closes the connection without a word, or with one that names no limit.
+//! Arguments that are larger than the server accepts. It closes the connection without a word, or with one that names no limit.
+//!
+//! Nothing limits the sum of the arguments. The server reads them one by one, and its buffer holds the one that it reads.
 
 use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::Instant;
 
 use super::{Command, Conn, OpError, Reply};
 
 /// No server has smaller limits.
 const LARGE: usize = 1 << 20;
-/// How long the server may take to tell its limits, with a new connection.
+const LIMITS: [&str; 2] = ["proto-max-bulk-len", "client-query-buffer-limit"];
+/// How long the server may take to tell what an error is about, with a new connection.
 const TELL: Duration = Duration::from_secs(2);
-/// After so many lost connections in a row, the call is blamed.
-pub(crate) const BLAMED: u32 = 3;
+/// The same after the caller's time.
+const AFTER: Duration = Duration::from_millis(200);
 
-/// How large a call is.
+/// How many bytes the largest argument of a call has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    /// Of all arguments, in bytes.
-    all: usize,
-    /// Of the largest argument.
-    largest: usize,
-}
+pub(super) struct Size(usize);
 
 impl Size {
     pub(super) fn of(command: &Command) -> Self {
-        let lengths = || command.args.iter().map(|arg| arg.len());
-        Self { all: lengths().sum(), largest: lengths().max().unwrap_or(0) }
+        Self(command.args.iter().map(|arg| arg.len()).max().unwrap_or(0))
     }
 
     /// Whether this error of the call may mean that it was too large.
@@ -33,57 +33,54 @@ impl Size {
             OpError::Server(why) => why.contains("Protocol error"),
             _ => false,
         };
-        is_cut_off && self.all >= LARGE
+        is_cut_off && self.0 >= LARGE
     }
 
     /// The error of a call whose connection was lost, if the server does not tell its limits.
-    pub(super) fn suspected(self, error: OpError) -> OpError {
+    fn suspected(self, error: OpError) -> OpError {
         let OpError::Unknown(cause) = error else { return error };
         let text = format!(
-            "{cause}, while a call of {} bytes was sent: it {SUSPECTED} (client-query-buffer-limit, proto-max-bulk-len); {ADVICE}",
-            self.all
+            "{cause}, while an argument of {} bytes was sent: it may be larger than the server accepts ({}); {ADVICE}",
+            self.0,
+            LIMITS.join(", ")
         );
         OpError::Unknown(cause.instead(text))
     }
 }
 
-const SUSPECTED: &str = "may be larger than the server accepts";
-
-impl OpError {
-    /// Whether the call may have been too large. After [`BLAMED`] such errors no retry helps.
-    pub(crate) fn may_be_too_large(&self) -> bool {
-        matches!(self, Self::Unknown(cause) if cause.says(SUSPECTED))
-    }
-}
-
 const ADVICE: &str =
-    "raise the limit, or send less at a time; `max_payload` refuses large payloads before they are sent";
+    "raise the limit, or send smaller payloads; `max_payload` refuses large ones before they are sent";
 
 impl Conn {
-    /// What the server's limits make of this error of a call: it was refused, or that is only suspected.
-    pub(super) async fn blaming_size(&self, error: OpError, size: Size) -> OpError {
-        match self.is_too_large(size).await {
-            Some(Some(refused)) => refused,
-            Some(None) => error,
-            None => size.suspected(error),
-        }
+    /// How long the server may be asked what the error of a call is about, which has time until `deadline`. `None` if there is no
+    /// time.
+    pub(super) fn time_to_ask(&self, deadline: Instant) -> Option<Duration> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let within = if self.is_connected() { left.max(AFTER) } else { left };
+        (!within.is_zero()).then(|| within.min(TELL))
     }
 
-    /// The error of a call that the server did not execute because it is larger than one of its limits. `None` if the server does
-    /// not tell them.
-    async fn is_too_large(&self, size: Size) -> Option<Option<OpError>> {
-        for (limit, bytes) in [("proto-max-bulk-len", size.largest), ("client-query-buffer-limit", size.all)]
-        {
-            let reply = self.call_within(Command::new("CONFIG").arg("GET").arg(limit), TELL).await;
-            let most = reply.ok().and_then(number)?;
+    /// What the server's limits make of this error of a call: it was refused, or that is only suspected. In an outage, the server
+    /// does not answer, and the call ends as others do.
+    pub(super) async fn blaming_size(&self, error: OpError, size: Size, deadline: Instant) -> OpError {
+        let Some(within) = self.time_to_ask(deadline) else { return error };
+        let asking =
+            LIMITS.map(|limit| self.call_within(Command::new("CONFIG").arg("GET").arg(limit), within));
+        for (limit, reply) in LIMITS.into_iter().zip(join_all(asking).await) {
+            let most = match reply {
+                Ok(reply) => number(reply),
+                Err(OpError::Server(_)) => None,
+                Err(_) => return error,
+            };
+            let Some(most) = most else { return size.suspected(error) };
+            let bytes = size.0;
             if bytes as u64 > most {
-                let why = format!(
-                    "the call has {bytes} bytes, more than the {most} of the server's {limit}; {ADVICE}"
-                );
-                return Some(Some(OpError::Server(why)));
+                return OpError::Server(format!(
+                    "an argument has {bytes} bytes, more than the {most} of the server's {limit}; {ADVICE}"
+                ));
             }
         }
-        Some(None)
+        error
     }
 }
 

@@ -1,15 +1,12 @@
 //! Which key has another type than a command needs. The server does not say.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures::future::join_all;
+use tokio::time::Instant;
 
 use super::{Command, Conn, OpError};
 use crate::wire::keys::type_of;
 
-/// How long the server may take to tell the types.
-const TELL: Duration = Duration::from_secs(1);
 /// The most keys that are looked at.
 const MOST: usize = 100;
 
@@ -28,21 +25,29 @@ impl Command {
 }
 
 impl Conn {
-    /// The same error of a command that uses these keys, with the names of those that have another type, if it is about types.
-    pub(crate) async fn naming_keys(&self, error: OpError, command: &str, keys: &[Bytes]) -> OpError {
+    /// The same error of a command that uses these keys, with the names of those that have another type, if it is about types. The
+    /// caller has time until `deadline`.
+    pub(crate) async fn naming_keys(
+        &self,
+        error: OpError,
+        command: &str,
+        keys: &[Bytes],
+        deadline: Instant,
+    ) -> OpError {
         let OpError::Server(why) = error else { return error };
         if !is_wrong_type(&why) {
             return OpError::Server(why);
         }
-        let error = OpError::Server(self.wrong_types(keys).await.unwrap_or(why));
+        let error = OpError::Server(self.wrong_types(keys, deadline).await.unwrap_or(why));
         self.counters().failed(command, &error);
         error
     }
 
     /// Which of these keys have another type than they must have.
-    async fn wrong_types(&self, keys: &[Bytes]) -> Option<String> {
+    async fn wrong_types(&self, keys: &[Bytes], deadline: Instant) -> Option<String> {
+        let within = self.time_to_ask(deadline)?;
         let types = keys.iter().take(MOST).map(async |key| {
-            let reply = self.call_within(Command::new("TYPE").arg(key.clone()), TELL).await;
+            let reply = self.call_within(Command::new("TYPE").arg(key.clone()), within).await;
             Some((key, reply.ok()?.into_bytes().ok()?))
         });
         let wrong: Vec<_> = join_all(types)

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
-use crate::conn::{BLAMED, Command, Conn, OpError, Reply};
+use crate::conn::{Command, Conn, OpError, Reply};
 use crate::engine::AtStop;
 use crate::pacing::Retries;
 use crate::scripts::{self, Call, REMEMBERED_MS};
@@ -125,7 +125,6 @@ impl Store {
         }
         let mut deadline = begun + self.conn.command_timeout();
         let mut retries = Retries::until(deadline);
-        let mut suspected = 0;
         // The error of a try that may have been executed, or may still be.
         let mut lost = None;
         loop {
@@ -139,10 +138,8 @@ impl Store {
                 }
                 Err(error) => error,
             };
-            suspected += u32::from(error.may_be_too_large());
             match &error {
                 OpError::NotExecuted(_) => {}
-                OpError::Unknown(_) if suspected == BLAMED => return Err(error),
                 OpError::Unknown(_) => {
                     if lost.is_none() {
                         deadline = Instant::now() + self.conn.command_timeout();
@@ -189,9 +186,10 @@ impl Store {
             .number(REMEMBERED_MS)
             .args(args);
         let bare = call.without_args();
+        let deadline = Instant::now() + conn.command_timeout();
         let parts = call.run(conn).await?.into_array()?;
         if let Some(refusal) = refusal(&parts) {
-            return Ok(Err(explained(&bare, conn, refusal).await));
+            return Ok(Err(explained(&bare, conn, refusal, deadline).await));
         }
         let [Reply::Int(base), head] = &parts[..] else { return Err(conn.desynchronised()) };
         let head = head.clone().into_optional_score()?;
@@ -206,9 +204,10 @@ impl Store {
     ) -> Result<Vec<Reply>, OpError> {
         let send = async |call: Call| {
             let bare = call.without_args();
+            let deadline = Instant::now() + self.conn.command_timeout();
             let parts = call.run(&self.conn).await?.into_array()?;
             match refusal(&parts) {
-                Some(refusal) => Ok(Err(explained(&bare, &self.conn, refusal).await)),
+                Some(refusal) => Ok(Err(explained(&bare, &self.conn, refusal, deadline).await)),
                 None => Ok(Ok(parts)),
             }
         };
@@ -261,9 +260,9 @@ impl Store {
 }
 
 /// The refusal of a call, with the names of the keys or commands that it is about.
-async fn explained(call: &Call, conn: &Conn, refusal: OpError) -> OpError {
+async fn explained(call: &Call, conn: &Conn, refusal: OpError, deadline: Instant) -> OpError {
     match refusal {
-        OpError::Server(why) => OpError::Server(Box::pin(call.explained(conn, why)).await),
+        OpError::Server(why) => OpError::Server(Box::pin(call.explained(conn, why, deadline)).await),
         refusal => refusal,
     }
 }

@@ -66,7 +66,8 @@ impl BlockingPop {
         };
         let outcome = match self.block(&link).await {
             PopOutcome::Failed(error @ OpError::Server(_)) => {
-                PopOutcome::Failed(self.conn.naming_keys(error, "pop", &self.lists()).await)
+                let deadline = Instant::now() + self.conn.command_timeout();
+                PopOutcome::Failed(self.conn.naming_keys(error, "pop", &self.lists(), deadline).await)
             }
             outcome => outcome,
         };

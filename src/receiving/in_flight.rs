@@ -160,8 +160,9 @@ impl Shared {
             Err(OpError::Server(why)) => Some(why),
             _ => None,
         });
+        let deadline = Instant::now() + self.conn.command_timeout();
         for why in outcome.refused.iter_mut().chain(refusals) {
-            *why = Box::pin(call.explained(&self.conn, std::mem::take(why))).await;
+            *why = Box::pin(call.explained(&self.conn, std::mem::take(why), deadline)).await;
         }
         outcome
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
-use redelay_support::{HOUR, Queues, still_builder, text};
+use redelay_support::{HOUR, MINUTE, Queues, ms, still_builder, text};
 
 #[track_caller]
 fn is_too_large(error: &Error, limit: &str) {
@@ -28,6 +28,34 @@ async fn a_call_above_a_limit_of_the_server_says_so() {
     }
 }
 
+/// The server limits the size of an argument, and not of the call. An offer whose reply is lost is sent again with its receipt.
+#[tokio::test]
+async fn many_arguments_above_a_limit_are_executed_once() {
+    let server = Server::builder().config("client-query-buffer-limit 1mb").start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy).command_timeout(MINUTE)).await;
+    let delayed = &queues.delayed;
+    delayed.offer(&text("small"), HOUR).await.unwrap();
+    let mut stored = 1;
+    for (many, each) in [(40, 65_000), (15_000, 100)] {
+        let payloads: Vec<_> = (0..many).map(|n| format!("{n:>each$}")).collect();
+        let losses = proxy.swallowing();
+        proxy.swallow_behind(Some(1 << 19));
+        let lose = async {
+            until_async("a reply is kept", || async { proxy.swallowing() > losses }).await;
+            let count = || server.get::<usize, _>(["ZCARD", "redisson_delay_queue_timeout:{q}"]);
+            until_async("it is executed", || async { count() > stored }).await;
+            proxy.swallow_behind(None);
+            proxy.cut();
+        };
+        let offer = delayed.offer_all(payloads.iter().map(|payload| (payload, HOUR)));
+        let (offered, ()) = tokio::join!(offer, lose);
+        assert_eq!(offered.unwrap().len(), many);
+        stored += many;
+        assert_eq!(delayed.len().await.unwrap() as usize, stored);
+    }
+}
+
 /// The server does not tell its limits: they are only suspected.
 #[tokio::test]
 async fn a_call_that_ends_its_connection_again_and_again_may_be_too_large() {
@@ -44,7 +72,51 @@ async fn a_call_that_ends_its_connection_again_and_again_may_be_too_large() {
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     let sentence = error.to_string();
     assert!(sentence.contains("client-query-buffer-limit") && sentence.contains("max_payload"), "{sentence}");
-    assert!(proxy.accepted() <= accepted + 4, "{}", proxy.accepted());
+    assert!(proxy.accepted() <= accepted + 15, "{}", proxy.accepted());
+}
+
+/// Nobody knows the limits, and the network is at fault.
+#[tokio::test]
+async fn a_large_call_is_sent_again_as_often_as_a_small_one() {
+    let server = Server::builder().config("rename-command CONFIG \"\"").start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy)).await;
+    queues.delayed.offer(&text("small"), HOUR).await.unwrap();
+    proxy.swallow_behind(Some(1 << 19));
+    let large = "x".repeat(3 << 20);
+    let lose = async {
+        for n in 1..=5 {
+            until_async("a reply is kept", || async { proxy.swallowing() == n }).await;
+            if n == 5 {
+                proxy.swallow_behind(None);
+            }
+            proxy.cut();
+        }
+    };
+    let (offered, ()) = tokio::join!(queues.delayed.offer(&large, HOUR).timeout(MINUTE), lose);
+    offered.unwrap();
+    assert_eq!(queues.delayed.len().await.unwrap(), 2);
+}
+
+/// The server is not asked for its limits after the caller's time.
+#[tokio::test]
+async fn a_large_call_ends_in_time_in_an_outage() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let queues = Queues::of_texts(still_builder(&proxy)).await;
+    queues.delayed.offer(&text("small"), HOUR).await.unwrap();
+    proxy.swallow_behind(Some(1 << 19));
+    let large = "x".repeat(2 << 20);
+    let begun = Instant::now();
+    let lose = async {
+        until_async("a reply is kept", || async { proxy.swallowing() == 1 }).await;
+        proxy.refuse(true);
+        proxy.cut();
+    };
+    let (offered, ()) = tokio::join!(queues.delayed.offer(&large, HOUR).timeout(ms(300)), lose);
+    println!("after {:?}", begun.elapsed());
+    assert_eq!(offered.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    assert!(begun.elapsed() < ms(2_000), "{:?}", begun.elapsed());
 }
 
 #[cfg(feature = "tracing")]
