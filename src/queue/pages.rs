@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use super::Op;
 use crate::conn::Reply;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scripts::{self, Call};
 
 /// The most elements of a page, those that are already known not included.
@@ -29,6 +29,9 @@ const PAGE: usize = 1000;
 /// So many known elements begin a page, at most, and no more than so many bytes of them.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
+/// The most payloads that are sent with each part of a list, and their bytes.
+const SENT: usize = 1000;
+const SENT_BYTES: usize = 1_048_576;
 /// How often the reading begins again. Takers that are faster than it would keep it going for ever.
 const RESTARTS: usize = 2;
 
@@ -97,9 +100,43 @@ impl Op<'_> {
         }
     }
 
+    /// The same for so many payloads that they cannot be sent with each part: reads the list, and removes the payloads that `goes`
+    /// accepts, those of a page by a script that looks for them from the index on where the page begins.
+    pub(crate) async fn remove_in_pages(
+        self,
+        list: &Bytes,
+        payload_of: impl Fn(&Bytes) -> Option<Bytes>,
+        goes: impl Fn(&Bytes) -> bool,
+        call: impl Fn(i64, Vec<Bytes>) -> Call,
+    ) -> Result<usize> {
+        let (mut removed, mut at) = (0, usize::MAX);
+        loop {
+            let stopped = |error: Error| error.after_parts(removed, "payloads were removed");
+            let page = self.page(list, Ask { at, towards_head: true, known: 0 }).await.map_err(stopped)?;
+            let (first, count) = (at.min(page.length.saturating_sub(1)), page.elements.len());
+            let found: HashSet<_> = page.elements.iter().filter_map(&payload_of).filter(&goes).collect();
+            if !found.is_empty() {
+                let call = call(i64::try_from(first).unwrap_or(-1), found.into_iter().collect());
+                let reply = self.run(call).await.and_then(|reply| self.parts::<2>(reply));
+                let [count, _] = reply.map_err(stopped)?;
+                removed += self.len(count)?;
+            }
+            if count == 0 || count > first {
+                return Ok(removed);
+            }
+            // They overlap, for what is put in front.
+            at = first - count + count / 4;
+        }
+    }
+
     /// Reads a page. Returns whether there was one to read.
     async fn read_page(self, list: &Bytes, reading: &mut impl Reading) -> Result<bool> {
         let Some(ask) = reading.next() else { return Ok(false) };
+        reading.add(ask, self.page(list, ask).await?);
+        Ok(true)
+    }
+
+    async fn page(self, list: &Bytes, ask: Ask) -> Result<Page> {
         let call = scripts::RANGE
             .on(&[list])
             .number(i64::try_from(ask.at).unwrap_or(-1))
@@ -110,9 +147,13 @@ impl Op<'_> {
             self.run(call.only_reads()).await?.into_array().map_err(|shape| self.failed(shape))?;
         let elements = reply.split_off(reply.len().min(1));
         let length = self.len(reply.pop().unwrap_or(Reply::Nil))?;
-        reading.add(ask, Page { length, elements: self.strings(Reply::Array(elements))? });
-        Ok(true)
+        Ok(Page { length, elements: self.strings(Reply::Array(elements))? })
     }
+}
+
+/// Whether these are few enough to send them with each part of a list.
+pub(crate) fn are_few(payloads: &[Bytes]) -> bool {
+    payloads.len() <= SENT && payloads.iter().map(Bytes::len).sum::<usize>() <= SENT_BYTES
 }
 
 /// How many of these last elements begin the next page.
