@@ -136,10 +136,13 @@ impl<T: 'static> DelayedQueue<T> {
         // The list is long: it is read up to the first one, which is then removed by its bytes.
         loop {
             let has_it = |entry: &Bytes| entry::payload_in(entry).is_some_and(|found| found == payload);
-            let is_absent = |entries: &[Bytes]| !entries.iter().any(has_it);
-            let entries = op.read_entries(self.queue.keys.ordered_list(), is_absent).await?;
-            let mut found = entries.into_iter().filter(has_it).peekable();
-            if found.peek().is_none() {
+            let (list, mut found) = (self.queue.keys.ordered_list(), Vec::new());
+            op.read_entries(list, |entries, _| {
+                found.extend(entries.into_iter().filter(has_it));
+                found.is_empty()
+            })
+            .await?;
+            if found.is_empty() {
                 return Ok(false);
             }
             for entry in found {

@@ -16,6 +16,8 @@
 //!   the end, the front is read again, for the overdue ones.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::mem;
 
 use bytes::Bytes;
 
@@ -68,20 +70,21 @@ impl Op<'_> {
         Ok(payloads.into_elements())
     }
 
-    /// Reads the ordered list, and calls `found` with the entries of each page, in their order but for those that were moved
-    /// meanwhile. Ends early if it returns false.
+    /// Reads the ordered list, and calls `found` with the entries of each page, and whether they are from the front, which is read
+    /// again at the end. They are in their order but for those that were moved meanwhile. Ends early if it returns false.
     pub(crate) async fn read_entries(
         self,
         list: &Bytes,
-        mut found: impl FnMut(&[Bytes]) -> bool,
-    ) -> Result<Vec<Bytes>> {
+        mut found: impl FnMut(Vec<Bytes>, bool) -> bool,
+    ) -> Result<()> {
         let mut entries = Entries::default();
-        let mut seen = 0;
-        while self.read_page(list, &mut entries).await? && found(&entries.read[seen..]) {
-            seen = entries.read.len();
+        loop {
+            let is_front = entries.stage == Stage::Front;
+            let is_over = !self.read_page(list, &mut entries).await?;
+            if is_over || !found(mem::take(&mut entries.page), is_front) {
+                return Ok(());
+            }
         }
-        found(&entries.front);
-        Ok(entries.into_elements())
     }
 
     /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail. Returns how many.
@@ -279,21 +282,46 @@ impl Reading for Payloads {
     }
 }
 
-/// Elements of which no two are equal, in the order from the head to the tail.
+/// Elements of which no two are equal, in the order from the head to the tail. Only those of a page are kept.
 #[derive(Default)]
 struct Entries {
-    read: Vec<Bytes>,
-    seen: HashSet<Bytes>,
+    /// What the last page has brought.
+    page: Vec<Bytes>,
+    /// The last ones of the list that were read.
+    last: Vec<Bytes>,
+    seen: Seen,
     /// The index behind the last one.
     at: usize,
     /// The next page begins so many elements earlier. More than 0 if the last page did not begin with an element that was read.
     back: usize,
-    /// What was found when the front was read again.
-    front: Vec<Bytes>,
+    /// How many were read in this stage.
+    count: usize,
     /// How many there were at the beginning. Those that were offered since are behind them, and others may offer faster than this
     /// reads.
     most: usize,
     stage: Stage,
+}
+
+/// The hashes of elements, of 128 bits, so that two elements practically never have the same.
+#[derive(Default)]
+struct Seen {
+    hashes: HashSet<[u64; 2]>,
+    hashers: [RandomState; 2],
+}
+
+impl Seen {
+    fn hash(&self, element: &Bytes) -> [u64; 2] {
+        self.hashers.each_ref().map(|hasher| hasher.hash_one(element))
+    }
+
+    fn contains(&self, element: &Bytes) -> bool {
+        self.hashes.contains(&self.hash(element))
+    }
+
+    /// Returns whether it is new.
+    fn insert(&mut self, element: &Bytes) -> bool {
+        self.hashes.insert(self.hash(element))
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -304,17 +332,10 @@ enum Stage {
     Over,
 }
 
-impl Entries {
-    fn into_elements(mut self) -> Vec<Bytes> {
-        self.front.append(&mut self.read);
-        self.front
-    }
-}
-
 impl Reading for Entries {
     fn next(&self) -> Option<Ask> {
         let known = match self.stage {
-            Stage::List => known(&self.read),
+            Stage::List => known(&self.last),
             Stage::Front => 0,
             Stage::Over => return None,
         };
@@ -330,20 +351,23 @@ impl Reading for Entries {
         }
         self.at = ask.at + elements.len();
         self.back = 0;
-        if self.read.is_empty() {
+        if self.most == 0 {
             self.most = length;
             if self.at >= length {
-                (self.read, self.stage) = (elements, Stage::Over);
+                (self.page, self.stage) = (elements, Stage::Over);
                 return;
             }
         }
-        let into = if self.stage == Stage::List { &mut self.read } else { &mut self.front };
-        let before = into.len();
-        into.extend(elements.into_iter().filter(|element| self.seen.insert(element.clone())));
-        let is_end = self.at >= length || into.len() >= self.most;
-        let is_over = is_end || into.len() == before;
+        self.page = elements.into_iter().filter(|element| self.seen.insert(element)).collect();
+        self.count += self.page.len();
+        let is_end = self.at >= length || self.count >= self.most;
+        let is_over = is_end || self.page.is_empty();
         match self.stage {
-            Stage::List if is_end => (self.stage, self.at) = (Stage::Front, 0),
+            Stage::List if is_end => (self.stage, self.at, self.count) = (Stage::Front, 0, 0),
+            Stage::List => {
+                self.last.extend_from_slice(&self.page[self.page.len().saturating_sub(KNOWN)..]);
+                self.last.drain(..self.last.len().saturating_sub(KNOWN));
+            }
             Stage::Front if is_over => self.stage = Stage::Over,
             _ => {}
         }
