@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 pub use keys::QueueKeys;
 pub(crate) use op::Op;
+pub(crate) use pages::are_few;
 pub use value::AsValue;
 
 use crate::conn::{Conn, OpError, Reply};

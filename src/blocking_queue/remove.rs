@@ -1,5 +1,6 @@
 //! Removing ready payloads without reading them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use super::BlockingQueue;
 use crate::conn::Command;
 use crate::error::Result;
-use crate::queue::{AsValue, Op};
+use crate::queue::{AsValue, Op, are_few};
 use crate::scripts;
 use crate::wire::keys::new_id;
 use crate::wire::time;
@@ -52,8 +53,10 @@ impl<T: 'static> BlockingQueue<T> {
     /// (Redisson returns true only if a value was in the list exactly once.) Bytes are compared as in
     /// [`BlockingQueue::remove`].
     ///
-    /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts. What stays in it
-    /// throughout is searched, unless others put more than 1,000 payloads in front meanwhile.
+    /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts, and so is any for
+    /// more than 1,000 values, or 1 MB of them: then it is read, because they would have to be sent with each part. What stays in
+    /// it throughout is searched, unless others put more payloads in front meanwhile than parts overlap: that is a tenth of a part,
+    /// and at least 250 payloads, or fewer if they are longer than a kilobyte.
     ///
     /// # Errors
     /// As [`BlockingQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
@@ -117,11 +120,17 @@ impl<T: 'static> BlockingQueue<T> {
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
         let keys = &self.queue.keys;
         let tombstone = new_id();
-        let call = |from| {
+        let call = |which, from: i64, payloads: Vec<Bytes>| {
             let call = scripts::REMOVE_READY.on(&[keys.target(), keys.scratch()]).arg(which).number(from);
-            call.arg(tombstone.clone()).args(payloads.iter().cloned())
+            call.arg(tombstone.clone()).args(payloads)
         };
-        Ok(op.remove_in_parts(call).await? > 0)
+        if are_few(&payloads) {
+            return Ok(op.remove_in_parts(|from| call(which, from, payloads.clone())).await? > 0);
+        }
+        let (listed, except) = (payloads.into_iter().collect::<HashSet<_>>(), which == "all_except");
+        let goes = |payload: &Bytes| listed.contains(payload) != except;
+        let call = |from, found| call("all", from, found);
+        Ok(op.remove_in_pages(keys.target(), |payload| Some(payload.clone()), goes, call).await? > 0)
     }
 
     /// Deletes all ready payloads, irrevocably. Returns whether there were any. Pending payloads are not affected.

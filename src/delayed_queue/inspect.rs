@@ -100,7 +100,18 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "parallelStream")]
     pub async fn read_all(&self) -> Result<Vec<T>> {
         let op = self.queue.reading("read_all");
-        let entries = op.read_entries(self.queue.keys.ordered_list(), |_| true).await?;
+        let (mut entries, mut read) = (Vec::new(), Vec::new());
+        let list = self.queue.keys.ordered_list();
+        op.read_entries(list, |page, is_front| {
+            if is_front {
+                entries.extend(page)
+            } else {
+                read.extend(page)
+            }
+            true
+        })
+        .await?;
+        entries.append(&mut read);
         entries.iter().filter_map(entry::payload_in).map(|payload| op.decode(&*self.codec, payload)).collect()
     }
 
@@ -234,7 +245,7 @@ impl<T: 'static> DelayedQueue<T> {
             return Ok(answer > 0);
         }
         let mut missing: HashSet<_> = payloads.into_iter().collect();
-        op.read_entries(list, |entries| {
+        op.read_entries(list, |entries, _| {
             for payload in entries.iter().filter_map(entry::payload_in) {
                 missing.remove(&payload);
             }

@@ -1,5 +1,6 @@
 //! Removing entries before they are due, always from both structures.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use super::DelayedQueue;
 use crate::conn::OpError;
 use crate::error::Result;
-use crate::queue::{AsValue, Op};
+use crate::queue::{AsValue, Op, are_few};
 use crate::scripts::{self, Call};
 use crate::telemetry::events;
 use crate::wire::keys::new_id;
@@ -135,10 +136,13 @@ impl<T: 'static> DelayedQueue<T> {
         // The list is long: it is read up to the first one, which is then removed by its bytes.
         loop {
             let has_it = |entry: &Bytes| entry::payload_in(entry).is_some_and(|found| found == payload);
-            let is_absent = |entries: &[Bytes]| !entries.iter().any(has_it);
-            let entries = op.read_entries(self.queue.keys.ordered_list(), is_absent).await?;
-            let mut found = entries.into_iter().filter(has_it).peekable();
-            if found.peek().is_none() {
+            let (list, mut found) = (self.queue.keys.ordered_list(), Vec::new());
+            op.read_entries(list, |entries, _| {
+                found.extend(entries.into_iter().filter(has_it));
+                found.is_empty()
+            })
+            .await?;
+            if found.is_empty() {
                 return Ok(false);
             }
             for entry in found {
@@ -153,8 +157,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
     /// Bytes are compared as in [`DelayedQueue::remove`].
     ///
-    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts. What stays in it
-    /// throughout is searched, unless others put more than 1,000 entries in front meanwhile, as a transfer of very many overdue ones may.
+    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts, and so is any for
+    /// more than 1,000 values, or 1 MB of them: then it is read, because they would have to be sent with each part. What stays in
+    /// it throughout is searched, unless others put more entries in front meanwhile than parts overlap, as a transfer of very many
+    /// overdue ones may: that is a tenth of a part, and at least 250 entries, or fewer if payloads are longer than a kilobyte.
     ///
     /// # Errors
     /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
@@ -217,7 +223,14 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     async fn remove_by(&self, op: Op<'_>, which: &'static str, payloads: Vec<Bytes>) -> Result<bool> {
-        Ok(op.remove_in_parts(|from| self.removal(which, from, &payloads)).await? > 0)
+        if are_few(&payloads) {
+            return Ok(op.remove_in_parts(|from| self.removal(which, from, &payloads)).await? > 0);
+        }
+        let (listed, except) = (payloads.into_iter().collect::<HashSet<_>>(), which == "all_except");
+        let goes = |payload: &Bytes| listed.contains(payload) != except;
+        let call = |from, found: Vec<Bytes>| self.removal("all", from, &found);
+        let list = self.queue.keys.ordered_list();
+        Ok(op.remove_in_pages(list, entry::payload_in, goes, call).await? > 0)
     }
 
     /// Removes entries in a part of the ordered list.

@@ -16,12 +16,14 @@
 //!   the end, the front is read again, for the overdue ones.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::mem;
 
 use bytes::Bytes;
 
 use super::Op;
 use crate::conn::Reply;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scripts::{self, Call};
 
 /// The most elements of a page, those that are already known not included.
@@ -29,6 +31,9 @@ const PAGE: usize = 1000;
 /// So many known elements begin a page, at most, and no more than so many bytes of them.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
+/// The most payloads that are sent with each part of a list, and their bytes.
+const SENT: usize = 1000;
+const SENT_BYTES: usize = 1_048_576;
 /// How often the reading begins again. Takers that are faster than it would keep it going for ever.
 const RESTARTS: usize = 2;
 
@@ -65,20 +70,21 @@ impl Op<'_> {
         Ok(payloads.into_elements())
     }
 
-    /// Reads the ordered list, and calls `found` with the entries of each page, in their order but for those that were moved
-    /// meanwhile. Ends early if it returns false.
+    /// Reads the ordered list, and calls `found` with the entries of each page, and whether they are from the front, which is read
+    /// again at the end. They are in their order but for those that were moved meanwhile. Ends early if it returns false.
     pub(crate) async fn read_entries(
         self,
         list: &Bytes,
-        mut found: impl FnMut(&[Bytes]) -> bool,
-    ) -> Result<Vec<Bytes>> {
+        mut found: impl FnMut(Vec<Bytes>, bool) -> bool,
+    ) -> Result<()> {
         let mut entries = Entries::default();
-        let mut seen = 0;
-        while self.read_page(list, &mut entries).await? && found(&entries.read[seen..]) {
-            seen = entries.read.len();
+        loop {
+            let is_front = entries.stage == Stage::Front;
+            let is_over = !self.read_page(list, &mut entries).await?;
+            if is_over || !found(mem::take(&mut entries.page), is_front) {
+                return Ok(());
+            }
         }
-        found(&entries.front);
-        Ok(entries.into_elements())
     }
 
     /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail. Returns how many.
@@ -97,9 +103,43 @@ impl Op<'_> {
         }
     }
 
+    /// The same for so many payloads that they cannot be sent with each part: reads the list, and removes the payloads that `goes`
+    /// accepts, those of a page by a script that looks for them from the index on where the page begins.
+    pub(crate) async fn remove_in_pages(
+        self,
+        list: &Bytes,
+        payload_of: impl Fn(&Bytes) -> Option<Bytes>,
+        goes: impl Fn(&Bytes) -> bool,
+        call: impl Fn(i64, Vec<Bytes>) -> Call,
+    ) -> Result<usize> {
+        let (mut removed, mut at) = (0, usize::MAX);
+        loop {
+            let stopped = |error: Error| error.after_parts(removed, "payloads were removed");
+            let page = self.page(list, Ask { at, towards_head: true, known: 0 }).await.map_err(stopped)?;
+            let (first, count) = (at.min(page.length.saturating_sub(1)), page.elements.len());
+            let found: HashSet<_> = page.elements.iter().filter_map(&payload_of).filter(&goes).collect();
+            if !found.is_empty() {
+                let call = call(i64::try_from(first).unwrap_or(-1), found.into_iter().collect());
+                let reply = self.run(call).await.and_then(|reply| self.parts::<2>(reply));
+                let [count, _] = reply.map_err(stopped)?;
+                removed += self.len(count)?;
+            }
+            if count == 0 || count > first {
+                return Ok(removed);
+            }
+            // They overlap, for what is put in front.
+            at = first - count + count / 4;
+        }
+    }
+
     /// Reads a page. Returns whether there was one to read.
     async fn read_page(self, list: &Bytes, reading: &mut impl Reading) -> Result<bool> {
         let Some(ask) = reading.next() else { return Ok(false) };
+        reading.add(ask, self.page(list, ask).await?);
+        Ok(true)
+    }
+
+    async fn page(self, list: &Bytes, ask: Ask) -> Result<Page> {
         let call = scripts::RANGE
             .on(&[list])
             .number(i64::try_from(ask.at).unwrap_or(-1))
@@ -110,9 +150,13 @@ impl Op<'_> {
             self.run(call.only_reads()).await?.into_array().map_err(|shape| self.failed(shape))?;
         let elements = reply.split_off(reply.len().min(1));
         let length = self.len(reply.pop().unwrap_or(Reply::Nil))?;
-        reading.add(ask, Page { length, elements: self.strings(Reply::Array(elements))? });
-        Ok(true)
+        Ok(Page { length, elements: self.strings(Reply::Array(elements))? })
     }
+}
+
+/// Whether these are few enough to send them with each part of a list.
+pub(crate) fn are_few(payloads: &[Bytes]) -> bool {
+    payloads.len() <= SENT && payloads.iter().map(Bytes::len).sum::<usize>() <= SENT_BYTES
 }
 
 /// How many of these last elements begin the next page.
@@ -238,21 +282,46 @@ impl Reading for Payloads {
     }
 }
 
-/// Elements of which no two are equal, in the order from the head to the tail.
+/// Elements of which no two are equal, in the order from the head to the tail. Only those of a page are kept.
 #[derive(Default)]
 struct Entries {
-    read: Vec<Bytes>,
-    seen: HashSet<Bytes>,
+    /// What the last page has brought.
+    page: Vec<Bytes>,
+    /// The last ones of the list that were read.
+    last: Vec<Bytes>,
+    seen: Seen,
     /// The index behind the last one.
     at: usize,
     /// The next page begins so many elements earlier. More than 0 if the last page did not begin with an element that was read.
     back: usize,
-    /// What was found when the front was read again.
-    front: Vec<Bytes>,
+    /// How many were read in this stage.
+    count: usize,
     /// How many there were at the beginning. Those that were offered since are behind them, and others may offer faster than this
     /// reads.
     most: usize,
     stage: Stage,
+}
+
+/// The hashes of elements, of 128 bits, so that two elements practically never have the same.
+#[derive(Default)]
+struct Seen {
+    hashes: HashSet<[u64; 2]>,
+    hashers: [RandomState; 2],
+}
+
+impl Seen {
+    fn hash(&self, element: &Bytes) -> [u64; 2] {
+        self.hashers.each_ref().map(|hasher| hasher.hash_one(element))
+    }
+
+    fn contains(&self, element: &Bytes) -> bool {
+        self.hashes.contains(&self.hash(element))
+    }
+
+    /// Returns whether it is new.
+    fn insert(&mut self, element: &Bytes) -> bool {
+        self.hashes.insert(self.hash(element))
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -263,17 +332,10 @@ enum Stage {
     Over,
 }
 
-impl Entries {
-    fn into_elements(mut self) -> Vec<Bytes> {
-        self.front.append(&mut self.read);
-        self.front
-    }
-}
-
 impl Reading for Entries {
     fn next(&self) -> Option<Ask> {
         let known = match self.stage {
-            Stage::List => known(&self.read),
+            Stage::List => known(&self.last),
             Stage::Front => 0,
             Stage::Over => return None,
         };
@@ -289,20 +351,23 @@ impl Reading for Entries {
         }
         self.at = ask.at + elements.len();
         self.back = 0;
-        if self.read.is_empty() {
+        if self.most == 0 {
             self.most = length;
             if self.at >= length {
-                (self.read, self.stage) = (elements, Stage::Over);
+                (self.page, self.stage) = (elements, Stage::Over);
                 return;
             }
         }
-        let into = if self.stage == Stage::List { &mut self.read } else { &mut self.front };
-        let before = into.len();
-        into.extend(elements.into_iter().filter(|element| self.seen.insert(element.clone())));
-        let is_end = self.at >= length || into.len() >= self.most;
-        let is_over = is_end || into.len() == before;
+        self.page = elements.into_iter().filter(|element| self.seen.insert(element)).collect();
+        self.count += self.page.len();
+        let is_end = self.at >= length || self.count >= self.most;
+        let is_over = is_end || self.page.is_empty();
         match self.stage {
-            Stage::List if is_end => (self.stage, self.at) = (Stage::Front, 0),
+            Stage::List if is_end => (self.stage, self.at, self.count) = (Stage::Front, 0, 0),
+            Stage::List => {
+                self.last.extend_from_slice(&self.page[self.page.len().saturating_sub(KNOWN)..]);
+                self.last.drain(..self.last.len().saturating_sub(KNOWN));
+            }
             Stage::Front if is_over => self.stage = Stage::Over,
             _ => {}
         }

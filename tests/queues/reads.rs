@@ -257,6 +257,13 @@ async fn long_payloads_are_read_a_few_at_a_time() {
     assert!(most <= 1_048_576 + 16 * BYTES, "{most}");
 }
 
+/// How many bytes the server has received.
+fn received(server: &Server) -> u64 {
+    let stats = String::from_redis_value(server.cmd(["INFO", "stats"])).unwrap();
+    let line = stats.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
 /// Redisson's `removeAll` and `retainAll`, of lists that take several calls.
 #[tokio::test(flavor = "multi_thread")]
 async fn removals_from_long_lists_work_in_parts() {
@@ -280,7 +287,23 @@ async fn removals_from_long_lists_work_in_parts() {
         assert!(delayed.remove(there).await.unwrap());
         assert!(!delayed.remove(there).await.unwrap());
     }
-    let kept = [left[5].clone(), left[20_000].clone()];
+    let few: Vec<_> = left[..600].iter().step_by(2).cloned().collect();
+    let many: Vec<_> = left[600..20_600].to_vec();
+    let sent = received(&server);
+    for values in [&few, &many] {
+        assert!(ready.remove_all(values).await.unwrap() && delayed.remove_all(values).await.unwrap());
+    }
+    let sent = received(&server) - sent;
+    println!("{sent} bytes to remove {} payloads from both lists", many.len());
+    assert!(sent < 2 * 2 * 100 * many.len() as u64, "they are sent more than once: {sent}");
+    ready.offer_all(&many).await.unwrap();
+    delayed.offer_all(many.iter().map(|value| (value, HOUR))).await.unwrap();
+    let retained: Vec<_> = many.iter().step_by(3).cloned().collect();
+    assert!(ready.retain_all(&retained).await.unwrap() && delayed.retain_all(&retained).await.unwrap());
+    assert!(ready.read_all().await.unwrap() == retained);
+    assert!(delayed.read_all().await.unwrap() == retained);
+    assert!(!ready.retain_all(&retained).await.unwrap() && !delayed.retain_all(&retained).await.unwrap());
+    let kept = [retained[5].clone(), retained[6_000].clone()];
     assert!(ready.retain_all(&kept).await.unwrap());
     assert!(delayed.retain_all(&kept).await.unwrap());
     assert!(ready.read_all().await.unwrap() == kept);
