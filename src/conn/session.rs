@@ -308,6 +308,9 @@ impl Supervisor {
                     );
                     // Its id is one of the server that it was on.
                     self.last.take_if(|_| before.at != at);
+                    if before.at != at && self.role == Role::Commands {
+                        self.shared.counters.evicts(&before.at.to_string(), None);
+                    }
                     return self.begin_session(true).await;
                 }
                 Err(why) => why,
