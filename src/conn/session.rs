@@ -357,9 +357,13 @@ impl Supervisor {
     fn explain(&self, cause: Cause) {
         let here = self.here.clone();
         let report = self.reporting();
+        let mut sessions = self.sessions.subscribe();
         tokio::spawn(async move {
-            let found = probe(&here, HANDSHAKE_TIMEOUT).await;
-            report(&found.map_or(cause, Cause::from));
+            tokio::select! {
+                found = probe(&here, HANDSHAKE_TIMEOUT) => report(&found.map_or(cause, Cause::from)),
+                // The connection is back, or not wanted any more.
+                _ = async { sessions.wait_for(Option::is_some).await.map(drop) } => {}
+            }
         });
     }
 
@@ -412,6 +416,10 @@ impl Supervisor {
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
     fn report_loss(&mut self, why: &Cause) {
         if self.loss != Loss::None {
+            if !why.is_of_network() {
+                // The loss was our own choice. That there is no new connection is not.
+                self.loss = Loss::Reported;
+            }
             self.reporting()(why);
             return;
         }
