@@ -320,7 +320,7 @@ impl Link {
     }
 
     fn idle_for(&self, session: Session) -> Duration {
-        self.last_reply().max(session.begun).elapsed()
+        self.last_reply().max(session.answered).elapsed()
     }
 
     fn is_idle(&self, session: Session) -> bool {

@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) client_id: Option<i64>,
     /// It was opened after this, and what it replaces has ended then.
     pub(super) begun: Instant,
+    /// The server has answered its handshake then.
+    pub(super) answered: Instant,
 }
 
 type Sessions = watch::Sender<Option<Session>>;
@@ -532,7 +534,8 @@ impl Supervisor {
         // A server may lack the others, or a user the permission: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
-        self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));
+        let (number, begun, answered) = (self.number, self.begun, Instant::now());
+        self.sessions.send_replace(Some(Session { number, client_id, begun, answered }));
         Ok(())
     }
 }
