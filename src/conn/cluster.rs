@@ -240,7 +240,10 @@ impl Following {
         }
         // Before the old connections end: what ends with them is sent again to the new ones.
         self.masters.send_replace(masters);
-        old.values().for_each(|master| master.commands.abandon());
+        for (address, master) in old {
+            master.commands.abandon();
+            self.shared.counters.evicts(&address.to_string(), None);
+        }
     }
 
     fn master(&mut self, address: &Address) -> Option<Arc<Master>> {

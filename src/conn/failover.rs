@@ -56,7 +56,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_demotion_concerns_sessions_that_began_before_it() {
         let demotion = Demotion::none_yet();
-        let begun_now = || Session { number: 0, client_id: None, begun: Instant::now() };
+        let begun_at = |begun| Session { number: 0, client_id: None, begun, answered: begun };
+        let begun_now = || begun_at(Instant::now());
         let concerns = async |session| poll_immediate(pin!(demotion.concerns(Some(session)))).await.is_some();
         let ms = Duration::from_millis;
 

@@ -160,10 +160,15 @@ impl Link {
         if within == self.command_timeout && self.session().is_some_and(|session| !self.is_idle(session)) {
             return self.send(command, None, is_patient).await;
         }
+        let (session, left) = self.in_use_within(within).await?;
+        self.call_in(session, command, left, is_patient).await
+    }
+
+    /// The session, and what is left of the time.
+    async fn in_use_within(&self, within: Duration) -> Result<(Session, Duration), OpError> {
         let begun = Instant::now();
         let session = timeout(within, self.in_use()).await.map_err(|_| self.no_connection())??;
-        let left = within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-        self.call_in(session, command, left, is_patient).await
+        Ok((session, within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1))))
     }
 
     /// Runs a command in this session. Whoever may wait for longer than a silent connection is kept watches the silence.
@@ -196,15 +201,10 @@ impl Link {
         within: Duration,
         bytes: usize,
     ) -> Result<Reply, OpError> {
-        let until = self.silence.begin_long(self.micros(), bytes);
-        let result = self.call(command, within).await;
-        match &result {
-            // It may still be on its way.
-            Err(OpError::Unknown(cause)) if cause.is_timeout() => {}
-            Err(OpError::Unknown(_)) => self.silence.end_long(until, false),
-            _ => self.silence.end_long(until, true),
-        }
-        result
+        let is_patient = within >= self.command_timeout;
+        let (session, left) = self.in_use_within(within).await?;
+        self.silence.begin_long(self.micros(), bytes);
+        self.call_in(session, command, left, is_patient).await
     }
 
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
@@ -269,7 +269,7 @@ impl Link {
         let Sent { command_name, expect, session, at, is_patient } = sent;
         let error = match executed {
             Ok(frame) => {
-                self.silence.replied(self.micros());
+                self.silence.replied(self.micros(), at);
                 let mut reply = self.check(expect.read(frame), session);
                 if let (None, Err(error)) = (&self.topology, &mut reply) {
                     error.end_without_cluster();
@@ -320,11 +320,11 @@ impl Link {
     }
 
     fn idle_for(&self, session: Session) -> Duration {
-        self.last_reply().max(session.begun).elapsed()
+        self.last_reply().max(session.answered).elapsed()
     }
 
     fn is_idle(&self, session: Session) -> bool {
-        self.idle_for(session) >= IDLE
+        self.idle_for(session) >= IDLE && !self.silence.is_long(self.micros(), self.command_timeout)
     }
 
     /// Waits until there is a connection on which the server has answered lately, or answers now. As [`Link::connected`].
@@ -495,7 +495,12 @@ impl Link {
     /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
     fn end(&self, session: Option<Session>) -> bool {
         let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
-        sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())
+        let is_first =
+            sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some());
+        if is_first {
+            self.silence.lost();
+        }
+        is_first
     }
 
     /// The client library's own handle. After a failover, it is another one.

@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) client_id: Option<i64>,
     /// It was opened after this, and what it replaces has ended then.
     pub(super) begun: Instant,
+    /// The server has answered its handshake then.
+    pub(super) answered: Instant,
 }
 
 type Sessions = watch::Sender<Option<Session>>;
@@ -308,6 +310,9 @@ impl Supervisor {
                     );
                     // Its id is one of the server that it was on.
                     self.last.take_if(|_| before.at != at);
+                    if before.at != at && self.role == Role::Commands {
+                        self.shared.counters.evicts(&before.at.to_string(), None);
+                    }
                     return self.begin_session(true).await;
                 }
                 Err(why) => why,
@@ -354,9 +359,13 @@ impl Supervisor {
     fn explain(&self, cause: Cause) {
         let here = self.here.clone();
         let report = self.reporting();
+        let mut sessions = self.sessions.subscribe();
         tokio::spawn(async move {
-            let found = probe(&here, HANDSHAKE_TIMEOUT).await;
-            report(&found.map_or(cause, Cause::from));
+            tokio::select! {
+                found = probe(&here, HANDSHAKE_TIMEOUT) => report(&found.map_or(cause, Cause::from)),
+                // The connection is back, or not wanted any more.
+                _ = async { sessions.wait_for(Option::is_some).await.map(drop) } => {}
+            }
         });
     }
 
@@ -409,6 +418,10 @@ impl Supervisor {
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
     fn report_loss(&mut self, why: &Cause) {
         if self.loss != Loss::None {
+            if !why.is_of_network() {
+                // The loss was our own choice. That there is no new connection is not.
+                self.loss = Loss::Reported;
+            }
             self.reporting()(why);
             return;
         }
@@ -521,7 +534,8 @@ impl Supervisor {
         // A server may lack the others, or a user the permission: then the connection has no name, or the old one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
-        self.sessions.send_replace(Some(Session { number: self.number, client_id, begun: self.begun }));
+        let (number, begun, answered) = (self.number, self.begun, Instant::now());
+        self.sessions.send_replace(Some(Session { number, client_id, begun, answered }));
         Ok(())
     }
 }

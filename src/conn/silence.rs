@@ -1,6 +1,6 @@
 //! How long a connection has been silent, and how long it may be before it is given up. Reads no clock.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A connection that has been silent for this long, with nothing to say, is tested, also before it is used.
@@ -10,8 +10,6 @@ const SLOWEST: u64 = 500;
 /// How much longer than otherwise a connection may be silent while a long command is on its way. Nobody sees the bytes move: if
 /// there was no reply by then, the connection is given up, and the next one has twice as long.
 const LONGER: Duration = Duration::from_secs(8);
-/// How often it may be doubled.
-const DOUBLED: u32 = 5;
 
 /// All times are in µs since the link was opened.
 #[derive(Debug, Default)]
@@ -19,8 +17,11 @@ pub(super) struct Silence {
     last_reply: AtomicU64,
     /// Until when long commands may be on their way; 0 if there are none.
     long_until: AtomicU64,
-    /// How many long commands in a row have had no reply.
-    long_failures: AtomicU32,
+    /// When the first of them was sent, and the last.
+    long_since: AtomicU64,
+    long_last: AtomicU64,
+    /// The last connection was given up while a long command was on its way.
+    is_slow: AtomicBool,
 }
 
 /// What is known of a silence.
@@ -37,37 +38,51 @@ impl Silence {
         self.last_reply.load(Relaxed)
     }
 
-    pub(super) fn replied(&self, now: u64) {
+    /// The reply to a command that was sent at `sent`. Replies come in the order of the commands: what was sent before has arrived.
+    pub(super) fn replied(&self, now: u64, sent: u64) {
         self.last_reply.fetch_max(now, Relaxed);
-    }
-
-    /// A command of this many bytes is sent. Returns until when it may be on its way, behind those before it.
-    pub(super) fn begin_long(&self, now: u64, bytes: usize) -> u64 {
-        let transit = (bytes as u64).saturating_mul(1_000_000) / SLOWEST;
-        let until = |before: u64| before.max(now).saturating_add(transit);
-        let before = self.long_until.fetch_update(Relaxed, Relaxed, |before| Some(until(before)));
-        until(before.unwrap_or_else(|before| before))
-    }
-
-    /// The command that may have been on its way until then was answered, or its connection is lost.
-    pub(super) fn end_long(&self, until: u64, is_answered: bool) {
-        if is_answered {
-            self.long_failures.store(0, Relaxed);
-        } else {
-            self.long_failures.fetch_add(1, Relaxed);
+        if self.long_until.load(Relaxed) > 0 && sent >= self.long_last.load(Relaxed) {
+            self.long_until.store(0, Relaxed);
+            self.is_slow.store(false, Relaxed);
         }
-        // Unless another one has begun since: replies come in the order of the commands.
-        let _ = self.long_until.compare_exchange(until, 0, Relaxed, Relaxed);
+    }
+
+    /// A command of this many bytes is sent, behind those that are on their way.
+    pub(super) fn begin_long(&self, now: u64, bytes: usize) {
+        let transit = (bytes as u64).saturating_mul(1_000_000) / SLOWEST;
+        self.long_last.fetch_max(now, Relaxed);
+        let until = |before: u64| Some(before.max(now).saturating_add(transit));
+        if self.long_until.fetch_update(Relaxed, Relaxed, until) == Ok(0) {
+            self.long_since.store(now, Relaxed);
+        }
+    }
+
+    /// The connection is lost, and what was on its way.
+    pub(super) fn lost(&self) {
+        if self.long_until.swap(0, Relaxed) > 0 {
+            self.is_slow.store(true, Relaxed);
+        }
+    }
+
+    /// Until when the connection may be silent because long commands are on their way. The callers behind them have no longer
+    /// patience than the first.
+    fn long_over(&self, patience: Duration) -> u64 {
+        let longer = if self.is_slow.load(Relaxed) { 2 * LONGER } else { LONGER };
+        let since = self.long_since.load(Relaxed).max(self.last_reply());
+        let most = patience.saturating_add(longer).as_micros() as u64;
+        self.long_until.load(Relaxed).min(since.saturating_add(most))
+    }
+
+    /// Whether a long command may be on its way. A connection is not idle then.
+    pub(super) fn is_long(&self, now: u64, patience: Duration) -> bool {
+        now < self.long_over(patience)
     }
 
     /// A command that was sent at `sent` has no reply. A silence of `patience` is too long, unless long commands are on
     /// their way.
     pub(super) fn judge(&self, now: u64, sent: u64, patience: Duration) -> Verdict {
-        let micros = |time: Duration| time.as_micros() as u64;
         let since = sent.max(self.last_reply());
-        let over = since.saturating_add(micros(patience));
-        let longer = LONGER * (1 << self.long_failures.load(Relaxed).min(DOUBLED));
-        let over = over.max(self.long_until.load(Relaxed).min(over.saturating_add(micros(longer))));
+        let over = since.saturating_add(patience.as_micros() as u64).max(self.long_over(patience));
         if now >= over { Verdict::Over } else { Verdict::LookAt(over) }
     }
 }
@@ -88,45 +103,54 @@ mod tests {
         let judge = |now, sent| silence.judge(seconds(now), seconds(sent), PATIENCE);
         assert_eq!(judge(4, 0), Verdict::LookAt(seconds(5)));
         assert_eq!(judge(5, 0), Verdict::Over);
-        silence.replied(seconds(3));
+        silence.replied(seconds(3), 0);
         assert_eq!(judge(5, 0), Verdict::LookAt(seconds(8)));
         assert_eq!(judge(5, 4), Verdict::LookAt(seconds(9)));
         assert_eq!(judge(9, 4), Verdict::Over);
     }
 
     #[test]
-    fn a_long_command_buys_some_patience_and_more_after_each_failure() {
+    fn a_long_command_buys_some_patience_and_more_after_a_failure() {
         let silence = Silence::default();
-        let judge = |now| silence.judge(seconds(now), 0, PATIENCE);
+        let judge = |now, sent| silence.judge(seconds(now), seconds(sent), PATIENCE);
         // Two, one behind the other.
         silence.begin_long(0, 1_000);
-        assert_eq!(judge(4), Verdict::LookAt(seconds(5)), "it has arrived by then");
-        let until = silence.begin_long(0, 20_000);
-        assert_eq!(until, seconds(42));
-        assert_eq!(judge(5), Verdict::LookAt(seconds(13)));
-        assert_eq!(judge(13), Verdict::Over);
-        silence.replied(seconds(2));
-        assert_eq!(judge(13), Verdict::LookAt(seconds(15)));
-        silence.end_long(until, false);
-        assert_eq!(judge(13), Verdict::Over);
+        assert_eq!(judge(4, 0), Verdict::LookAt(seconds(5)), "it has arrived by then");
+        silence.begin_long(seconds(1), 20_000);
+        assert_eq!(judge(5, 0), Verdict::LookAt(seconds(13)));
+        assert_eq!(judge(13, 0), Verdict::Over);
+        // A caller behind them has no longer patience than they.
+        assert_eq!(judge(12, 7), Verdict::LookAt(seconds(13)));
+        assert_eq!(judge(13, 9), Verdict::LookAt(seconds(14)));
+        // A reply to what was sent before them.
+        silence.replied(seconds(2), 0);
+        assert_eq!(judge(13, 0), Verdict::LookAt(seconds(15)));
+        assert!(silence.is_long(seconds(14), PATIENCE) && !silence.is_long(seconds(15), PATIENCE));
 
-        let until = silence.begin_long(seconds(20), 20_000);
-        let judge = |now| silence.judge(seconds(now), seconds(20), PATIENCE);
-        assert_eq!(judge(25), Verdict::LookAt(seconds(20 + 5 + 16)));
-        silence.end_long(until, true);
-        assert_eq!(judge(25), Verdict::Over);
-        silence.begin_long(seconds(20), 20_000);
-        assert_eq!(judge(25), Verdict::LookAt(seconds(33)));
+        // However often it fails.
+        for _ in 0..3 {
+            silence.lost();
+            silence.lost();
+            assert_eq!(judge(13, 0), Verdict::Over);
+            silence.begin_long(seconds(20), 20_000);
+            silence.begin_long(seconds(20), 20_000);
+            assert_eq!(judge(25, 20), Verdict::LookAt(seconds(20 + 5 + 16)));
+        }
+        // The reply to what was sent behind them, whoever waits for theirs.
+        silence.replied(seconds(22), seconds(21));
+        assert_eq!(judge(27, 21), Verdict::Over);
+        silence.begin_long(seconds(30), 20_000);
+        assert_eq!(judge(35, 30), Verdict::LookAt(seconds(43)));
     }
 
     #[test]
     fn no_number_is_too_large() {
         let silence = Silence::default();
-        for _ in 0..100 {
-            silence.end_long(0, false);
-        }
         silence.begin_long(u64::MAX, usize::MAX);
-        silence.replied(u64::MAX);
+        silence.replied(u64::MAX, 0);
         assert_eq!(silence.judge(0, u64::MAX, Duration::MAX), Verdict::LookAt(u64::MAX));
+        silence.lost();
+        silence.begin_long(0, usize::MAX);
+        assert_eq!(silence.judge(0, 0, Duration::MAX), Verdict::LookAt(u64::MAX));
     }
 }

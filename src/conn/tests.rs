@@ -310,6 +310,28 @@ mod timeouts {
         assert_eq!(proxy.accepted(), accepted + 1);
     }
 
+    /// There was no reply for so long that the connection would be tested, and the test would wait behind a long command.
+    #[tokio::test]
+    async fn a_connection_with_a_long_command_on_its_way_is_not_idle() {
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let conn = connect_within(&proxy.url(), Duration::from_secs(5)).await;
+        let accepted = proxy.accepted();
+        sleep(Duration::from_secs(27)).await;
+        proxy.throttle(1_250);
+        let text = vec![b'a'; 10_000];
+        let long = conn.for_long(text.len());
+        let long = long.call(Command::new("RPUSH").arg("q").arg(text));
+        let patient = conn.with_timeout(Duration::from_secs(30));
+        let other = async {
+            sleep(Duration::from_secs(5)).await;
+            patient.call(Command::new("PING")).await
+        };
+        let (long, other) = tokio::join!(long, other);
+        assert_eq!((long.unwrap().into_int().unwrap(), proxy.accepted()), (1, accepted));
+        other.unwrap();
+    }
+
     #[tokio::test]
     async fn a_longer_timeout_waits_longer_for_a_connection() {
         let server = Server::start();

@@ -1,7 +1,7 @@
 //! Counters: atomics that every module increments. Hot paths count without a lock. Only an error is stored under a
 //! lock.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -44,8 +44,8 @@ struct OfClient {
     failovers: AtomicU64,
     redirects: AtomicU64,
     transferring: AtomicU64,
-    /// The last server found that deletes keys when its memory is full, and its policy.
-    evicting: Mutex<Option<(String, String)>>,
+    /// The servers that delete keys when their memory is full, with their policies.
+    evicting: Mutex<BTreeMap<String, String>>,
     queues: Mutex<Queues>,
 }
 
@@ -187,17 +187,15 @@ impl ClientCounters {
         self.0.redirects.fetch_add(1, Relaxed);
     }
 
-    /// Notes what the server does when its memory is full; `None` if it deletes nothing. Returns whether that is news.
+    /// Notes what the server does when its memory is full; `None` if it deletes nothing, or is left. Returns whether that is news.
     pub(crate) fn evicts(&self, server: &str, policy: Option<&str>) -> bool {
         let mut evicting = self.0.evicting.lock().unwrap_or_else(PoisonError::into_inner);
         match policy {
             Some(policy) => {
-                let new = Some((server.to_owned(), policy.to_owned()));
-                let is_news = *evicting != new;
-                *evicting = new;
-                is_news
+                let before = evicting.insert(server.to_owned(), policy.to_owned());
+                before.is_none_or(|before| before != policy)
             }
-            None => evicting.take_if(|(evicting, _)| evicting == server).is_some(),
+            None => evicting.remove(server).is_some(),
         }
     }
 
@@ -208,14 +206,14 @@ impl ClientCounters {
     pub(crate) fn stats(&self, connected: bool) -> ClientStats {
         let OfClient { counts, reconnects, failovers, redirects, transferring, evicting, queues: _ } =
             &*self.0;
-        let evicting = evicting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let evicting = evicting.lock().unwrap_or_else(PoisonError::into_inner);
         ClientStats {
             connected,
             masters: Vec::new(),
             reconnects: reconnects.load(Relaxed),
             failovers: failovers.load(Relaxed),
             redirects: redirects.load(Relaxed),
-            eviction_policy: evicting.map(|(_, policy)| policy),
+            eviction_policy: evicting.values().next().cloned(),
             transferring_queues: transferring.load(Relaxed),
             takers: counts.takers.load(Relaxed),
             transfers: counts.transfers.load(Relaxed),
@@ -376,6 +374,19 @@ mod tests {
         assert_eq!(second.stats(&server(None, 0)).transferred, 3);
         let stats = client.stats(true);
         assert_eq!((stats.transfers, stats.transferred, stats.empty_transfers), (2, 3, 1));
+    }
+
+    #[test]
+    fn each_server_that_evicts_is_known() {
+        let client = ClientCounters::new();
+        let policy = || client.stats(true).eviction_policy;
+        assert!(client.evicts("a", Some("allkeys-lru")) && client.evicts("b", Some("allkeys-lru")));
+        assert!(!client.evicts("a", Some("allkeys-lru")) && !client.evicts("b", Some("allkeys-lru")));
+        assert!(client.evicts("b", Some("volatile-lru")));
+        assert!(client.evicts("b", None) && !client.evicts("b", None));
+        assert_eq!(policy().as_deref(), Some("allkeys-lru"));
+        client.evicts("a", None);
+        assert_eq!(policy(), None);
     }
 
     #[test]

@@ -189,6 +189,29 @@ async fn a_password_that_is_wrong_from_now_on_is_the_reason() {
     delivery.unwrap().ack().await.unwrap();
 }
 
+/// The connection is replaced on purpose, because a channel is forbidden, and meets another password.
+#[cfg(feature = "tracing")]
+#[tokio::test]
+async fn a_wrong_password_is_named_after_a_refused_channel() {
+    let (listener, _listening) = redelay_support::Listener::start();
+    let server = Server::start();
+    let set = |words: &[&str]| drop(server.cmd(["ACL", "SETUSER", "clerk"].iter().chain(words)));
+    set(&["on", ">old", "~*", "resetchannels", "&redisson_delay_queue_channel:{q}", "+@all"]);
+    let client = Client::connect(&format!("redis://clerk:old@127.0.0.1:{}", server.port())).await.unwrap();
+    let delayed = |name: &str| client.delayed_queue(&client.blocking_queue(name, codec::Long));
+    let _permitted = delayed("q");
+    until_async("it listens", || async { server.subscribers("redisson_delay_queue_channel:{q}") == 1 }).await;
+    set(&["resetpass", ">new"]);
+    let _forbidden = delayed("p");
+    until_async("the reason is named", || async { !listener.named("redelay.connection.refused").is_empty() })
+        .await;
+    let event = &listener.named("redelay.connection.refused")[0];
+    assert_eq!(event.fields["connection"], "announcements", "{event:?}");
+    assert!(event.fields["error"].contains("WRONGPASS"), "{event:?}");
+    set(&["resetpass", ">old"]);
+    until_async("it is back", || async { !listener.named("redelay.connection.recovered").is_empty() }).await;
+}
+
 #[cfg(feature = "tracing")]
 #[tokio::test]
 async fn a_client_says_once_what_it_is_connected_to() {
