@@ -365,7 +365,8 @@ fn reply_of(call: &Call, reply: Value) -> Reply {
         }
         (Call::Poll { .. }, Value::Array(parts)) => {
             assert_eq!(int(&parts[0]), 0, "nothing is quarantined");
-            Reply::Popped(popped_of(&parts[1..].iter().filter_map(bytes).collect::<Vec<_>>()))
+            // Whether it came to the end of the list is behind that.
+            Reply::Popped(popped_of(&parts[2..].iter().filter_map(bytes).collect::<Vec<_>>()))
         }
         (Call::Restore { .. }, value) => Reply::Pending { head: head(&value) },
         (Call::Reschedule(..), Value::Nil) => Reply::Count(0),
