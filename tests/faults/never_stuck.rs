@@ -44,7 +44,7 @@ static RUNNING: Semaphore = Semaphore::const_new(AT_A_TIME);
 /// From this number of plans on, a quarter at least of the faults of each kind must do something.
 const MANY: usize = 60;
 /// The time limit of a plan. It ends a plan that hangs where nothing else does.
-const LONGEST: Duration = Duration::from_secs(90);
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// The number in an environment variable.
 pub(super) fn variable(name: &str) -> Option<u64> {

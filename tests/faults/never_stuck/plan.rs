@@ -256,7 +256,7 @@ const QUICK: Consumer =
     Consumer { how: How::Works(8), lease: Duration::from_secs(3), attempts: 10, extends: true };
 
 /// What receivers of different processes have at the same time, in ms. What is left of the longest is in the bound of a plan.
-const LEASES: [u64; 7] = [300, 1_000, 3_000, 500, 2_000, 6_000, 12_000];
+const LEASES: [u64; 7] = [300, 1_000, 3_000, 500, 2_000, 4_000, 6_000];
 
 /// Unreadable entries are shorter than this.
 pub(crate) const LONGEST_POISON: usize = 300;

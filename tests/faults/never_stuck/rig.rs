@@ -22,7 +22,7 @@ use crate::workload::{Load, until_empty};
 /// longest pause between connection attempts is 5 s, though no fault here lasts long enough for it. The rest is for a
 /// busy machine. Nothing may depend on a sweep, which follows only after a minute; except in a plan that keeps announcements
 /// from clients, where it follows [`SOON`](super::plan::SOON).
-pub(crate) const BOUND: Duration = Duration::from_secs(45);
+pub(crate) const BOUND: Duration = Duration::from_secs(55);
 
 /// How long a plan without faults goes on.
 const UNDISTURBED: Duration = Duration::from_millis(700);
