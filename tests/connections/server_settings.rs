@@ -1,6 +1,6 @@
 //! What the server's settings mean for a client: sizes of requests, eviction, passwords that change.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
@@ -176,14 +176,14 @@ async fn a_password_that_is_wrong_from_now_on_is_the_reason() {
             assert_eq!(event.fields["queue"], queue, "{event:?}");
         }
         // It is said once.
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(ms(2_000)).await;
         assert_eq!(listener.named("redelay.connection.lost").len(), 3);
         assert_eq!(listener.named("redelay.connection.refused").len(), 3);
         set("old");
         until_async("it is back", || async { client.stats().connected }).await;
         until_async("all are back", || async { listener.named("redelay.connection.recovered").len() == 3 })
             .await;
-        delayed.offer(&1, Duration::from_millis(10)).await.unwrap();
+        delayed.offer(&1, ms(10)).await.unwrap();
     };
     let (delivery, ()) = tokio::join!(receive, check);
     delivery.unwrap().ack().await.unwrap();
