@@ -182,7 +182,8 @@ impl Task {
                 Some(notice) = async { listening.as_mut()?.1.recv().await } => self.on_notice(notice),
                 // The sender lives as long as the connections.
                 Ok(()) = sessions.changed() => self.on_session(),
-                _ = look_timer.tick(), if self.looking.is_empty() => {
+                // A client that listens to nothing has nothing to look at, and is not woken.
+                _ = look_timer.tick(), if listening.is_some() && self.looking.is_empty() => {
                     self.look();
                     if listening.as_ref().is_some_and(|(_, notices)| notices.is_closed()) {
                         // Whoever listens has ended. Nothing should end it.
