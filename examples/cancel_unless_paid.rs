@@ -53,7 +53,7 @@ async fn main() -> Result<(), BoxError> {
     let server = axum::serve(listener, routes.with_state(shop.clone()));
     let server = tokio::spawn(async move { server.await });
 
-    let worker = Worker::new(&due).concurrency(8).retry(Backoff::fixed(Duration::from_secs(1)));
+    let worker = Worker::new(&due).concurrency(8).backoff(Backoff::fixed(Duration::from_secs(1)));
     let worker = worker.on_failure(|failure| println!("{failure}"));
     let stock = shop.clone();
     let handler = move |order, context| cancel_unless_paid(shop.clone(), order, context);

@@ -22,11 +22,11 @@ async fn main() -> redelay::Result<()> {
 
     let begun = Instant::now();
     let mut milk_is_late = true;
-    let receiver = orders.receiver().retry(Backoff::fixed(Duration::from_millis(700)));
+    let receiver = orders.receiver().backoff(Backoff::fixed(Duration::from_millis(700)));
     while let Some(order) = receiver.receive_timeout(Duration::from_secs(2)).await? {
-        print!("{:4} ms: {}, attempt {}: ", begun.elapsed().as_millis(), *order, order.attempt());
+        print!("{:4} ms: {}, attempt {}: ", begun.elapsed().as_millis(), order.value(), order.attempt());
         // Each of these calls settles the delivery, and consumes it.
-        match order.as_str() {
+        match order.value().as_str() {
             "tea" if order.attempt() == 1 => {
                 println!("failed");
                 order.with_error("the shop does not answer").retry().await?;

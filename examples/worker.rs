@@ -22,7 +22,7 @@ async fn main() -> redelay::Result<()> {
     // A service calls `run`, which stops on Ctrl-C and on SIGTERM.
     let stopped = Worker::new(&orders)
         .concurrency(4)
-        .retry(Backoff::fixed(Duration::from_millis(500)))
+        .backoff(Backoff::fixed(Duration::from_millis(500)))
         .on_failure(|failure| println!("{failure}"))
         .run_until(stream::once(tokio::time::sleep(Duration::from_secs(3))), cancel_if_unpaid)
         .await?;

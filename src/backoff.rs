@@ -73,20 +73,6 @@ impl Backoff {
         Self(Kind::Ladder(pauses.into_iter().collect()))
     }
 
-    /// The steps of the delay queue of Youzan (a Chinese e-commerce company): 15 s, 3 min, 10 min, 30 min, 30 min, 1 h, 2 h, 6 h, 15 h.
-    ///
-    /// # Examples
-    /// ```
-    /// # use std::time::Duration;
-    /// use redelay::Backoff;
-    ///
-    /// assert_eq!(Backoff::youzan().after(2), Duration::from_secs(180));
-    /// ```
-    #[must_use]
-    pub fn youzan() -> Self {
-        Self::ladder([15, 180, 600, 1_800, 1_800, 3_600, 7_200, 21_600, 54_000].map(Duration::from_secs))
-    }
-
     /// Your own function of the number of failures, which counts from 1. It must not panic.
     ///
     /// # Examples
@@ -174,16 +160,5 @@ mod tests {
         assert_eq!(pauses(&Backoff::ladder([secs(1), secs(2)])), [1, 1, 2, 2, 2].map(secs));
         assert_eq!(pauses(&Backoff::fixed(secs(3))), [secs(3); 5]);
         assert_eq!(pauses(&Backoff::ladder([])), [Duration::ZERO; 5]);
-        assert_eq!(Backoff::youzan().after(100), secs(15 * 3_600));
-    }
-
-    #[test]
-    fn youzan_has_nine_steps() {
-        let (minute, hour) = (60, 3_600);
-        let steps =
-            [15, 3 * minute, 10 * minute, 30 * minute, 30 * minute, hour, 2 * hour, 6 * hour, 15 * hour];
-        for (failures, step) in (1..).zip(steps) {
-            assert_eq!(Backoff::youzan().after(failures), Duration::from_secs(step), "{failures}");
-        }
     }
 }

@@ -3,13 +3,12 @@
 mod settle;
 
 use std::fmt::{self, Display};
-use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
@@ -34,7 +33,7 @@ use settle::{Open, answered, cut, settle, settle_after};
 /// | [`reject`](Self::reject) | it becomes a dead letter now |
 /// | drop | as [`retry`](Self::retry) |
 ///
-/// It dereferences to the value. The server decides by its own clock whether the lease holds, so a message may be
+/// The server decides by its own clock whether the lease holds, so a message may be
 /// delivered twice if this process stalls for longer than the lease: make handlers idempotent, with [`id`](Self::id) as
 /// the key.
 ///
@@ -44,14 +43,14 @@ use settle::{Open, answered, cut, settle, settle_after};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// let orders = client.blocking_queue("orders", codec::Long).receiver();
 /// let order = orders.receive().await?;
-/// println!("order {}, attempt {}", *order, order.attempt());
+/// println!("order {}, attempt {}", order.value(), order.attempt());
 /// order.ack().await?;
 /// # Ok(())
 /// # }
 /// ```
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery<T> {
-    /// `None` only after it was split off.
+    /// `None` only after it was taken out.
     value: Option<T>,
     open: Option<Box<Open>>,
     id: MessageId,
@@ -121,6 +120,24 @@ impl<T> Delivery<T> {
         drop(settle(self.open.take(), reason, |_| Settlement::Reject { reason, error }));
     }
 
+    fn open(&self) -> &Open {
+        self.open.as_deref().expect("a delivery is open until it is settled")
+    }
+
+    /// The name of the queue that the message came from, as the program gave it to the client: without the prefix.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
+    /// println!("{} of {}", order.id(), order.queue());
+    /// order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        &self.open().queue.name
+    }
+
     /// The id of the message, the same for all its deliveries.
     ///
     /// # Examples
@@ -156,8 +173,8 @@ impl<T> Delivery<T> {
     }
 
     /// Whether the message becomes a dead letter if this delivery fails:
-    /// [`Receiver::attempts`](crate::Receiver::attempts) of this receiver allows no more failures. A lease that ends is
-    /// not a failure, but a loss, which has its own limit: [`Receiver::losses`](crate::Receiver::losses).
+    /// [`Receiver::max_attempts`](crate::Receiver::max_attempts) of this receiver allows no more failures. A lease that ends is
+    /// not a failure, but a loss, which has its own limit: [`Receiver::max_losses`](crate::Receiver::max_losses).
     ///
     /// # Examples
     /// ```no_run
@@ -202,13 +219,27 @@ impl<T> Delivery<T> {
         &self.bytes
     }
 
+    /// The value.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<String>) -> redelay::Result<()> {
+    /// println!("{} of {}", order.value(), order.queue());
+    /// order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> &T {
+        self.value.as_ref().expect("a delivery has its value until that is taken out")
+    }
+
     /// Takes the value out. The delivery must still be settled.
     ///
     /// # Examples
     /// ```no_run
     /// # async fn ship(order: String) -> redelay::Result<()> { Ok(()) }
     /// # async fn example(delivery: redelay::Delivery<String>) -> redelay::Result<()> {
-    /// let (order, delivery) = delivery.split();
+    /// let (order, delivery) = delivery.into_parts();
     /// match ship(order).await {
     ///     Ok(()) => delivery.ack().await,
     ///     Err(error) => delivery.with_error(error).retry().await,
@@ -216,8 +247,8 @@ impl<T> Delivery<T> {
     /// # }
     /// ```
     #[must_use = "a delivery that is dropped is delivered again"]
-    pub fn split(mut self) -> (T, Delivery<()>) {
-        let value = self.value.take().expect("a delivery has its value until it is split");
+    pub fn into_parts(mut self) -> (T, Delivery<()>) {
+        let value = self.value.take().expect("a delivery has its value until that is taken out");
         (value, self.with_value(()))
     }
 
@@ -266,8 +297,8 @@ impl<T> Delivery<T> {
         settle(self.open.take(), "ack", |_| Settlement::Acknowledge)
     }
 
-    /// It failed: the message is delivered again after the [backoff](crate::Receiver::retry) of the receiver. If it has failed
-    /// as often as the receiver [allows](crate::Receiver::attempts), it becomes a dead letter.
+    /// It failed: the message is delivered again after the [backoff](crate::Receiver::backoff) of the receiver. If it has failed
+    /// as often as the receiver [allows](crate::Receiver::max_attempts), it becomes a dead letter.
     ///
     /// # Errors
     /// As [`Delivery::ack`].
@@ -387,28 +418,19 @@ impl<T> Delivery<T> {
     /// ```
     pub fn extend(&self, by: Duration) -> BoxFuture<'static, Result<()>> {
         const DAY: Duration = Duration::from_secs(86_400);
-        let started = self.open.as_ref().map(|open| {
-            if by > DAY {
-                return Err(open.queue.op("extend").invalid("a lease of more than a day is not possible"));
-            }
-            let by_ms = time::millis(by).unwrap_or(0);
-            let member = open.claim.member;
-            Ok((
-                open.receiving.settle(&open.claim, Settlement::Extend { by_ms }),
-                open.receiving.deadline(),
-                open.receiving.clone(),
-                open.queue.clone(),
-                open.span.settle(&open.queue.keys, member.id(), "extend"),
-            ))
-        });
+        let open = self.open();
+        if by > DAY {
+            let error = open.queue.op("extend").invalid("a lease of more than a day is not possible");
+            return Box::pin(ready(Err(error)));
+        }
+        let by_ms = time::millis(by).unwrap_or(0);
+        let answer = open.receiving.settle(&open.claim, Settlement::Extend { by_ms });
+        let span = open.span.settle(&open.queue.keys, self.id, "extend");
+        let (deadline, receiving, queue) =
+            (open.receiving.deadline(), open.receiving.clone(), open.queue.clone());
         Box::pin(async move {
-            match started {
-                Some(Ok((answer, deadline, _receiving, queue, span))) => {
-                    answered("extend", answer, deadline, &queue, &span).await
-                }
-                Some(Err(error)) => Err(error),
-                None => Ok(()),
-            }
+            let _receiving = receiving;
+            answered("extend", answer, deadline, &queue, &span).await
         })
     }
 
@@ -423,18 +445,13 @@ impl<T> Delivery<T> {
     /// ```no_run
     /// # async fn ship(order: i64) {}
     /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
-    /// order.instrument(ship(*order)).await;
+    /// order.instrument(ship(*order.value())).await;
     /// order.ack().await
     /// # }
     /// ```
     pub fn instrument<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F, T> {
-        let span = self.open.as_ref().map(|open| open.span.clone());
-        async move {
-            match span {
-                Some(span) => span.run(work).await,
-                None => work.await,
-            }
-        }
+        let span = self.open().span.clone();
+        async move { span.run(work).await }
     }
 
     /// Waits until the lease is certainly over, by this machine's clock: another receiver may have the message. Stop
@@ -449,19 +466,14 @@ impl<T> Delivery<T> {
     /// # async fn example(order: redelay::Delivery<i64>) -> redelay::Result<()> {
     /// let over = order.cancelled();
     /// tokio::select! {
-    ///     () = ship(*order) => order.ack().await,
+    ///     () = ship(*order.value()) => order.ack().await,
     ///     () = over => Ok(()), // Another process ships it.
     /// }
     /// # }
     /// ```
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<T> {
-        let lease = self.open.as_ref().map(|open| open.claim.lease.clone());
-        async move {
-            match lease {
-                Some(lease) => lease.over().await,
-                None => std::future::pending().await,
-            }
-        }
+        let lease = self.open().claim.lease.clone();
+        async move { lease.over().await }
     }
 
     /// Waits until the server says that this delivery no longer holds. The future does not borrow the delivery.
@@ -477,21 +489,8 @@ impl<T> Delivery<T> {
     /// # }
     /// ```
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<T> {
-        let lease = self.open.as_ref().map(|open| open.claim.lease.clone());
-        async move {
-            match lease {
-                Some(lease) => lease.lost().await,
-                None => std::future::pending().await,
-            }
-        }
-    }
-}
-
-impl<T> Deref for Delivery<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.value.as_ref().expect("a delivery has its value until it is split")
+        let lease = self.open().claim.lease.clone();
+        async move { lease.lost().await }
     }
 }
 

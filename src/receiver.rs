@@ -32,9 +32,9 @@ const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=
 /// |---|---|
 /// | [`lease`](Self::lease) | 30 s |
 /// | [`extend_for`](Self::extend_for) | 30 min |
-/// | [`attempts`](Self::attempts) | 10 |
-/// | [`losses`](Self::losses) | 5 |
-/// | [`retry`](Self::retry) | 15 s, doubled with each failure, up to 6 h |
+/// | [`max_attempts`](Self::max_attempts) | 10 |
+/// | [`max_losses`](Self::max_losses) | 5 |
+/// | [`backoff`](Self::backoff) | 15 s, doubled with each failure, up to 6 h |
 /// | [`on_undecodable`](Self::on_undecodable) | dead letter |
 /// | dead letters | kept without a limit: see [`keep_dead_letters`](Self::keep_dead_letters) |
 ///
@@ -49,7 +49,7 @@ const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=
 /// let orders = client.blocking_queue("orders", codec::Long).receiver();
 /// loop {
 ///     let order = orders.receive().await?;
-///     println!("{}", *order);
+///     println!("{}", order.value());
 ///     order.ack().await?;
 /// }
 /// # }
@@ -116,7 +116,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let orders = client.blocking_queue("orders", codec::Long);
-    /// let receiver = orders.receiver().lease(Duration::from_secs(10)).attempts(3);
+    /// let receiver = orders.receiver().lease(Duration::from_secs(10)).max_attempts(3);
     /// let order = receiver.receive().await?;
     /// order.ack().await?;
     /// # Ok(())
@@ -184,12 +184,12 @@ impl<T: 'static> Receiver<T> {
     /// # Examples
     /// ```no_run
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().attempts(3);
+    /// let receiver = orders.receiver().max_attempts(3);
     /// # }
     /// ```
     #[must_use]
     #[doc(alias = "deliveryLimit")]
-    pub fn attempts(self, attempts: u32) -> Self {
+    pub fn max_attempts(self, attempts: u32) -> Self {
         self.with(|options| options.attempts = attempts)
     }
 
@@ -200,11 +200,11 @@ impl<T: 'static> Receiver<T> {
     /// # Examples
     /// ```no_run
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().losses(3);
+    /// let receiver = orders.receiver().max_losses(3);
     /// # }
     /// ```
     #[must_use]
-    pub fn losses(self, losses: u32) -> Self {
+    pub fn max_losses(self, losses: u32) -> Self {
         self.with(|options| options.losses = losses)
     }
 
@@ -215,11 +215,11 @@ impl<T: 'static> Receiver<T> {
     /// # use std::time::Duration;
     /// # use redelay::Backoff;
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().retry(Backoff::fixed(Duration::from_secs(5)));
+    /// let receiver = orders.receiver().backoff(Backoff::fixed(Duration::from_secs(5)));
     /// # }
     /// ```
     #[must_use]
-    pub fn retry(self, backoff: Backoff) -> Self {
+    pub fn backoff(self, backoff: Backoff) -> Self {
         self.with(|options| options.backoff = backoff)
     }
 
@@ -314,7 +314,7 @@ impl<T: 'static> Receiver<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long).receiver();
     /// let order = orders.receive().await?;
-    /// println!("{}, attempt {}", *order, order.attempt());
+    /// println!("{}, attempt {}", order.value(), order.attempt());
     /// order.ack().await?;
     /// # Ok(())
     /// # }
@@ -502,8 +502,8 @@ impl<T: 'static> Receiver<T> {
         };
         Ok(Settings {
             policy: Policy {
-                attempts: count("attempts", attempts)?,
-                losses: count("losses", losses)?,
+                attempts: count("max_attempts", attempts)?,
+                losses: count("max_losses", losses)?,
                 lease_ms: time::millis(lease).ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(u32::MAX),
                 dead,
             },

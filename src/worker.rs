@@ -37,8 +37,8 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 ///
 /// A handler is an async function of the value, or of the value and a [`Context`]. What it returns decides what happens
 /// to the message: see [`Outcome`]. A panic, a [timeout](Self::timeout) and an `Err` are failures: the message is
-/// delivered again after the [backoff](Self::retry), and becomes a dead letter after the last
-/// [attempt](Self::attempts).
+/// delivered again after the [backoff](Self::backoff), and becomes a dead letter after the last
+/// [attempt](Self::max_attempts).
 ///
 /// Delivery is at least once: a process that dies loses nothing, but a message that was handled may be delivered again if its
 /// acknowledgement was lost. So a handler should be idempotent; [`Context::id`] is the same for all deliveries of a message.
@@ -46,12 +46,12 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// | setting | default |
 /// |---|---|
 /// | [`concurrency`](Self::concurrency) | 10 |
-/// | [`attempts`](Self::attempts) | 10 |
-/// | [`losses`](Self::losses) | 5 |
+/// | [`max_attempts`](Self::max_attempts) | 10 |
+/// | [`max_losses`](Self::max_losses) | 5 |
 /// | [`lease`](Self::lease) | 30 s |
 /// | [`timeout`](Self::timeout) | 30 min |
 /// | [`grace`](Self::grace) | 15 s |
-/// | [`retry`](Self::retry) | 15 s, doubled with each failure, up to 6 h |
+/// | [`backoff`](Self::backoff) | 15 s, doubled with each failure, up to 6 h |
 /// | [`on_undecodable`](Self::on_undecodable) | dead letter |
 /// | dead letters | kept without a limit |
 ///
@@ -197,28 +197,28 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// After how many failures a message becomes a dead letter: see [`Receiver::attempts`].
+    /// After how many failures a message becomes a dead letter: see [`Receiver::max_attempts`].
     ///
     /// # Examples
     /// ```no_run
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).attempts(3);
+    /// let worker = redelay::Worker::new(&orders).max_attempts(3);
     /// # }
     /// ```
-    pub fn attempts(self, attempts: u32) -> Self {
-        self.with(move |receiver| receiver.attempts(attempts))
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.with(move |receiver| receiver.max_attempts(attempts))
     }
 
-    /// After how many ended leases a message becomes a dead letter: see [`Receiver::losses`].
+    /// After how many ended leases a message becomes a dead letter: see [`Receiver::max_losses`].
     ///
     /// # Examples
     /// ```no_run
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).losses(3);
+    /// let worker = redelay::Worker::new(&orders).max_losses(3);
     /// # }
     /// ```
-    pub fn losses(self, losses: u32) -> Self {
-        self.with(move |receiver| receiver.losses(losses))
+    pub fn max_losses(self, losses: u32) -> Self {
+        self.with(move |receiver| receiver.max_losses(losses))
     }
 
     /// How long it takes until the messages of a dead process are delivered again: see [`Receiver::lease`].
@@ -267,16 +267,17 @@ impl<T: Send + 'static> Worker<T> {
         self
     }
 
-    /// How long a failed message waits for its next delivery: see [`Receiver::retry`].
+    /// How long a failed message waits for its next delivery: see [`Receiver::backoff`].
     ///
     /// # Examples
     /// ```no_run
+    /// # use std::time::Duration;
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).retry(redelay::Backoff::youzan());
+    /// let worker = redelay::Worker::new(&orders).backoff(redelay::Backoff::fixed(Duration::from_secs(5)));
     /// # }
     /// ```
-    pub fn retry(self, backoff: Backoff) -> Self {
-        self.with(move |receiver| receiver.retry(backoff.clone()))
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.with(move |receiver| receiver.backoff(backoff.clone()))
     }
 
     /// What happens to a message whose payload cannot be decoded: see [`Receiver::on_undecodable`].
@@ -353,7 +354,7 @@ impl<T: Send + 'static> Worker<T> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a setting out of its range: no queue, a queue twice, a weight or a
-    /// concurrency of zero, [`attempts`](Self::attempts), [`losses`](Self::losses) or a [`lease`](Self::lease) out of
+    /// concurrency of zero, [`max_attempts`](Self::max_attempts), [`max_losses`](Self::max_losses) or a [`lease`](Self::lease) out of
     /// range, or a queue that would get its own dead letters. Errors of the server do not end it: the worker continues
     /// when the server is back.
     ///

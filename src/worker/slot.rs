@@ -130,7 +130,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let context = Context::new(message.queue.clone(), &delivery);
         let cancelled = context.cancelled.clone();
         let _cancel_on_drop = cancelled.clone().drop_guard();
-        let (value, delivery) = delivery.split();
+        let (value, delivery) = delivery.into_parts();
         let handled = delivery.instrument(async { self.handler.call(value, context).await });
         let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
         let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));

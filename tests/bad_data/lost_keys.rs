@@ -48,7 +48,7 @@ async fn fill(server: &Server) {
     let receive = async |number| {
         ready.put(&number).await.unwrap();
         let delivery = soon(receiver.receive()).await.unwrap();
-        assert_eq!(*delivery, number);
+        assert_eq!(*delivery.value(), number);
         delivery
     };
     receive(7).await.reject("dead").await.unwrap();
@@ -108,7 +108,7 @@ async fn drain(server: &Server, queues: &Queues<i64>) -> BTreeMap<i64, usize> {
             ready.unsettled().retry_now(message.id).await.unwrap();
         }
         while let Some(delivery) = soon(receiver.receive_timeout(ms(100))).await.unwrap() {
-            *received.entry(*delivery).or_default() += 1;
+            *received.entry(*delivery.value()).or_default() += 1;
             delivery.ack().await.unwrap();
         }
         let stats = ready.stats().await.unwrap();
@@ -229,7 +229,7 @@ async fn calls_for_dead_letters_find_those_that_are_not_listed() {
     assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES]), 0);
     let mut received = BTreeMap::new();
     while let Some(delivery) = ready.receiver().try_receive().await.unwrap() {
-        *received.entry(*delivery).or_insert(0) += 1;
+        *received.entry(*delivery.value()).or_insert(0) += 1;
         delivery.ack().await.unwrap();
     }
     assert!(received.len() == 201 && received.values().all(|count| *count == 1), "{received:?}");
@@ -304,7 +304,7 @@ async fn a_dead_letter_and_its_requeue_overwrite_nothing() {
     let receiver = ready.receiver();
     while received.len() < 2 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        received.push(*delivery);
+        received.push(*delivery.value());
         delivery.ack().await.unwrap();
     }
     received.sort_unstable();

@@ -23,7 +23,8 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
         let proxy = Proxy::start(server.port());
         let queues = Queues::of_numbers(builder(&proxy)).await;
         let (_client, near, _) = number_queues(&server).await;
-        let [receiver, near] = [&queues.ready, &near].map(|queue| queue.receiver().lease(ms(100)).losses(2));
+        let [receiver, near] =
+            [&queues.ready, &near].map(|queue| queue.receiver().lease(ms(100)).max_losses(2));
         queues.ready.offer_all(&(0..COUNT).collect::<Vec<_>>()).await.unwrap();
         proxy.delay(round_trip);
         let far = async {
@@ -32,8 +33,8 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
             let held = held.map_or_else(|_| Vec::new(), |held| held.unwrap());
             let settle = held.into_iter().map(async |delivery| {
                 let delivery = delivery.unwrap();
-                tokio::time::sleep(ms(delivery.unsigned_abs() * 120)).await;
-                (*delivery, delivery.ack().await.map_err(|error| error.kind()))
+                tokio::time::sleep(ms(delivery.value().unsigned_abs() * 120)).await;
+                (*delivery.value(), delivery.ack().await.map_err(|error| error.kind()))
             });
             join_all(settle).await
         };
@@ -47,7 +48,7 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
                     }
                     continue;
                 };
-                acknowledged.push(*delivery);
+                acknowledged.push(*delivery.value());
                 // Its lease is short.
                 if delivery.ack().await.is_err() {
                     acknowledged.pop();
@@ -104,7 +105,7 @@ async fn after_a_shutdown_nothing_is_settled_and_nothing_is_lost() {
     while again.len() < 8 {
         let delivery = soon(other.receive()).await.unwrap();
         assert_eq!(delivery.attempt(), 2, "its lease has ended");
-        again.insert(*delivery);
+        again.insert(*delivery.value());
         delivery.ack().await.unwrap();
     }
     assert_eq!(server.get::<usize, _>(["EXISTS", MESSAGES, DEAD]), 0);
@@ -125,7 +126,7 @@ async fn a_handler_may_name_no_time_that_is_none() {
             _ => Outcome::Done,
         }
     };
-    let worker = Worker::new(&ready).retry(Backoff::ladder([]));
+    let worker = Worker::new(&ready).backoff(Backoff::ladder([]));
     let worker = worker.on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
     let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
     until_async("both are done", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
@@ -167,6 +168,6 @@ async fn junk_among_dead_letters_hides_none() {
     assert_eq!(letters.iter().map(|letter| &letter.payload[..]).collect::<Vec<_>>(), [b"7"]);
     assert_eq!(ready.dead_letters().requeue(usize::MAX).await.unwrap(), 1);
     let again = soon(ready.receiver().keep_dead_letters(1, Duration::ZERO).receive()).await.unwrap();
-    assert_eq!(*again, 7);
+    assert_eq!(*again.value(), 7);
     again.ack().await.unwrap();
 }

@@ -159,7 +159,7 @@ async fn dead_letters_are_sent_to_a_queue_that_java_reads() {
     let mut java = Setup::new(&server.url()).java();
     let (client, queue) = queue(&server, "q").await;
     let dead = client.blocking_queue("q:dead", codec::String);
-    let receiver = queue.receiver().attempts(1).dead_letters_to(&dead);
+    let receiver = queue.receiver().max_attempts(1).dead_letters_to(&dead);
     for value in ["\"rejected é\"", "\"failed\"", "\"done\""] {
         java.tell(&["put", "q", value]);
     }

@@ -88,7 +88,7 @@ impl Rig {
         self.free.dead_letters().requeue(usize::MAX).await.unwrap();
         loop {
             while let Some(delivery) = receiver.receive_timeout(ms(20)).await.unwrap() {
-                *payloads.entry(delivery.clone()).or_default() += 1;
+                *payloads.entry(delivery.value().clone()).or_default() += 1;
                 delivery.ack().await.unwrap();
             }
             if self.free.unsettled().len().await.unwrap() == 0 && self.free.len().await.unwrap() == 0 {
@@ -196,7 +196,7 @@ macro_rules! settlements {
         async fn $name() {
             each(async |rig, command| {
                 let delivery = rig.receive().await?;
-                let payload = delivery.clone();
+                let payload = delivery.value().clone();
                 forbid(rig, command);
                 let settle: fn(Delivery<String>) -> futures::future::BoxFuture<'static, redelay::Result<()>> = $settle;
                 settle(delivery).await?;

@@ -166,6 +166,6 @@ async fn goes_the_whole_way(client: &Client) {
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
     soon(async { delayed.offer(&2, ms(20)).await }).await.unwrap();
     let delivery = soon(ready.receiver().receive()).await.unwrap();
-    assert_eq!(*delivery, 2);
+    assert_eq!(*delivery.value(), 2);
     soon(delivery.ack()).await.unwrap();
 }

@@ -55,8 +55,8 @@ pub(crate) async fn consume(consumer: Consumer, queues: Queues, ledger: Ledger, 
 }
 
 async fn receive(consumer: Consumer, queues: Queues, ledger: Ledger, mut random: Rng) {
-    let receiver = queues.ready.receiver().lease(consumer.lease).attempts(consumer.attempts);
-    let mut receiver = receiver.retry(Backoff::fixed(ms(5)));
+    let receiver = queues.ready.receiver().lease(consumer.lease).max_attempts(consumer.attempts);
+    let mut receiver = receiver.backoff(Backoff::fixed(ms(5)));
     if !consumer.extends {
         receiver = receiver.extend_for(Duration::ZERO);
     }
@@ -92,7 +92,7 @@ async fn receive(consumer: Consumer, queues: Queues, ledger: Ledger, mut random:
             Ok(received) => {
                 let received: Vec<_> = received
                     .into_iter()
-                    .map(|one| (ledger.received(*one, one.id(), one.attempt(), consumer), one))
+                    .map(|one| (ledger.received(*one.value(), one.id(), one.attempt(), consumer), one))
                     .collect();
                 for (index, one) in received {
                     settle(consumer, index, one, &ledger, &mut random).await;
@@ -120,7 +120,7 @@ async fn settle(
     random: &mut Rng,
 ) {
     let did = |deed| ledger.record().deliveries.did(deed);
-    let number = *delivery;
+    let number = *delivery.value();
     linger(delivery.attempt(), random).await;
     let answer = match random.u8(0..100) {
         0..7 => {
@@ -191,7 +191,7 @@ async fn work(consumer: Consumer, concurrency: usize, queues: Queues, ledger: Le
     let seed = random.u64(..);
     let limit = if consumer.lease <= SHORT { consumer.lease * 2 } else { ms(500) } + ms(300);
     let worker = Worker::new(&queues.ready).concurrency(concurrency).lease(consumer.lease).timeout(limit);
-    let worker = worker.attempts(consumer.attempts).retry(Backoff::fixed(ms(5)));
+    let worker = worker.max_attempts(consumer.attempts).backoff(Backoff::fixed(ms(5)));
     let handler = move |number: i64, context: Context| {
         let ledger = ledger.clone();
         let index = ledger.received(number, context.id(), context.attempt(), consumer);

@@ -141,7 +141,7 @@ impl Cell {
         let id = if self.call == Call::Requeue {
             Some(bury(&other).await)
         } else {
-            let receiving = first.ready.receiver().lease(ms(LEASE)).retry(Backoff::fixed(ms(1)));
+            let receiving = first.ready.receiver().lease(ms(LEASE)).backoff(Backoff::fixed(ms(1)));
             if self.call != Call::Claim {
                 delivery = Some(soon(receiving.receive()).await.unwrap());
             }
@@ -277,7 +277,7 @@ impl Cell {
         let messages = if matches!(expected, Found::Message { .. }) { 2 } else { 1 };
         while got.len() < messages {
             let delivery = soon(receiver.receive()).await.unwrap();
-            let (number, attempt) = (*delivery, delivery.attempt());
+            let (number, attempt) = (*delivery.value(), delivery.attempt());
             if number == 7 {
                 assert_eq!(delivery.id(), id.unwrap_or(delivery.id()), "{self:?}: the id stays");
                 delivery.reject("judged").await.unwrap();

@@ -27,7 +27,7 @@ async fn works() {
     let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
     let worker = Worker::new(&queue).concurrency(64).lease(ms(lease.parse().unwrap()));
-    let worker = worker.retry(Backoff::fixed(ms(10)));
+    let worker = worker.backoff(Backoff::fixed(ms(10)));
     match kind.as_str() {
         // A payload that kills its process, beside innocent ones.
         "poison" => {
@@ -75,7 +75,7 @@ async fn the_messages_of_a_killed_process_are_delivered_when_their_leases_end() 
         while numbers.len() < 64 {
             let delivery = soon(receiver.receive()).await.unwrap();
             assert_eq!(delivery.attempt(), 2);
-            assert!(numbers.insert(*delivery), "each once");
+            assert!(numbers.insert(*delivery.value()), "each once");
             delivery.ack().await.unwrap();
         }
         println!("lease {lease} ms: all are back after {:?}", killed.elapsed());
@@ -121,7 +121,7 @@ async fn a_process_that_is_stopped_for_two_leases_settles_nothing() {
     let receiver = ready.receiver().lease(ms(LEASE));
     sleep(ms(2 * LEASE)).await;
     let again = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*again, again.attempt()), (7, 2));
+    assert_eq!((*again.value(), again.attempt()), (7, 2));
     program.thaw();
     server.cmd(["RPUSH", END, "1"]);
     until("it is acknowledged", || program.output().contains("answer"));
@@ -174,7 +174,7 @@ async fn a_clock_that_is_set_back_leaves_no_lease_for_long() {
         panic!("control {control:?}, leases {:?}", clock.server.zset(LEASES));
     };
     let delivery = delivery.unwrap();
-    assert_eq!((*delivery, delivery.attempt()), (7, 2));
+    assert_eq!((*delivery.value(), delivery.attempt()), (7, 2));
     delivery.ack().await.unwrap();
 }
 
@@ -193,7 +193,7 @@ async fn ended_leases_are_taken_back_once() {
         receiving.spawn(async move {
             let receiver = queues.ready.receiver().lease(ms(1000));
             while let Ok(delivery) = receiver.receive().await {
-                got.lock().unwrap().push((*delivery, delivery.attempt()));
+                got.lock().unwrap().push((*delivery.value(), delivery.attempt()));
                 delivery.ack().await.unwrap();
             }
         });

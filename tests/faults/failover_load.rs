@@ -282,7 +282,7 @@ async fn receive(queue: BlockingQueue<i64>, log: Log) {
     loop {
         match receiver.receive().await {
             Ok(delivery) => {
-                let (number, begun) = (*delivery, Instant::now());
+                let (number, begun) = (*delivery.value(), Instant::now());
                 log.delivered(number);
                 if delivery.ack().await.is_ok() {
                     log.settled(Event::new(number, begun));

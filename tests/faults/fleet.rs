@@ -95,7 +95,7 @@ async fn handle(number: i64) {
 }
 
 async fn settle(delivery: Delivery<i64>) {
-    let (number, delivery) = delivery.split();
+    let (number, delivery) = delivery.into_parts();
     handle(number).await;
     tell(if delivery.ack().await.is_ok() { "acknowledged" } else { "not-acknowledged" }, number);
 }
@@ -109,7 +109,7 @@ async fn receives() {
     let lease = ms(lease.parse().unwrap());
     let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
     let queue = client.blocking_queue::<i64>("q", codec::Long);
-    let receiver = queue.receiver().lease(lease).losses(1_000);
+    let receiver = queue.receiver().lease(lease).max_losses(1_000);
     match KINDS.into_iter().find(|one| format!("{one:?}") == kind).expect("a kind") {
         Kind::Receives => loop {
             if let Ok(delivery) = receiver.receive().await {
@@ -122,7 +122,7 @@ async fn receives() {
             }
         },
         Kind::Works => {
-            let worker = Worker::new(&queue).concurrency(4).lease(lease).losses(1_000);
+            let worker = Worker::new(&queue).concurrency(4).lease(lease).max_losses(1_000);
             worker.run_until(futures::stream::pending::<()>(), handle).await.unwrap();
         }
     }

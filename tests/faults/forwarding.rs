@@ -68,7 +68,8 @@ async fn forward(step: Step, fault: Fault) {
                 proxy.cut();
             }
             let receiver = other.ready.receiver().lease(ms(LEASE)).dead_letters_to(&other_dead);
-            completes = Some(tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) }));
+            completes =
+                Some(tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery.value()) }));
         }
         Fault::ConnectionIsCut => [&here, &there].into_iter().for_each(restore),
         Fault::ServerDies => {

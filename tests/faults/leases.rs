@@ -107,7 +107,7 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
     });
     until_async("received", || async { is_received.load(Ordering::SeqCst) }).await;
     let again = soon(other.ready.receiver().lease(ms(1000)).receive()).await.unwrap();
-    assert_eq!((*again, again.attempt()), (7, 2));
+    assert_eq!((*again.value(), again.attempt()), (7, 2));
     let first = tokio::task::spawn_blocking(|| blocked.join().unwrap()).await.unwrap();
     assert_eq!(first, ErrorKind::LeaseLost);
     again.ack().await.unwrap();
@@ -140,7 +140,7 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
     let dead = other.dead_letters();
     // One loss is too many; the letter is kept, though the one that finds it discards its own.
     ready.put(&1).await.unwrap();
-    let _first = soon(short().losses(1).receive()).await.unwrap();
+    let _first = soon(short().max_losses(1).receive()).await.unwrap();
     let patient = other.receiver().lease(HOUR).discard_dead_letters();
     assert!(patient.receive_timeout(ms(10)).await.unwrap().is_none());
     until_async("it is dead", || async { dead.len().await.unwrap() == 1 }).await;
@@ -148,13 +148,13 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
     assert_eq!((letter.reason.as_str(), letter.lost, &letter.payload[..]), ("lost", 1, &b"1"[..]));
     // Two losses are not, for a receiver that gives up after five.
     ready.put(&2).await.unwrap();
-    let _second = soon(short().losses(5).receive()).await.unwrap();
-    let again = soon(other.receiver().losses(1).receive()).await.unwrap();
-    assert_eq!((*again, again.attempt()), (2, 2));
+    let _second = soon(short().max_losses(5).receive()).await.unwrap();
+    let again = soon(other.receiver().max_losses(1).receive()).await.unwrap();
+    assert_eq!((*again.value(), again.attempt()), (2, 2));
     again.ack().await.unwrap();
     // It is discarded, though the one that finds it keeps its own.
     ready.put(&3).await.unwrap();
-    let _third = soon(short().losses(1).discard_dead_letters().receive()).await.unwrap();
+    let _third = soon(short().max_losses(1).discard_dead_letters().receive()).await.unwrap();
     until_async("it is gone", || async {
         assert!(other.receiver().receive_timeout(ms(10)).await.unwrap().is_none());
         is_drained(&server)
@@ -182,7 +182,7 @@ async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
         let receiver = other.receiver().lease(ms(3000));
         while let Some(delivery) = receiver.receive_timeout(ms(2000)).await.unwrap() {
             assert_eq!(delivery.attempt(), 2);
-            assert!(seen.lock().unwrap().insert(*delivery), "{} again", *delivery);
+            assert!(seen.lock().unwrap().insert(*delivery.value()), "{} again", *delivery.value());
             delivery.ack().await.unwrap();
         }
     });
@@ -195,7 +195,7 @@ async fn what_is_settled_while_its_lease_ends_is_settled_or_delivered_again() {
             _ => ms(LEASE - 60) + Duration::from_micros(500) * index as u32,
         };
         sleep_until((received + after).into()).await;
-        let number = *delivery;
+        let number = *delivery.value();
         match delivery.ack().await.map_err(|error| error.kind()) {
             Ok(()) => None,
             Err(ErrorKind::LeaseLost) => Some(number),
@@ -222,7 +222,7 @@ async fn receivers_with_short_leases_do_not_end_the_long_ones_of_the_living() {
     let (_other_client, other, _) = number_queues(&clock.server).await;
     let short = tokio::spawn(async move {
         let received = other.receiver().lease(ms(300)).receive().await;
-        received.map(|delivery| *delivery).expect("the client lives")
+        received.map(|delivery| *delivery.value()).expect("the client lives")
     });
     until_async("it waits", || async { clock.server.blocked_clients() == 3 }).await;
     clock.set(60);
@@ -243,7 +243,7 @@ async fn receive_in_way(receiver: Receiver<i64>, way: usize) -> Option<(i64, u32
         _ => receiver.into_stream().next().await,
     };
     let delivery = delivery?.unwrap();
-    let seen = (*delivery, delivery.attempt());
+    let seen = (*delivery.value(), delivery.attempt());
     delivery.ack().await.unwrap();
     Some(seen)
 }
@@ -263,7 +263,7 @@ async fn what_arrives_after_its_lease_is_not_begun() {
         let receiving = tokio::spawn(receive_in_way(receiver, way));
         until_async("it is claimed", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
         let again = soon(other.ready.receiver().lease(ms(300)).receive()).await.unwrap();
-        assert_eq!((*again, again.attempt()), (1, 2), "way {way}");
+        assert_eq!((*again.value(), again.attempt()), (1, 2), "way {way}");
         again.ack().await.unwrap();
         proxy.hold_replies(false);
         if way == 1 {
@@ -291,7 +291,7 @@ async fn what_is_read_after_its_lease_is_not_begun() {
             let client = Client::connect(&url).await.unwrap();
             let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver().lease(ms(300));
             let again = soon(receiver.receive()).await.unwrap();
-            assert_eq!((*again, again.attempt()), (1, 2));
+            assert_eq!((*again.value(), again.attempt()), (1, 2));
             again.ack().await.unwrap();
         });
     });
@@ -300,5 +300,5 @@ async fn what_is_read_after_its_lease_is_not_begun() {
         panic!("{received:?} is begun");
     }
     queues.ready.put(&2).await.unwrap();
-    assert_eq!(*soon(receiving).await.unwrap(), 2);
+    assert_eq!(*soon(receiving).await.unwrap().value(), 2);
 }

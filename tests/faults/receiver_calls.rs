@@ -38,7 +38,7 @@ async fn a_call_that_arrives_after_its_retry_and_the_next_call_claims_nothing() 
     sleep(ms(200)).await;
     proxy.hang_up();
     let first = soon(receive).await.unwrap().unwrap().expect("the message");
-    assert_eq!((*first, first.attempt()), (1, 1));
+    assert_eq!((*first.value(), first.attempt()), (1, 1));
     assert!(soon(receiver.try_receive()).await.unwrap().is_none());
     server.cmd(["RPUSH", "q", "2"]);
     let calls = server.command_calls("evalsha");
@@ -46,7 +46,7 @@ async fn a_call_that_arrives_after_its_retry_and_the_next_call_claims_nothing() 
     until("the first try has arrived", || server.command_calls("evalsha") > calls);
     first.ack().await.unwrap();
     let second = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*second, second.attempt()), (2, 1));
+    assert_eq!((*second.value(), second.attempt()), (2, 1));
     second.ack().await.unwrap();
     assert!(is_drained(&server));
 }
@@ -80,7 +80,7 @@ async fn receives_end_with_stop_taking_while_the_server_is_away() {
     assert!(receiver.try_receive().await.unwrap().is_none());
     proxy.refuse(true);
     proxy.cut();
-    let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) });
+    let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery.value()) });
     // The receiver has begun a call that cannot be answered.
     sleep(ms(1000)).await;
     queues.client.stop_taking().await;
@@ -245,7 +245,7 @@ async fn a_retry_without_its_receipt_overwrites_no_message() {
         loop {
             for delivery in deliveries {
                 let delivery = delivery.unwrap();
-                *received.entry(*delivery).or_insert(0) += 1;
+                *received.entry(*delivery.value()).or_insert(0) += 1;
                 delivery.ack().await.unwrap();
             }
             if received.len() == expected {

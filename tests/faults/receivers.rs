@@ -83,7 +83,7 @@ async fn receive_all(receiver: Receiver<i64>, done: Arc<Mutex<Done>>, seed: u64)
             Err(error) => panic!("{error}"),
         };
         sleep(Duration::from_micros(random.u64(0..500))).await;
-        let number = *delivery;
+        let number = *delivery.value();
         let (is_settled, result) = match random.u8(0..100) {
             0..70 => (true, delivery.ack().await),
             70..75 => (true, delivery.reject("no").await),
@@ -133,7 +133,7 @@ async fn cut_connections(cuts: i64, clients: u64, slots: u64, messages_each: i64
     let mut connected = Vec::new();
     for client in 0..clients {
         let queues = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
-        let receiver = queues.ready.receiver().retry(Backoff::fixed(ms(5))).attempts(60_000);
+        let receiver = queues.ready.receiver().backoff(Backoff::fixed(ms(5))).max_attempts(60_000);
         for slot in 0..slots {
             receiving.spawn(receive_all(receiver.clone(), done.clone(), client * 100 + slot));
         }
@@ -193,7 +193,7 @@ async fn in_the_inbox_of_a_dead_process(restarts: bool) {
         let dying = Queues::of_numbers(builder(&proxy)).await;
         let other = Queues::of_numbers(builder(&server)).await;
         let receiver = dying.ready.receiver();
-        let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery) });
+        let receive = tokio::spawn(async move { receiver.receive().await.map(|delivery| *delivery.value()) });
         until_async("it is parked", || async { server.blocked_clients() == 1 }).await;
         proxy.hold_replies(true);
         other.ready.put(&7).await.unwrap();
@@ -211,7 +211,7 @@ async fn in_the_inbox_of_a_dead_process(restarts: bool) {
             server.start_again();
         }
         let delivery = soon(other.ready.receiver().lease(ms(3000)).receive()).await.unwrap();
-        assert_eq!((*delivery, delivery.attempt()), (7, 1));
+        assert_eq!((*delivery.value(), delivery.attempt()), (7, 1));
         delivery.ack().await.unwrap();
         return;
     }
@@ -260,7 +260,7 @@ async fn a_lost_reply_to_any_call_changes_nothing() {
             begin(&proxy);
             let (delivery, ()) = tokio::join!(receiver.receive(), lose(&proxy, true));
             let delivery = delivery.unwrap();
-            assert_eq!((*delivery, delivery.attempt()), (7, 1), "{name}");
+            assert_eq!((*delivery.value(), delivery.attempt()), (7, 1), "{name}");
             begin(&proxy);
             let (settled, ()) = tokio::join!(settle(delivery), lose(&proxy, false));
             settled.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -306,7 +306,7 @@ async fn dropped_futures_and_deliveries_are_conserved() {
     let mut got = BTreeMap::new();
     while got.len() < numbers.len() {
         let delivery = soon(receiver.receive()).await.unwrap();
-        got.insert(*delivery, delivery.attempt());
+        got.insert(*delivery.value(), delivery.attempt());
         delivery.ack().await.unwrap();
     }
     assert!(got.values().all(|attempt| *attempt == 1), "{got:?}");
@@ -314,13 +314,13 @@ async fn dropped_futures_and_deliveries_are_conserved() {
 
     // Also while the future that settles them is polled: what is begun is done.
     ready.offer_all(&numbers).await.unwrap();
-    let receiver = ready.receiver().retry(Backoff::fixed(Duration::ZERO)).attempts(60_000);
+    let receiver = ready.receiver().backoff(Backoff::fixed(Duration::ZERO)).max_attempts(60_000);
     let mut attempts = BTreeMap::<i64, u32>::new();
     let mut dropped = 0;
     while dropped < DELIVERIES {
         for delivery in soon(receiver.receive_many(numbers.len())).await.unwrap() {
             let delivery = delivery.unwrap();
-            let attempt = attempts.entry(*delivery).or_default();
+            let attempt = attempts.entry(*delivery.value()).or_default();
             *attempt += 1;
             assert_eq!(delivery.attempt(), *attempt, "one failure for each delivery");
             let polls = random.u8(0..5);
@@ -353,7 +353,7 @@ async fn killed_connections_of_waiting_receivers_lose_nothing() {
         receiving.spawn(async move {
             let receiver = ready.receiver();
             while let Ok(delivery) = receiver.receive().await {
-                seen.lock().unwrap().push((*delivery, delivery.attempt()));
+                seen.lock().unwrap().push((*delivery.value(), delivery.attempt()));
                 delivery.ack().await.unwrap();
             }
         });

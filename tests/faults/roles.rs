@@ -100,7 +100,7 @@ impl Role {
 }
 
 fn acknowledged(delivery: Delivery<i64>) -> i64 {
-    let (value, delivery) = delivery.split();
+    let (value, delivery) = delivery.into_parts();
     tokio::spawn(delivery.ack());
     value
 }

@@ -363,7 +363,7 @@ async fn delivers_and_settles_once(failure: Failure) {
                         Err(error) if error.is_closed() => return,
                         Err(error) => panic!("a receive failed: {error}"),
                     };
-                    let number = *delivery;
+                    let number = *delivery.value();
                     note(&received, number);
                     if delivery.ack().await.is_ok() {
                         note(&settled, number);

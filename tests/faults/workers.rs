@@ -74,7 +74,7 @@ async fn lose_a_lease(command_timeout: Duration) {
     proxy.blackhole(true);
     let receiver = other.ready.receiver().lease(ms(1000));
     let held = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*held, held.attempt()), (7, 2));
+    assert_eq!((*held.value(), held.attempt()), (7, 2));
     until_async("it is told", || async { seen.told.load(Ordering::SeqCst) }).await;
     assert!(!seen.dropped.load(Ordering::SeqCst), "nobody knows yet that another one has the message");
     assert_eq!(*failures.lock().unwrap(), []);

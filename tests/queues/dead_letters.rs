@@ -16,7 +16,7 @@ async fn bury(queue: &BlockingQueue<i64>, numbers: &[i64]) -> Vec<MessageId> {
     let mut ids = Vec::new();
     for number in numbers {
         let delivery = soon(receiver.receive()).await.unwrap();
-        assert_eq!(*delivery, *number);
+        assert_eq!(*delivery.value(), *number);
         ids.push(delivery.id());
         delivery.reject(format_args!("no {number}")).await.unwrap();
     }
@@ -75,7 +75,7 @@ async fn they_are_requeued_once() {
     let receiver = ready.receiver();
     for number in 0..10 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        assert_eq!((*delivery, delivery.attempt()), (number, 1), "the counts are reset");
+        assert_eq!((*delivery.value(), delivery.attempt()), (number, 1), "the counts are reset");
         delivery.ack().await.unwrap();
     }
     assert!(receiver.try_receive().await.unwrap().is_none());
@@ -90,7 +90,7 @@ async fn one_of_them_is_requeued_or_removed() {
     assert!(dead.requeue_one(ids[1]).await.unwrap() && !dead.requeue_one(ids[1]).await.unwrap());
     assert!(dead.remove_one(ids[2]).await.unwrap() && !dead.remove_one(ids[2]).await.unwrap());
     let delivery = soon(ready.receiver().receive()).await.unwrap();
-    assert_eq!((*delivery, delivery.id()), (2, ids[1]), "it keeps its id");
+    assert_eq!((*delivery.value(), delivery.id()), (2, ids[1]), "it keeps its id");
     delivery.ack().await.unwrap();
     assert_eq!(payloads(&dead.read(0, 9).await.unwrap()), ["1", "4"]);
     assert_eq!(dead.remove(1).await.unwrap(), 1);
@@ -134,7 +134,7 @@ async fn what_cannot_become_a_dead_letter_is_none() {
         server.cmd(["DEL", key]);
         // Another receiver finds it when it looks for what is in no other key.
         let again = soon(ready.receiver().receive()).await.unwrap();
-        assert_eq!((*again, again.attempt()), (7, 1), "{key}");
+        assert_eq!((*again.value(), again.attempt()), (7, 1), "{key}");
         again.ack().await.unwrap();
         assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES, MESSAGES]), 0, "{key}");
     }
@@ -146,7 +146,7 @@ async fn they_are_sent_to_another_queue() {
     let server = Server::start();
     let (client, ready, _) = number_queues(&server).await;
     let dead = client.blocking_queue::<i64>("dead", codec::Long);
-    let receiver = ready.receiver().dead_letters_to(&dead).attempts(1);
+    let receiver = ready.receiver().dead_letters_to(&dead).max_attempts(1);
     let numbers: Vec<i64> = (0..50).collect();
     ready.offer_all(&numbers).await.unwrap();
     for number in &numbers {
@@ -188,7 +188,7 @@ async fn what_is_unsettled_is_listed_retried_and_removed() {
 
     assert!(unsettled.retry_now(ids[2]).await.unwrap());
     let again = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*again, again.attempt()), (3, 2));
+    assert_eq!((*again.value(), again.attempt()), (3, 2));
     assert!(unsettled.remove(ids[2]).await.unwrap() && !unsettled.remove(ids[2]).await.unwrap());
     assert_eq!(again.ack().await.unwrap_err().kind(), redelay::ErrorKind::LeaseLost);
     assert!(unsettled.retry_now(ids[0]).await.unwrap(), "its handler loses it");
@@ -203,7 +203,7 @@ async fn everything_is_released_to_java() {
     let (_client, ready, _) = number_queues(&server).await;
     let numbers: Vec<i64> = (0..1500).collect();
     ready.offer_all(&numbers).await.unwrap();
-    let receiver = ready.receiver().retry(Backoff::fixed(HOUR));
+    let receiver = ready.receiver().backoff(Backoff::fixed(HOUR));
     let mut failed = 0;
     while failed < numbers.len() {
         for delivery in receiver.receive_many(1000).await.unwrap() {
@@ -228,7 +228,7 @@ async fn what_is_abandoned_goes_back_by_itself() {
     let server = Server::start();
     let first = Queues::of_numbers(builder(&server)).await;
     first.ready.offer_all(&[1, 2, 3]).await.unwrap();
-    let receiver = first.ready.receiver().retry(Backoff::fixed(HOUR));
+    let receiver = first.ready.receiver().backoff(Backoff::fixed(HOUR));
     soon(receiver.receive()).await.unwrap().retry().await.unwrap();
     let in_flight = soon(receiver.receive()).await.unwrap();
     let watching = builder(&server).sweep_interval(ms(1000)).release_abandoned_after(ms(30_000));
@@ -261,7 +261,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     soon(receiver.receive()).await.unwrap().retry_after(HOUR).await.unwrap();
     let lost = soon(receiver.receive()).await.unwrap();
     let again = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*again, again.attempt(), again.id()), (2, 2, lost.id()));
+    assert_eq!((*again.value(), again.attempt(), again.id()), (2, 2, lost.id()));
     server.cmd(["RPUSH", INBOX, "3"]);
     proxy.refuse(true);
     proxy.cut();
@@ -284,8 +284,8 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     let mut got = Vec::new();
     for _ in 0..2 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        got.push((*delivery, delivery.attempt()));
-        if *delivery == 2 {
+        got.push((*delivery.value(), delivery.attempt()));
+        if *delivery.value() == 2 {
             assert_eq!(delivery.id(), lost.id());
         }
         delivery.ack().await.unwrap();
@@ -357,7 +357,7 @@ async fn a_release_takes_nothing_from_a_receiver_that_waits() {
     assert_eq!(server.list(INBOX), [b"7"], "for the one that waits");
     proxy.hold_replies(false);
     let delivery = soon(receive).await.unwrap().unwrap();
-    assert_eq!(*delivery, 7);
+    assert_eq!(*delivery.value(), 7);
     delivery.ack().await.unwrap();
     assert_eq!(server.get::<usize, _>(["EXISTS", TARGET, INBOX, MESSAGES]), 0);
 }
@@ -392,7 +392,7 @@ async fn a_release_ends_beside_a_worker_that_fails() {
     let (_client, ready, _) = still_number_queues(&server).await;
     let (failing, other, _) = still_number_queues(&server).await;
     let failures = tokio::spawn(async move {
-        let receiver = other.receiver().attempts(60_000);
+        let receiver = other.receiver().max_attempts(60_000);
         while let Ok(delivery) = receiver.receive().await {
             if delivery.retry_after(Duration::ZERO).await.is_err() {
                 break;

@@ -71,7 +71,7 @@ async fn a_handler_that_ends_anywhere_is_tried_again_and_frees_its_place() {
             Ok(())
         }
     };
-    let worker = Worker::new(&ready).concurrency(2).timeout(ms(500)).retry(Backoff::fixed(ms(1)));
+    let worker = Worker::new(&ready).concurrency(2).timeout(ms(500)).backoff(Backoff::fixed(ms(1)));
     let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
     until_async("all are done", || async {
         attempts.lock().unwrap().len() as i64 == messages && count(&server, "HLEN", MESSAGES) == 0
@@ -113,7 +113,7 @@ async fn a_handler_that_is_dropped_anywhere_has_not_failed() {
         running.abort();
         until_async("it is released", || async { count(&server, "ZCARD", LEASES) == 0 }).await;
         let again = soon(ready.receiver().receive()).await.unwrap();
-        assert_eq!((*again, again.attempt()), (point, 1));
+        assert_eq!((*again.value(), again.attempt()), (point, 1));
         again.ack().await.unwrap();
         assert_eq!((count(&server, "ZCARD", LEASES), count(&server, "HLEN", MESSAGES)), (0, 0));
     }
@@ -166,7 +166,7 @@ async fn errors_of_every_kind_are_kept_short() {
             _ => Outcome::Reject(Odd(number - ODD).into()),
         }
     };
-    let worker = Worker::new(&ready).concurrency(1).attempts(2).retry(Backoff::fixed(ms(1)));
+    let worker = Worker::new(&ready).concurrency(1).max_attempts(2).backoff(Backoff::fixed(ms(1)));
     let worker = worker.on_failure(|failure| drop(failure.to_string()));
     let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
     until_async("all are dead", || async { count(&server, "HLEN", DEAD_MESSAGES) as i64 == 2 * ODD }).await;
@@ -185,7 +185,7 @@ async fn errors_of_every_kind_are_kept_short_by_hand() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.offer_all(&(0..2 * ODD).collect::<Vec<_>>()).await.unwrap();
-    let receiver = ready.receiver().attempts(1);
+    let receiver = ready.receiver().max_attempts(1);
     for number in 0..2 * ODD {
         let delivery = soon(receiver.receive()).await.unwrap();
         if number < ODD {
@@ -223,7 +223,7 @@ async fn equal_payloads_have_their_own_counts() {
             }
         }
     };
-    let worker = Worker::new(&ready).concurrency(1).attempts(3).retry(Backoff::fixed(Duration::ZERO));
+    let worker = Worker::new(&ready).concurrency(1).max_attempts(3).backoff(Backoff::fixed(Duration::ZERO));
     let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
     until_async("both have ended", || async {
         count(&server, "HLEN", DEAD_MESSAGES) == 1 && count(&server, "HLEN", MESSAGES) == 0

@@ -45,7 +45,7 @@ async fn a_paused_queue_delivers_to_takers_only() {
     let resumed = SystemTime::now();
     let delivery = soon(receiving).await.unwrap();
     println!("resumed after {:?}", resumed.elapsed());
-    assert_eq!(*delivery, "2");
+    assert_eq!(*delivery.value(), "2");
     delivery.ack().await.unwrap();
     for (client, _) in clients {
         client.shutdown().await;
@@ -199,7 +199,7 @@ async fn a_settlement_makes_room_for_receivers_of_other_processes() {
     assert!(waits(&mut receiving).await);
     first.ack().await.unwrap();
     let second = soon(receiving).await.unwrap();
-    assert_eq!(*second, "2");
+    assert_eq!(*second.value(), "2");
     ready.set_max_in_flight(None).await.unwrap();
     ready.put("3").await.unwrap();
     soon(one.receive()).await.unwrap().ack().await.unwrap();
@@ -229,7 +229,7 @@ async fn a_message_of_a_dead_process_counts_until_its_lease_ends() {
     let mut received = Vec::new();
     for _ in 0..2 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        received.push(delivery.to_string());
+        received.push(delivery.value().to_string());
         delivery.ack().await.unwrap();
     }
     received.sort();
@@ -311,6 +311,6 @@ async fn receivers_of_an_idle_queue_with_limits_wait_for_its_messages() {
     let mut receiving = Box::pin(receiver.receive());
     assert!(waits(&mut receiving).await);
     ready.set_rate_limit(None).await.unwrap();
-    assert_eq!(*soon(receiving).await.unwrap(), "2");
+    assert_eq!(*soon(receiving).await.unwrap().value(), "2");
     clients[0].0.shutdown().await;
 }

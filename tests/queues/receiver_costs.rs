@@ -159,7 +159,7 @@ async fn large_messages_take_several_calls() {
     let requeue = async { assert_eq!(queue.dead_letters().requeue(usize::MAX).await.unwrap(), LARGE) };
     scripts("requeue", requeue.boxed()).await;
     for delivery in receive().await {
-        assert_eq!(delivery.len(), 1 << 20);
+        assert_eq!(delivery.value().len(), 1 << 20);
         delivery.ack().await.unwrap();
     }
 }
@@ -187,7 +187,7 @@ async fn a_hundred_ended_leases_cost_sixteen_receivers_a_script_each() {
         tokio::spawn(async move {
             let received = receiver.receive_many(each).await.unwrap();
             let received: Vec<_> = received.into_iter().map(Result::unwrap).collect();
-            let seen = received.iter().map(|delivery| ((**delivery).clone(), delivery.attempt()));
+            let seen = received.iter().map(|delivery| (delivery.value().clone(), delivery.attempt()));
             got.lock().unwrap().extend(seen);
             // Nothing is settled, and nothing else received: these would be calls, too.
             let _held = (receiver, received);

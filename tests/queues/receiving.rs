@@ -25,7 +25,7 @@ fn is_empty(server: &Server) -> bool {
 }
 
 fn values<T: Copy>(deliveries: &[Delivery<T>]) -> Vec<T> {
-    deliveries.iter().map(|delivery| **delivery).collect()
+    deliveries.iter().map(|delivery| **delivery.value()).collect()
 }
 
 async fn receive_all(receiver: &Receiver<i64>) -> Vec<Delivery<i64>> {
@@ -43,7 +43,7 @@ async fn a_message_is_received_and_acknowledged() {
     let receiver = ready.receiver();
     ready.put(&7).await.unwrap();
     let delivery = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*delivery, delivery.attempt()), (7, 1));
+    assert_eq!((*delivery.value(), delivery.attempt()), (7, 1));
     assert!(delivery.first_received().elapsed().unwrap_or_default() < HOUR);
     assert_eq!((count(&server, "ZCARD", LEASES), count(&server, "HLEN", MESSAGES)), (1, 1));
     delivery.ack().await.unwrap();
@@ -63,7 +63,7 @@ async fn a_waiting_receiver_is_woken() {
     until_async("it is parked", || async { server.blocked_clients() == 1 }).await;
     delayed.offer(&7, ms(20)).await.unwrap();
     let delivery = soon(receive).await.unwrap();
-    assert_eq!(*delivery, 7);
+    assert_eq!(*delivery.value(), 7);
     delivery.ack().await.unwrap();
     assert!(is_empty(&server));
 }
@@ -80,7 +80,7 @@ async fn two_receivers_share_the_messages() {
         let receiver = queue.receiver();
         let mut got = Vec::new();
         while let Some(delivery) = receiver.receive_timeout(ms(200)).await.unwrap() {
-            got.push(*delivery);
+            got.push(*delivery.value());
             delivery.ack().await.unwrap();
         }
         got
@@ -119,7 +119,7 @@ async fn what_is_released_is_delivered_again_and_counts_nothing() {
     let mut ids = BTreeSet::new();
     for _ in 0..3 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        assert_eq!((*delivery, delivery.attempt()), (7, 1));
+        assert_eq!((*delivery.value(), delivery.attempt()), (7, 1));
         ids.insert(delivery.id());
         delivery.release().await.unwrap();
     }
@@ -157,7 +157,7 @@ async fn a_retry_comes_after_its_time_and_java_does_not_see_it() {
     assert!(delayed.read_all().await.unwrap().is_empty());
     let again = soon(receiver.receive()).await.unwrap();
     assert!(begun.elapsed() >= ms(700));
-    assert_eq!((*again, again.attempt(), again.id()), (7, 2, id));
+    assert_eq!((*again.value(), again.attempt(), again.id()), (7, 2, id));
     again.ack().await.unwrap();
     assert!(is_empty(&server));
 }
@@ -168,7 +168,7 @@ async fn a_message_that_always_fails_is_a_dead_letter_after_all_attempts() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.put(&7).await.unwrap();
-    let receiver = ready.receiver().attempts(4).retry(Backoff::ladder([ms(5), ms(10)]));
+    let receiver = ready.receiver().max_attempts(4).backoff(Backoff::ladder([ms(5), ms(10)]));
     for attempt in 1..=4 {
         for _ in 0..5 {
             let snoozed = soon(receiver.receive()).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_dropped_delivery_has_failed() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.put(&7).await.unwrap();
-    let receiver = ready.receiver().retry(Backoff::fixed(ms(1)));
+    let receiver = ready.receiver().backoff(Backoff::fixed(ms(1)));
     drop(soon(receiver.receive()).await.unwrap());
     let again = soon(receiver.receive()).await.unwrap();
     assert_eq!(again.attempt(), 2);
@@ -211,7 +211,7 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
         (ErrorKind::Decode, Some(&b"not a number"[..]))
     );
     let next = soon(receiver.receive()).await.unwrap();
-    assert_eq!(*next, 7);
+    assert_eq!(*next.value(), 7);
     next.ack().await.unwrap();
     until_async("a dead letter", || async { count(&server, "ZCARD", DEAD) == 1 }).await;
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
@@ -219,7 +219,7 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
 
     server.cmd(["RPUSH", "q", "not a number"]);
     let retrying =
-        ready.receiver().on_undecodable(OnUndecodable::Retry).retry(Backoff::fixed(ms(1))).attempts(2);
+        ready.receiver().on_undecodable(OnUndecodable::Retry).backoff(Backoff::fixed(ms(1))).max_attempts(2);
     for _ in 0..2 {
         assert_eq!(soon(retrying.receive()).await.unwrap_err().kind(), ErrorKind::Decode);
     }
@@ -252,7 +252,7 @@ async fn an_old_delivery_changes_nothing() {
     let receiver = ready.receiver().lease(ms(300)).extend_for(Duration::ZERO);
     let old: Vec<_> = vec![soon(receiver.receive()).await.unwrap()];
     let new = soon(other.receiver().lease(ms(300)).receive()).await.unwrap();
-    assert_eq!((*new, new.attempt(), new.id()), (7, 2, old[0].id()));
+    assert_eq!((*new.value(), new.attempt(), new.id()), (7, 2, old[0].id()));
     let score = |server: &Server| server.zset(LEASES)[0].1;
     let before = score(&server);
     let old = old.into_iter().next().unwrap();
@@ -326,7 +326,7 @@ async fn junk_in_side_keys_stops_nothing() {
     server.cmd(["HSET", CONTROL, "seen", "junk", "silences", "junk 1:x :", "cursor", "junk"]);
     ready.put(&7).await.unwrap();
     let delivery = soon(ready.receiver().receive()).await.unwrap();
-    assert_eq!(*delivery, 7);
+    assert_eq!(*delivery.value(), 7);
     delivery.ack().await.unwrap();
 }
 
@@ -340,7 +340,7 @@ async fn a_message_without_lease_and_retry_is_found_again() {
     let delivery = ready.receiver().receive().await.unwrap();
     server.cmd(["DEL", LEASES]);
     let again = soon(other.receiver().receive()).await.unwrap();
-    assert_eq!((*again, again.id()), (7, delivery.id()));
+    assert_eq!((*again.value(), again.id()), (7, delivery.id()));
     assert_eq!(delivery.ack().await.unwrap_err().kind(), ErrorKind::LeaseLost);
     again.ack().await.unwrap();
     assert!(is_empty(&server));
@@ -355,15 +355,15 @@ async fn receivers_drain_a_server_without_memory() {
     ready.offer_all(&numbers).await.unwrap();
     server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(ready.put(&1).await.unwrap_err().kind(), ErrorKind::Refused);
-    let receiver = ready.receiver().retry(Backoff::fixed(ms(1)));
+    let receiver = ready.receiver().backoff(Backoff::fixed(ms(1)));
     let mut got = BTreeSet::new();
     while got.len() < numbers.len() {
         let delivery = soon(receiver.receive()).await.unwrap();
         delivery.extend(MINUTE).await.unwrap();
-        if delivery.attempt() == 1 && *delivery % 3 == 0 {
+        if delivery.attempt() == 1 && *delivery.value() % 3 == 0 {
             delivery.retry().await.unwrap();
         } else {
-            got.insert(*delivery);
+            got.insert(*delivery.value());
             delivery.ack().await.unwrap();
         }
     }
@@ -386,7 +386,7 @@ async fn a_server_without_memory_takes_rejected_and_lost_messages() {
     let mut got = BTreeSet::new();
     for _ in 0..2 {
         let delivery = soon(receiver.receive()).await.unwrap();
-        got.insert((*delivery, delivery.attempt()));
+        got.insert((*delivery.value(), delivery.attempt()));
         delivery.reject("no").await.unwrap();
     }
     assert_eq!(got, BTreeSet::from([(1, 2), (2, 1)]));
@@ -407,7 +407,7 @@ async fn a_receiver_alone_keeps_its_queue_moving() {
     let client = builder(&server).connect().await.unwrap();
     let receiver = client.blocking_queue::<i64>("q", codec::Long).receiver();
     let delivery = soon(receiver.receive()).await.unwrap();
-    assert_eq!(*delivery, 7);
+    assert_eq!(*delivery.value(), 7);
     delivery.ack().await.unwrap();
     assert!(is_empty(&server));
 }
@@ -420,7 +420,7 @@ async fn a_stream_delivers_and_ends() {
     let mut stream = ready.receiver().into_stream();
     for expected in [1, 2, 3] {
         let delivery = soon(stream.next()).await.unwrap().unwrap();
-        assert_eq!(*delivery, expected);
+        assert_eq!(*delivery.value(), expected);
         delivery.ack().await.unwrap();
     }
     client.stop_taking().await;
@@ -451,9 +451,9 @@ async fn settings_out_of_range_are_refused() {
         ready.receiver().lease(Duration::ZERO),
         ready.receiver().lease(ms(99)),
         ready.receiver().lease(Duration::from_secs(86_401)),
-        ready.receiver().attempts(0),
-        ready.receiver().attempts(65_536),
-        ready.receiver().losses(0),
+        ready.receiver().max_attempts(0),
+        ready.receiver().max_attempts(65_536),
+        ready.receiver().max_losses(0),
         ready.receiver().keep_dead_letters(1, Duration::MAX),
     ];
     for receiver in receivers {
@@ -461,7 +461,7 @@ async fn settings_out_of_range_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
     ready.put(&7).await.unwrap();
-    let delivery = ready.receiver().retry(Backoff::ladder([])).receive().await.unwrap();
+    let delivery = ready.receiver().backoff(Backoff::ladder([])).receive().await.unwrap();
     assert_eq!(delivery.extend(HOUR * 25).await.unwrap_err().kind(), ErrorKind::Invalid);
     delivery.extend(Duration::ZERO).await.unwrap();
     assert_eq!(delivery.retry_after(Duration::MAX).await.unwrap_err().kind(), ErrorKind::Invalid);
@@ -482,7 +482,7 @@ async fn java_sees_what_nobody_claimed() {
     delivery.retry_after(ms(100)).await.unwrap();
     assert!(ready.delete().await.unwrap(), "Java clears the queue");
     let again = soon(receiver.receive()).await.unwrap();
-    assert_eq!((*again, again.attempt()), (1, 2));
+    assert_eq!((*again.value(), again.attempt()), (1, 2));
     again.ack().await.unwrap();
 }
 
@@ -495,11 +495,11 @@ async fn queues_with_and_without_braces_are_two() {
     braced.put(&2).await.unwrap();
     let (bare, braced) = (bare.receiver(), braced.receiver());
     let (one, two) = (bare.receive().await.unwrap(), braced.receive().await.unwrap());
-    assert_eq!((*one, *two), (1, 2));
+    assert_eq!((*one.value(), *two.value()), (1, 2));
     one.retry_after(Duration::ZERO).await.unwrap();
     two.retry_after(Duration::ZERO).await.unwrap();
     let (one, two) = (bare.receive().await.unwrap(), braced.receive().await.unwrap());
-    assert_eq!((*one, *two), (1, 2));
+    assert_eq!((*one.value(), *two.value()), (1, 2));
     one.ack().await.unwrap();
     two.ack().await.unwrap();
 }
@@ -528,10 +528,10 @@ async fn texts_survive_binary() {
     for text in ["", "\0\r\n", "é"] {
         ready.put(text).await.unwrap();
         let delivery = soon(ready.receiver().receive()).await.unwrap();
-        assert_eq!(*delivery, text);
+        assert_eq!(*delivery.value(), text);
         delivery.retry_after(Duration::ZERO).await.unwrap();
         let again = soon(ready.receiver().receive()).await.unwrap();
-        assert_eq!(*again, text);
+        assert_eq!(*again.value(), text);
         again.ack().await.unwrap();
     }
 }

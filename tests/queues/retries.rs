@@ -21,7 +21,7 @@ async fn fails(backoff: Backoff, pauses: &[[u64; 2]]) {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     let attempts = pauses.len() as u32 + 1;
-    let receiver = ready.receiver().retry(backoff).attempts(attempts);
+    let receiver = ready.receiver().backoff(backoff).max_attempts(attempts);
     let began = clock(&server);
     ready.put(&7).await.unwrap();
     let mut received = clock(&server);
@@ -67,7 +67,7 @@ async fn fails(backoff: Backoff, pauses: &[[u64; 2]]) {
 async fn each_failure_waits_as_the_backoff_says() {
     let exactly = |seconds: u64| [seconds; 2];
     let ladder = [15, 180, 600, 1_800, 1_800, 3_600, 7_200, 21_600, 54_000];
-    fails(Backoff::youzan(), &ladder.map(exactly)).await;
+    fails(Backoff::ladder(ladder.map(Duration::from_secs)), &ladder.map(exactly)).await;
     fails(Backoff::ladder([1, 20].map(Duration::from_secs)), &[1, 20, 20, 20].map(exactly)).await;
     // The default. Half of a pause is random.
     let doubled: Vec<[u64; 2]> =

@@ -19,7 +19,7 @@ async fn receive(receiver: &Receiver<i64>, numbers: std::ops::Range<i64>) -> Vec
     let mut deliveries = Vec::new();
     for number in numbers {
         let delivery = soon(receiver.receive()).await.unwrap();
-        assert_eq!(*delivery, number);
+        assert_eq!(*delivery.value(), number);
         deliveries.push(delivery);
     }
     deliveries
@@ -50,7 +50,7 @@ async fn a_release_of_everything_keeps_the_order() {
     ready.offer_all(&(0..1300).collect::<Vec<_>>()).await.unwrap();
     let deliveries = receive(&ready.receiver(), 0..1200).await;
     let snoozed = deliveries.into_iter().map(|delivery| {
-        let pause = HOUR + ms(delivery.unsigned_abs());
+        let pause = HOUR + ms(delivery.value().unsigned_abs());
         delivery.snooze(pause)
     });
     join_all(snoozed).await.into_iter().for_each(Result::unwrap);
@@ -115,7 +115,7 @@ async fn a_busy_receiver_finds_what_is_in_no_other_key() {
         }
     });
     let again = again.await;
-    assert_eq!((*again, again.id()), (7, held.id()));
+    assert_eq!((*again.value(), again.id()), (7, held.id()));
     again.ack().await.unwrap();
 }
 

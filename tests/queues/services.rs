@@ -53,7 +53,7 @@ async fn layers_apply() {
         .concurrency_limit(2)
         .timeout(Duration::from_secs(1))
         .service(service_fn(handler));
-    let worker = Worker::new(&ready).concurrency(10).retry(Backoff::fixed(ms(1)));
+    let worker = Worker::new(&ready).concurrency(10).backoff(Backoff::fixed(ms(1)));
     let stopped = run!(worker, service, done.load(Ordering::SeqCst) == 10);
     assert_eq!((most.load(Ordering::SeqCst), stopped.done, stopped.failed), (2, 10, 1));
     assert_eq!(ready.unsettled().len().await.unwrap(), 0);
@@ -72,7 +72,7 @@ async fn a_service_that_fails_to_be_ready_is_a_failure() {
         },
     ));
     let failed = Arc::<AtomicUsize>::default();
-    let worker = Worker::new(&ready).attempts(3).retry(Backoff::fixed(ms(1))).on_failure({
+    let worker = Worker::new(&ready).max_attempts(3).backoff(Backoff::fixed(ms(1))).on_failure({
         let failed = failed.clone();
         move |failure| {
             assert!(!failure.error.to_string().is_empty());

@@ -48,7 +48,7 @@ impl Rig {
 
     async fn received(self) {
         let received = timeout(BEFORE_IT_LOOKS, self.waiting).await.expect("it is told").unwrap().unwrap();
-        assert_eq!(*received, 7);
+        assert_eq!(*received.value(), 7);
         received.ack().await.unwrap();
         assert_eq!(self.server.get::<usize, _>(["EXISTS", TARGET]), 0);
         self.client.shutdown().await;
@@ -85,7 +85,7 @@ async fn the_end_of_a_limit_reaches_those_that_do_not_transfer() {
         remote.set_rate_limit(None).await.unwrap();
         remote.resume().await.unwrap();
         let received = timeout(BEFORE_IT_LOOKS, waiting).await.expect("it is told").unwrap().unwrap();
-        assert_eq!(*received, 2);
+        assert_eq!(*received.value(), 2);
         received.ack().await.unwrap();
         client.shutdown().await;
     }
@@ -229,7 +229,7 @@ impl Many {
             let mut received = Vec::new();
             while let Some(delivery) = self.waiting.join_next().await {
                 let delivery = delivery.unwrap().unwrap();
-                received.push(*delivery);
+                received.push(*delivery.value());
                 delivery.ack().await.unwrap();
             }
             received

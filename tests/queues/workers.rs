@@ -114,7 +114,7 @@ async fn each_outcome_does_what_it_says() {
     };
     let report = failures.clone();
     let worker = Worker::new(&ready)
-        .retry(Backoff::fixed(ms(1)))
+        .backoff(Backoff::fixed(ms(1)))
         .timeout(ms(300))
         .on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
     let stopped = run_all(&server, worker, finished, 8, handler).await;
@@ -143,7 +143,7 @@ async fn plain_functions_and_results_are_handlers() {
     let server = Server::start();
     let (client, ready, _) = number_queues(&server).await;
     ready.offer_all(&[1, -1, 2]).await.unwrap();
-    let running = tokio::spawn(Worker::new(&ready).attempts(1).run_until(stream::pending::<()>(), plain));
+    let running = tokio::spawn(Worker::new(&ready).max_attempts(1).run_until(stream::pending::<()>(), plain));
     until_async("handled", || async {
         server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", MESSAGES]) == 0
     })
@@ -201,7 +201,7 @@ async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
         assert_eq!((stopped.done, stopped.released), expected);
         if expected.1 == 1 {
             let again = soon(ready.receiver().receive()).await.unwrap();
-            assert_eq!((*again, again.attempt()), (7, 1), "it does not count");
+            assert_eq!((*again.value(), again.attempt()), (7, 1), "it does not count");
             again.ack().await.unwrap();
         }
     }
@@ -318,12 +318,12 @@ async fn settings_that_make_no_sense_are_refused() {
             "`Worker::run` failed: concurrency(0) is out of range; use 1 or more",
         ),
         (
-            Worker::new(&ready).attempts(0),
-            "`Worker::run` on `q` failed: attempts(0) is out of range; use 1 to 65,535",
+            Worker::new(&ready).max_attempts(0),
+            "`Worker::run` on `q` failed: max_attempts(0) is out of range; use 1 to 65,535",
         ),
         (
-            Worker::new(&ready).losses(65_536),
-            "`Worker::run` on `q` failed: losses(65536) is out of range; use 1 to 65,535",
+            Worker::new(&ready).max_losses(65_536),
+            "`Worker::run` on `q` failed: max_losses(65536) is out of range; use 1 to 65,535",
         ),
         (
             Worker::new(&ready).lease(ms(99)),
@@ -376,7 +376,7 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     let server = Server::start();
     let (_client, ready, _) = number_queues(&server).await;
     ready.offer_all(&(0..20).collect::<Vec<_>>()).await.unwrap();
-    let worker = Worker::new(&ready).retry(Backoff::fixed(Duration::ZERO)).lease(ms(500));
+    let worker = Worker::new(&ready).backoff(Backoff::fixed(Duration::ZERO)).lease(ms(500));
     let running = tokio::spawn(worker.run_until(stream::pending::<()>(), |_: i64| sleep(HOUR)));
     until_async("begun", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 10 }).await;
     running.abort();
@@ -385,7 +385,7 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     while got.len() < 20 {
         let delivery = soon(receiver.receive()).await.unwrap();
         assert_eq!(delivery.attempt(), 1, "no handler has failed");
-        got.insert(*delivery);
+        got.insert(*delivery.value());
         delivery.ack().await.unwrap();
     }
 }
@@ -447,7 +447,7 @@ async fn the_queue_the_last_attempt_and_what_is_dead() {
     };
     let reports: Arc<Mutex<BTreeSet<(String, u32, bool)>>> = Arc::default();
     let report = reports.clone();
-    let worker = Worker::strict([&ready, &other]).attempts(2).retry(Backoff::fixed(ms(1))).on_failure(
+    let worker = Worker::strict([&ready, &other]).max_attempts(2).backoff(Backoff::fixed(ms(1))).on_failure(
         move |failure| {
             report.lock().unwrap().insert((
                 failure.queue.clone() + &failure.error.to_string(),

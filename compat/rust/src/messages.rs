@@ -77,7 +77,7 @@ impl Messages {
         let receiver = match self.leases.get(queue) {
             Some(Lease { length, attempts, heartbeat }) => {
                 let extend_for = if *heartbeat { Duration::MAX } else { Duration::ZERO };
-                receiver.lease(*length).attempts(*attempts).extend_for(extend_for)
+                receiver.lease(*length).max_attempts(*attempts).extend_for(extend_for)
             }
             None => receiver.extend_for(Duration::MAX),
         };
@@ -168,7 +168,7 @@ impl Messages {
     /// Keeps a delivery under its id, and prints it. An older delivery of the message no longer holds.
     fn named(&mut self, queue: &str, delivery: Delivery<Value>) -> String {
         let (id, attempt) = (delivery.id().to_string(), delivery.attempt());
-        let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, *delivery);
+        let printed = format!(r#"{{"id":"{id}","attempt":{attempt},"value":{}}}"#, delivery.value());
         self.deliveries.insert(name(queue, &id), Named::Held(Box::new(delivery)));
         printed
     }
@@ -239,7 +239,7 @@ impl Messages {
         while done.count() < count {
             let mut worker = Worker::new(&self.blocking(queue)).concurrency(concurrency).grace(pause + GRACE);
             if let Some(Lease { length, attempts, .. }) = self.leases.get(queue).copied() {
-                worker = worker.lease(length).attempts(attempts);
+                worker = worker.lease(length).max_attempts(attempts);
             }
             let (on_failure, at_stop, handled) = (done.clone(), done.clone(), done.clone());
             let worker = worker.on_failure(move |failure| on_failure.remove(failure));

@@ -5,13 +5,18 @@ use std::time::Duration;
 use redelay::{Backoff, Client, Context, Outcome, Stopped, Worker, codec};
 use reqwest::{RequestBuilder, StatusCode};
 
-/// Posts the due messages of a topic to `url`. `Backoff::youzan()` has nine pauses, so there are ten attempts.
+/// Nine pauses, so there are ten attempts.
+pub fn pauses() -> Backoff {
+    Backoff::ladder([15, 180, 600, 1_800, 1_800, 3_600, 7_200, 21_600, 54_000].map(Duration::from_secs))
+}
+
+/// Posts the due messages of a topic to `url`, with these pauses after failures.
 pub async fn call_back(client: &Client, topic: &str, url: &str, pauses: Backoff) -> redelay::Result<Stopped> {
     let due = client.blocking_queue(topic, codec::String);
     let (http, url) = (reqwest::Client::new(), url.to_owned());
     let handler = move |body: String, context: Context| post(http.post(&url), body, context);
     let worker = Worker::new(&due).concurrency(64).timeout(Duration::from_secs(10));
-    worker.attempts(10).retry(pauses).run(handler).await
+    worker.max_attempts(10).backoff(pauses).run(handler).await
 }
 
 async fn post(request: RequestBuilder, body: String, context: Context) -> Result<Outcome, reqwest::Error> {

@@ -11,7 +11,7 @@ pub async fn forward(due: &BlockingQueue<Bytes>, broker: jetstream::Context) -> 
     let handler = move |body: Bytes, context: Context| publish(broker.clone(), body, context);
     // The broker may be away for a day: there is an attempt every 15 to 30 s.
     let pauses = Backoff::exponential(Duration::from_millis(500), Duration::from_secs(30));
-    Worker::new(due).concurrency(64).retry(pauses).attempts(10_000).run(handler).await
+    Worker::new(due).concurrency(64).backoff(pauses).max_attempts(10_000).run(handler).await
 }
 
 async fn publish(broker: jetstream::Context, body: Bytes, context: Context) -> Result<(), PublishError> {

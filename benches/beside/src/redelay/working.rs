@@ -31,7 +31,7 @@ impl Working {
         let worker = Worker::weighted(queues.iter().map(|queue| (queue, 1)))
             .concurrency(job.concurrency)
             .lease(Duration::from_millis(job.lease_ms))
-            .retry(Backoff::fixed(Duration::from_millis(1)))
+            .backoff(Backoff::fixed(Duration::from_millis(1)))
             .grace(Duration::ZERO);
         let (kind, counted) = (job.handler, counts.clone());
         let handler = move |payload: String, context: Context| {

@@ -29,13 +29,17 @@ async fn an_order_survives_the_process_that_works_on_it() {
     let working = work(&orders, LEASE, async |order| {
         let seen = {
             let mut seen = seen.lock().unwrap();
-            seen.push((order.to_string(), order.attempt(), order.id().to_string()));
+            seen.push((order.value().to_string(), order.attempt(), order.id().to_string()));
             seen.len()
         };
         if seen == 3 {
             client.stop_taking().await;
         }
-        if (order.as_str(), order.attempt()) == ("tea", 1) { Err(io::Error::other("no tea")) } else { Ok(()) }
+        if (order.value().as_str(), order.attempt()) == ("tea", 1) {
+            Err(io::Error::other("no tea"))
+        } else {
+            Ok(())
+        }
     });
     let retrying = async {
         until_async("tea waits for its retry", || async {
@@ -60,7 +64,7 @@ async fn never_ends() {
     let client = Client::connect(&std::env::var("PATTERNS_URL").unwrap()).await.unwrap();
     let orders = client.blocking_queue::<String>("orders", codec::String);
     work(&orders, LEASE, async |order| {
-        println!("ships {}, attempt {}, {}", **order, order.attempt(), order.id());
+        println!("ships {}, attempt {}, {}", order.value(), order.attempt(), order.id());
         pending().await
     })
     .await;

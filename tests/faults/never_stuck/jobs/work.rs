@@ -378,7 +378,7 @@ impl Work {
     /// Until the client is shut down.
     pub(super) async fn take(self, taker: Taker, mut random: Rng) {
         let Queues { ready, delayed, .. } = &self.queues;
-        let receiver = ready.receiver().lease(ms(3000)).attempts(60_000).retry(Backoff::fixed(ms(5)));
+        let receiver = ready.receiver().lease(ms(3000)).max_attempts(60_000).backoff(Backoff::fixed(ms(5)));
         loop {
             let taken = match taker {
                 Taker::Polls => pausing(&mut random, ready.poll()).await.map(Vec::from_iter),
@@ -416,7 +416,7 @@ impl Work {
         receive: impl Future<Output = redelay::Result<redelay::Delivery<i64>>>,
     ) -> redelay::Result<()> {
         let delivery = receive.await?;
-        let number = *delivery;
+        let number = *delivery.value();
         self.book.saw(number);
         match delivery.ack().await {
             Ok(()) => {
