@@ -14,7 +14,6 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::post;
-use futures::stream;
 use redelay::{Backoff, Client, Context, DelayedQueue, Worker, codec};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -60,7 +59,7 @@ async fn main() -> Result<(), BoxError> {
     let stopped = match address {
         Some(_) => worker.run(handler).await?,
         // It stops when the customers have gone.
-        None => worker.run_until(stream::once(customers(local)), handler).await?,
+        None => worker.run_until(customers(local), handler).await?,
     };
     server.abort();
     println!("{stopped:?}; in stock: {}", stock.query("SELECT available FROM stock", None).await?);

@@ -7,7 +7,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use futures::stream;
 use redelay::{Client, Context, Missed, Worker, codec};
 
 #[tokio::main]
@@ -27,7 +26,7 @@ async fn main() -> redelay::Result<()> {
     }
     daily.trigger().await?; // Once, now.
 
-    Worker::new(&reports).run_until(stream::once(tokio::time::sleep(Duration::from_secs(4))), report).await?;
+    Worker::new(&reports).run_until(tokio::time::sleep(Duration::from_secs(4)), report).await?;
 
     // Schedules go on without this process, until somebody removes them.
     for schedule in delayed.schedules(0, 100).await? {

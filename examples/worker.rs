@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use futures::stream;
 use redelay::{Backoff, Client, Context, Worker, codec};
 
 #[tokio::main]
@@ -24,7 +23,7 @@ async fn main() -> redelay::Result<()> {
         .concurrency(4)
         .backoff(Backoff::fixed(Duration::from_millis(500)))
         .on_failure(|failure| println!("{failure}"))
-        .run_until(stream::once(tokio::time::sleep(Duration::from_secs(3))), cancel_if_unpaid)
+        .run_until(tokio::time::sleep(Duration::from_secs(3)), cancel_if_unpaid)
         .await?;
     println!("{stopped:?}");
     client.shutdown().await;

@@ -372,13 +372,37 @@ impl<T: Send + 'static> Worker<T> {
     /// ```
     pub async fn run<H, A>(self, handler: H) -> Result<Stopped>
     where
-        H: Handler<T, A>,
+        H: Handler<T, A, Future: Send>,
         A: 'static,
     {
-        self.run_until(signals(), handler).await
+        self.run_with_signals(signals(), handler).await
     }
 
-    /// As [`Worker::run`], until these signals. The first item of the stream starts the stop, the second one ends the
+    /// As [`Worker::run`], until this future is ready: the receiving end of a channel, or the `cancelled` of a token.
+    ///
+    /// # Errors
+    /// As [`Worker::run`].
+    ///
+    /// # Cancel safety
+    /// As [`Worker::run`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{BlockingQueue, Worker};
+    /// # async fn example(orders: BlockingQueue<i64>, stop: tokio::sync::oneshot::Receiver<()>) -> redelay::Result<()> {
+    /// Worker::new(&orders).run_until(stop, |order: i64| async move { println!("{order}") }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run_until<H, A>(self, stop: impl Future, handler: H) -> Result<Stopped>
+    where
+        H: Handler<T, A, Future: Send>,
+        A: 'static,
+    {
+        self.run_with_signals(futures::stream::once(stop), handler).await
+    }
+
+    /// As [`Worker::run`], with these signals. The first item of the stream starts the stop, the second one ends the
     /// grace; the end of the stream is not a signal.
     ///
     /// # Errors
@@ -390,15 +414,14 @@ impl<T: Send + 'static> Worker<T> {
     /// # Examples
     /// ```no_run
     /// # use redelay::{BlockingQueue, Worker};
-    /// # async fn example(orders: BlockingQueue<i64>, over: tokio::sync::oneshot::Receiver<()>) -> redelay::Result<()> {
-    /// let signal = futures::stream::once(async move { drop(over.await) });
-    /// Worker::new(&orders).run_until(signal, |order: i64| async move { println!("{order}") }).await?;
+    /// # async fn example(orders: BlockingQueue<i64>, signals: futures::channel::mpsc::Receiver<()>) -> redelay::Result<()> {
+    /// Worker::new(&orders).run_with_signals(signals, |order: i64| async move { println!("{order}") }).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn run_until<H, A>(self, signals: impl Stream, handler: H) -> Result<Stopped>
+    pub async fn run_with_signals<H, A>(self, signals: impl Stream, handler: H) -> Result<Stopped>
     where
-        H: Handler<T, A>,
+        H: Handler<T, A, Future: Send>,
         A: 'static,
     {
         let Self { queues, is_strict, concurrency, timeout, grace, set, undecodable, on_failure } = self;

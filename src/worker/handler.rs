@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tokio_util::sync::CancellationToken;
 
-use super::outcome::{IntoOutcome, Outcome};
+use super::outcome::IntoOutcome;
 use crate::{Delivery, MessageId};
 
 /// Metadata of the message: the optional second argument of a handler.
@@ -166,53 +166,48 @@ impl fmt::Debug for Context {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of messages of the type `{T}`",
     label = "this is no handler of `{T}`",
-    note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`, whose future is `Send`",
+    note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`",
     note = "it takes the value, `{T}`, or the value and a `redelay::Context`; a closure names the types of its parameters",
     note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
 )]
-pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {}
+pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {
+    /// What it returns. [`Worker::run`](crate::Worker::run) needs it to be `Send`. It is not asked for here, so that the
+    /// compiler can name the value that is held across an `await` and is not.
+    type Future: Future<Output: IntoOutcome>;
+
+    #[doc(hidden)]
+    fn call(&self, value: T, context: Context) -> Self::Future;
+}
 
 impl<T, F, R> Handler<T, (T,)> for F
 where
     F: Fn(T) -> R + Send + Sync + 'static,
-    R: Future<Output: IntoOutcome> + Send,
+    R: Future<Output: IntoOutcome>,
 {
+    type Future = R;
+
+    fn call(&self, value: T, _: Context) -> R {
+        self(value)
+    }
 }
 
 impl<T, F, R> Handler<T, (T, Context)> for F
 where
     F: Fn(T, Context) -> R + Send + Sync + 'static,
-    R: Future<Output: IntoOutcome> + Send,
+    R: Future<Output: IntoOutcome>,
 {
+    type Future = R;
+
+    fn call(&self, value: T, context: Context) -> R {
+        self(value, context)
+    }
 }
 
 mod sealed {
-    use super::{Context, Future, IntoOutcome, Outcome};
+    use super::Context;
 
-    pub trait Sealed<T, A> {
-        #[doc(hidden)]
-        fn call(&self, value: T, context: Context) -> impl Future<Output = Outcome> + Send;
-    }
+    pub trait Sealed<T, A> {}
 
-    impl<T, F, R> Sealed<T, (T,)> for F
-    where
-        F: Fn(T) -> R,
-        R: Future<Output: IntoOutcome> + Send,
-    {
-        fn call(&self, value: T, _: Context) -> impl Future<Output = Outcome> + Send {
-            let handled = self(value);
-            async move { handled.await.into_outcome() }
-        }
-    }
-
-    impl<T, F, R> Sealed<T, (T, Context)> for F
-    where
-        F: Fn(T, Context) -> R,
-        R: Future<Output: IntoOutcome> + Send,
-    {
-        fn call(&self, value: T, context: Context) -> impl Future<Output = Outcome> + Send {
-            let handled = self(value, context);
-            async move { handled.await.into_outcome() }
-        }
-    }
+    impl<T, F: Fn(T) -> R, R> Sealed<T, (T,)> for F {}
+    impl<T, F: Fn(T, Context) -> R, R> Sealed<T, (T, Context)> for F {}
 }

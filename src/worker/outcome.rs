@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::MessageId;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
@@ -85,7 +87,6 @@ impl<O: IntoOutcome, E: Into<BoxError>> IntoOutcome for Result<O, E> {
 /// });
 /// # }
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Failure {
     /// The name of the queue.
@@ -94,6 +95,8 @@ pub struct Failure {
     pub id: Option<MessageId>,
     /// Which attempt it was; 1 if its payload cannot be decoded.
     pub attempt: u32,
+    /// The payload, as it is on the server. `Debug` and `Display` do not show it.
+    pub payload: Bytes,
     /// The error that the handler returned, or what happened to the handler.
     pub error: BoxError,
     /// Whether the message becomes a dead letter with this failure, or is deleted, if the worker discards those: it was
@@ -112,5 +115,17 @@ impl fmt::Display for Failure {
             Some(id) => write!(f, "attempt {attempt} of {id} in `{queue}` failed: {error}"),
             None => write!(f, "a message in `{queue}` failed: {error}"),
         }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("queue", &self.queue)
+            .field("id", &self.id)
+            .field("attempt", &self.attempt)
+            .field("error", &self.error)
+            .field("is_dead", &self.is_dead)
+            .finish_non_exhaustive()
     }
 }

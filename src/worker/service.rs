@@ -37,7 +37,7 @@ use super::{Context, Handler, IntoOutcome};
 /// # }
 /// ```
 #[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
-pub fn from_service<S, T>(service: S) -> impl Handler<T, (T, Context)>
+pub fn from_service<S, T>(service: S) -> impl Handler<T, (T, Context), Future: Send>
 where
     T: Send + 'static,
     S: Service<(T, Context), Response: IntoOutcome + Send, Error: Into<BoxError>, Future: Send>

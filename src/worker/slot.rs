@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, OptionFuture, ready};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::{Context, Handler};
-use super::outcome::{Failure, Outcome};
+use super::outcome::{Failure, IntoOutcome, Outcome};
 use super::source::Source;
 use super::{Counts, OnFailure};
 use crate::{Delivery, MessageId, OnUndecodable, Result};
@@ -48,6 +49,7 @@ struct Message {
     queue: Arc<str>,
     id: Option<MessageId>,
     attempt: u32,
+    payload: Bytes,
 }
 
 impl<T, H, A> Clone for Slot<T, H, A> {
@@ -67,7 +69,7 @@ impl<T, H, A> Clone for Slot<T, H, A> {
     }
 }
 
-impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
+impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A> {
     pub(super) async fn run(self) {
         // The answer to the last settlement comes with the next message.
         let mut settling: Option<Settling> = None;
@@ -90,18 +92,21 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
                         queue: queue.clone(),
                         id: Some(delivery.id()),
                         attempt: delivery.attempt(),
+                        payload: delivery.payload().clone(),
                     };
                     let settles = self.handle(message, delivery).await;
                     self.finish(settling.replace(settles)).await;
                 }
                 Err(error) if error.is_closed() => break,
-                Err(error) if error.payload().is_some() => {
-                    self.counts.failed.fetch_add(1, Ordering::Relaxed);
-                    let is_dead = self.undecodable == OnUndecodable::DeadLetter;
-                    self.failed(Message { queue: queue.clone(), id: None, attempt: 1 }, error, is_dead);
+                Err(error) => {
+                    // Without a payload, it concerns no message. The receiver pauses after a refusal.
+                    if let Some(payload) = error.payload().cloned() {
+                        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                        let is_dead = self.undecodable == OnUndecodable::DeadLetter;
+                        let message = Message { queue: queue.clone(), id: None, attempt: 1, payload };
+                        self.failed(message, error, is_dead);
+                    }
                 }
-                // It concerns no message. The receiver pauses after a refusal.
-                Err(_) => {}
             }
         }
         self.finish(settling).await;
@@ -131,7 +136,7 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         let cancelled = context.cancelled.clone();
         let _cancel_on_drop = cancelled.clone().drop_guard();
         let (value, delivery) = delivery.into_parts();
-        let handled = delivery.instrument(async { self.handler.call(value, context).await });
+        let handled = delivery.instrument(async { self.handler.call(value, context).await.into_outcome() });
         let mut handled = pin!(timeout(self.timeout, AssertUnwindSafe(handled).catch_unwind()));
         let (mut lease_over, mut lost) = (pin!(delivery.cancelled()), pin!(delivery.lost()));
         let delivery = ReleaseOnDrop(Some(delivery));
@@ -208,8 +213,9 @@ impl<T: Send + 'static, H: Handler<T, A>, A: 'static> Slot<T, H, A> {
         is_dead: bool,
     ) {
         if let Some(report) = &self.on_failure {
-            let Message { queue, id, attempt } = message;
-            let failure = Failure { queue: queue.to_string(), id, attempt, error: error.into(), is_dead };
+            let Message { queue, id, attempt, payload } = message;
+            let error = error.into();
+            let failure = Failure { queue: queue.to_string(), id, attempt, payload, error, is_dead };
             // A report that panics must not end the worker.
             let _ = catch_unwind(AssertUnwindSafe(|| report(&failure)));
         }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
-use futures::stream;
 use redelay::{Backoff, ErrorKind, Outcome, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
@@ -128,7 +127,7 @@ async fn a_handler_may_name_no_time_that_is_none() {
     };
     let worker = Worker::new(&ready).backoff(Backoff::ladder([]));
     let worker = worker.on_failure(move |failure| report.lock().unwrap().push(failure.to_string()));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("both are done", || async { server.get::<usize, _>(["EXISTS", "q", MESSAGES]) == 0 }).await;
     client.stop_taking().await;
     assert_eq!(soon(running).await.unwrap().unwrap().done, 2);
@@ -145,7 +144,7 @@ async fn a_queue_cannot_be_its_own_dead_letters() {
     let error = ready.receiver().dead_letters_to(&same).receive().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let worker = Worker::new(&ready).dead_letters_to(&same);
-    let error = soon(worker.run_until(stream::pending::<()>(), |_: i64| async {})).await.unwrap_err();
+    let error = soon(worker.run_until(std::future::pending::<()>(), |_: i64| async {})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("dead letters of a queue cannot be sent to that queue"), "{error}");
     assert_eq!(server.list("q"), [b"7"]);

@@ -203,7 +203,7 @@ async fn work(consumer: Consumer, concurrency: usize, queues: Queues, ledger: Le
         }
     };
     // It ends with the client.
-    let stopped = worker.run_until(futures::stream::pending::<()>(), handler).await;
+    let stopped = worker.run_until(std::future::pending::<()>(), handler).await;
     stopped.expect("settings in their range");
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use futures::stream;
 use redelay::{Backoff, Client, Worker, codec};
 use redelay_fixture::{Program, Server, until, until_async, until_async_within};
 use redelay_support::{CONTROL, HOUR, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, soon};
@@ -37,7 +36,7 @@ async fn works() {
                     std::process::abort();
                 }
             };
-            worker.run_until(stream::pending::<()>(), handler).await.unwrap();
+            worker.run_until(std::future::pending::<()>(), handler).await.unwrap();
         }
         // One message, by hand.
         "waits" => {
@@ -46,7 +45,7 @@ async fn works() {
             client.blocking_queue::<i64>(END, codec::Long).take().await.unwrap();
             println!("answer: {:?}", delivery.ack().await.map_err(|error| error.kind()));
         }
-        _ => drop(worker.run_until(stream::pending::<()>(), |_: i64| sleep(HOUR)).await),
+        _ => drop(worker.run_until(std::future::pending::<()>(), |_: i64| sleep(HOUR)).await),
     }
 }
 

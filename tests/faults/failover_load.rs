@@ -301,5 +301,5 @@ async fn work(queue: BlockingQueue<i64>, log: Log) {
         async {}
     };
     // It ends with the client.
-    worker.run_until(futures::stream::pending::<()>(), handler).await.expect("settings in their range");
+    worker.run_until(std::future::pending::<()>(), handler).await.expect("settings in their range");
 }

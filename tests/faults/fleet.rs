@@ -123,7 +123,7 @@ async fn receives() {
         },
         Kind::Works => {
             let worker = Worker::new(&queue).concurrency(4).lease(lease).max_losses(1_000);
-            worker.run_until(futures::stream::pending::<()>(), handle).await.unwrap();
+            worker.run_until(std::future::pending::<()>(), handle).await.unwrap();
         }
     }
 }

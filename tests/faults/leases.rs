@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use futures::{StreamExt, stream};
+use futures::StreamExt;
 use redelay::{Client, Context, ErrorKind, Receiver, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{HOUR, LEASES, MINUTE, Queues, builder, ms, number_queues, soon, unread};
@@ -42,7 +42,7 @@ pub(super) async fn two_workers(
                 }
             };
             let worker = Worker::new(&queues.ready).concurrency(8).lease(lease);
-            drop(worker.run_until(stream::pending::<()>(), handler).await);
+            drop(worker.run_until(std::future::pending::<()>(), handler).await);
         });
     }
     (handled, workers)

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use futures::stream;
 use redelay::{Client, Context, Delivery, Receiver, Worker};
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::{LEASES, MINUTE, Queues, builder, ms};
@@ -248,7 +247,7 @@ async fn a_deployment_with_another_lease_leaves_nothing_behind() {
         let worker = Worker::new(&queues.ready).concurrency(2).lease(ms(new));
         workers.push_back(tokio::spawn(async move {
             let _client = queues.client;
-            drop(worker.run_until(stream::pending::<()>(), |_: i64, _: Context| async {}).await);
+            drop(worker.run_until(std::future::pending::<()>(), |_: i64, _: Context| async {}).await);
         }));
         if workers.len() > 3 {
             workers.pop_front().expect("the oldest").abort();

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use futures::stream;
 use redelay::{Context, Error, Worker};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{MINUTE, Queues, builder, ms, soon};
@@ -32,10 +31,6 @@ impl Drop for Guard {
 }
 
 /// A signal that a test gives.
-fn signal(over: oneshot::Receiver<()>) -> impl futures::Stream<Item = ()> {
-    stream::once(async move { drop(over.await) })
-}
-
 /// The server cannot be reached until the lease is over, and another receiver has the message.
 async fn lose_a_lease(command_timeout: Duration) {
     let server = Server::start();
@@ -67,7 +62,7 @@ async fn lose_a_lease(command_timeout: Duration) {
         report.lock().unwrap().push((failure.error.to_string(), failure.attempt, failure.is_dead));
     });
     let (stop, over) = oneshot::channel();
-    let running = tokio::spawn(worker.run_until(signal(over), handler));
+    let running = tokio::spawn(worker.run_until(over, handler));
     other.ready.put(&7).await.unwrap();
     until_async("it is handled", || async { seen.begun.load(Ordering::SeqCst) }).await;
 
@@ -144,7 +139,7 @@ async fn a_worker_stops_in_time_while_the_server_is_silent() {
             report.fetch_add(1, Ordering::SeqCst);
         });
     let (stop, over) = oneshot::channel();
-    let running = tokio::spawn(worker.run_until(signal(over), handler));
+    let running = tokio::spawn(worker.run_until(over, handler));
     other.ready.offer_all(&[1, 2, 3]).await.unwrap();
     until_async("they are handled", || async { begun.load(Ordering::SeqCst) == 3 }).await;
 

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::stream;
 use redelay::{Backoff, Context, DeadLetter, Outcome, Worker};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{DEAD_MESSAGES, HOUR, LEASES, MESSAGES, ms, number_queues, soon};
@@ -72,7 +71,7 @@ async fn a_handler_that_ends_anywhere_is_tried_again_and_frees_its_place() {
         }
     };
     let worker = Worker::new(&ready).concurrency(2).timeout(ms(500)).backoff(Backoff::fixed(ms(1)));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("all are done", || async {
         attempts.lock().unwrap().len() as i64 == messages && count(&server, "HLEN", MESSAGES) == 0
     })
@@ -108,7 +107,7 @@ async fn a_handler_that_is_dropped_anywhere_has_not_failed() {
                 sleep(HOUR).await;
             }
         };
-        let running = tokio::spawn(Worker::new(&ready).run_until(stream::pending::<()>(), handler));
+        let running = tokio::spawn(Worker::new(&ready).run_until(std::future::pending::<()>(), handler));
         soon(is_there).await.unwrap();
         running.abort();
         until_async("it is released", || async { count(&server, "ZCARD", LEASES) == 0 }).await;
@@ -168,7 +167,7 @@ async fn errors_of_every_kind_are_kept_short() {
     };
     let worker = Worker::new(&ready).concurrency(1).max_attempts(2).backoff(Backoff::fixed(ms(1)));
     let worker = worker.on_failure(|failure| drop(failure.to_string()));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("all are dead", || async { count(&server, "HLEN", DEAD_MESSAGES) as i64 == 2 * ODD }).await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
@@ -224,7 +223,7 @@ async fn equal_payloads_have_their_own_counts() {
         }
     };
     let worker = Worker::new(&ready).concurrency(1).max_attempts(3).backoff(Backoff::fixed(Duration::ZERO));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("both have ended", || async {
         count(&server, "HLEN", DEAD_MESSAGES) == 1 && count(&server, "HLEN", MESSAGES) == 0
     })

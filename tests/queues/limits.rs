@@ -171,7 +171,7 @@ async fn no_more_messages_are_in_flight_than_the_limit_allows() {
             }
         };
         let worker = Worker::new(ready).concurrency(8);
-        workers.spawn(async move { worker.run_until(futures::stream::pending::<()>(), handler).await });
+        workers.spawn(async move { worker.run_until(std::future::pending::<()>(), handler).await });
     }
     until_async_within(MINUTE, "all are handled", || async { done.load(Ordering::SeqCst) == MESSAGES }).await;
     let most = most.load(Ordering::SeqCst);

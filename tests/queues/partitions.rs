@@ -171,7 +171,7 @@ async fn workers_and_pauses_are_for_all_partitions() {
     }
     let worker: Worker<i64> = orders.worker();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = tokio::spawn(worker.run_until(futures::stream::once(stopped), |_: i64| async {}));
+    let running = tokio::spawn(worker.run_until(stopped, |_: i64| async {}));
     tokio::time::sleep(ms(200)).await;
     assert_eq!(orders.stats().await.unwrap().ready, 9);
     orders.resume().await.unwrap();

@@ -25,7 +25,7 @@ fn is_empty(server: &Server) -> bool {
 }
 
 fn values<T: Copy>(deliveries: &[Delivery<T>]) -> Vec<T> {
-    deliveries.iter().map(|delivery| **delivery.value()).collect()
+    deliveries.iter().map(|delivery| *delivery.value()).collect()
 }
 
 async fn receive_all(receiver: &Receiver<i64>) -> Vec<Delivery<i64>> {

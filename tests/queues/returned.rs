@@ -91,8 +91,7 @@ async fn leases_may_be_extended_without_end() {
         drop(done.lock().unwrap().take());
         async {}
     };
-    let stop = futures::stream::once(async { drop(signal.await) });
-    let stopped = soon(Worker::new(&ready).timeout(Duration::MAX).run_until(stop, handler)).await.unwrap();
+    let stopped = soon(Worker::new(&ready).timeout(Duration::MAX).run_until(signal, handler)).await.unwrap();
     assert_eq!(stopped.done, 1);
 }
 

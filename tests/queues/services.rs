@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::stream;
 use redelay::{Backoff, Context, Outcome, Worker, from_service};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{MINUTE, ms, number_queues, soon};
@@ -16,8 +15,7 @@ use tower::{ServiceBuilder, service_fn};
 macro_rules! run {
     ($worker:expr, $service:expr, $is_over:expr) => {{
         let (stop, stopped) = oneshot::channel::<()>();
-        let signal = stream::once(async move { drop(stopped.await) });
-        let running = tokio::spawn($worker.run_until(signal, from_service($service)));
+        let running = tokio::spawn($worker.run_until(stopped, from_service($service)));
         until_async("all are handled", || async { $is_over }).await;
         stop.send(()).unwrap();
         soon(running).await.unwrap().unwrap()

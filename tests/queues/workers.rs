@@ -38,11 +38,11 @@ async fn run_all<H, A>(
     handler: H,
 ) -> Stopped
 where
-    H: redelay::Handler<i64, A>,
+    H: redelay::Handler<i64, A, Future: Send>,
     A: 'static,
 {
     let stop = Stop::default();
-    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    let running = tokio::spawn(worker.run_with_signals(stop.signals(), handler));
     until_async("all are handled", || async { handled.load(Ordering::SeqCst) >= count }).await;
     stop.signal();
     let stopped = soon(running).await.unwrap().unwrap();
@@ -143,7 +143,7 @@ async fn plain_functions_and_results_are_handlers() {
     let server = Server::start();
     let (client, ready, _) = number_queues(&server).await;
     ready.offer_all(&[1, -1, 2]).await.unwrap();
-    let running = tokio::spawn(Worker::new(&ready).max_attempts(1).run_until(stream::pending::<()>(), plain));
+    let running = tokio::spawn(Worker::new(&ready).max_attempts(1).run_until(std::future::pending::<()>(), plain));
     until_async("handled", || async {
         server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", MESSAGES]) == 0
     })
@@ -169,7 +169,7 @@ async fn a_client_that_takes_no_more_ends_its_workers() {
     };
     // No handler ends, so no slot asks for another message.
     let worker = Worker::new(&ready).concurrency(1).grace(ms(100));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
     client.stop_taking().await;
     let stopped = soon(running).await.unwrap().unwrap();
@@ -194,7 +194,7 @@ async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
                 }
             }
         };
-        let running = tokio::spawn(Worker::new(&ready).grace(grace).run_until(stop.signals(), handler));
+        let running = tokio::spawn(Worker::new(&ready).grace(grace).run_with_signals(stop.signals(), handler));
         until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
         stop.signal();
         let stopped = soon(running).await.unwrap().unwrap();
@@ -224,7 +224,7 @@ async fn a_second_signal_skips_the_grace_and_handlers_are_told() {
             }
         }
     };
-    let running = tokio::spawn(Worker::new(&ready).grace(HOUR).run_until(stop.signals(), handler));
+    let running = tokio::spawn(Worker::new(&ready).grace(HOUR).run_with_signals(stop.signals(), handler));
     until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
     stop.signal();
     sleep(ms(100)).await;
@@ -256,7 +256,7 @@ async fn the_stop_of_three_queues_takes_one_grace() {
         }
     };
     let worker = Worker::strict(&queues).concurrency(3).grace(ms(1500));
-    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    let running = tokio::spawn(worker.run_with_signals(stop.signals(), handler));
     until_async("begun", || async { begun.load(Ordering::SeqCst) == 3 }).await;
     let signalled = Instant::now();
     stop.signal();
@@ -289,7 +289,7 @@ async fn weights_are_proportions_and_strict_is_an_order() {
         let worker =
             if is_strict { Worker::strict(&queues) } else { Worker::weighted(queues.iter().zip([6, 3, 1])) };
         let stop = Stop::default();
-        let running = tokio::spawn(worker.concurrency(8).run_until(stop.signals(), handler));
+        let running = tokio::spawn(worker.concurrency(8).run_with_signals(stop.signals(), handler));
         until_async("enough", || async { order.lock().unwrap().len() >= of }).await;
         stop.signal();
         soon(running).await.unwrap().unwrap();
@@ -340,7 +340,7 @@ async fn settings_that_make_no_sense_are_refused() {
         ),
     ];
     for (worker, expected) in workers {
-        let error = soon(worker.run_until(stream::pending::<()>(), |_: i64| async {})).await.unwrap_err();
+        let error = soon(worker.run_until(std::future::pending::<()>(), |_: i64| async {})).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().starts_with(expected), "{error}");
     }
@@ -355,7 +355,7 @@ async fn an_error_says_whether_the_client_takes_no_more_or_was_shut_down() {
         async move { ready.take().await }
     });
     until_async("it waits", || async { server.blocked_clients() == 1 }).await;
-    let run = || Worker::new(&ready).run_until(stream::pending::<()>(), |_: i64| async {});
+    let run = || Worker::new(&ready).run_until(std::future::pending::<()>(), |_: i64| async {});
     client.stop_taking().await;
     for error in [waiting.await.unwrap().unwrap_err(), soon(run()).await.unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Closed);
@@ -377,7 +377,7 @@ async fn a_dropped_worker_leaves_its_messages_to_others() {
     let (_client, ready, _) = number_queues(&server).await;
     ready.offer_all(&(0..20).collect::<Vec<_>>()).await.unwrap();
     let worker = Worker::new(&ready).backoff(Backoff::fixed(Duration::ZERO)).lease(ms(500));
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), |_: i64| sleep(HOUR)));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), |_: i64| sleep(HOUR)));
     until_async("begun", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 10 }).await;
     running.abort();
     let receiver = ready.receiver();
@@ -401,7 +401,7 @@ async fn a_settlement_that_fails_is_a_failure() {
         let reports = reports.clone();
         move |failure| reports.lock().unwrap().push((failure.to_string(), failure.is_dead))
     });
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), {
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), {
         let goes_on = goes_on.clone();
         move |_: i64| {
             let goes_on = goes_on.clone();
@@ -457,7 +457,7 @@ async fn the_queue_the_last_attempt_and_what_is_dead() {
         },
     );
     let stop = Stop::default();
-    let running = tokio::spawn(worker.run_until(stop.signals(), handler));
+    let running = tokio::spawn(worker.run_with_signals(stop.signals(), handler));
     let dead = async || ready.dead_letters().len().await.unwrap() + other.dead_letters().len().await.unwrap();
     until_async("all are dead", || async { dead().await == 3 }).await;
     // A payload of another codec has no handler.

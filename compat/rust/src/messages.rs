@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use futures::stream;
 use redelay::codec::Codec;
 use redelay::{
     BlockingQueue, Client, Context, DeadLetter, Delivery, ErrorKind, Failure, MessageId, Outcome, Receiver,
@@ -243,7 +242,6 @@ impl Messages {
             }
             let (on_failure, at_stop, handled) = (done.clone(), done.clone(), done.clone());
             let worker = worker.on_failure(move |failure| on_failure.remove(failure));
-            let stop = stream::once(async move { at_stop.enough.notified().await });
             let handler = move |value: Value, context: Context| {
                 let done = handled.clone();
                 async move {
@@ -252,7 +250,7 @@ impl Messages {
                     Outcome::Done
                 }
             };
-            worker.run_until(stop, handler).await?;
+            worker.run_until(at_stop.enough.notified(), handler).await?;
         }
         let values = mem::take(&mut *done.values()).into_iter().map(|(_, value)| value);
         Ok(Value::Array(values.collect()).to_string())

@@ -65,7 +65,7 @@ impl Side {
                 delivered.add(value);
                 async {}
             };
-            worker.run_until(futures::stream::pending::<()>(), handler).await.unwrap();
+            worker.run_until(std::future::pending::<()>(), handler).await.unwrap();
         }));
         side
     }

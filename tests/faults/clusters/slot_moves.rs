@@ -62,7 +62,7 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
             handled.lock().unwrap().push(value);
             async {}
         };
-        worker.run_until(futures::stream::pending::<()>(), handler)
+        worker.run_until(std::future::pending::<()>(), handler)
     });
     let dropped = client.blocking_queue("{q}dropped", codec::Long);
     let dropped = tokio::spawn(async move { dropped.take().await });

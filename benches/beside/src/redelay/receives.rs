@@ -45,12 +45,11 @@ async fn by_hand(lists: &[BlockingQueue<String>], concurrency: usize, count: u64
 async fn with_a_worker(worker: Worker<String>, concurrency: usize, count: u64) -> redelay::Result<()> {
     let (handled, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
     let over = is_over.clone();
-    let signals = futures::stream::once(async move { over.notified().await });
     let handler = move |_: String| {
         if handled.fetch_add(1, Relaxed) + 1 == count {
             is_over.notify_one();
         }
         std::future::ready(())
     };
-    worker.concurrency(concurrency).run_until(signals, handler).await.map(drop)
+    worker.concurrency(concurrency).run_until(over.notified(), handler).await.map(drop)
 }

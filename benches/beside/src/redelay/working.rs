@@ -38,8 +38,7 @@ impl Working {
             let counted = counted.clone();
             async move { handle(kind, &payload, &context, &counted).await }
         };
-        let signals = futures::stream::once(async move { drop(stopped.await) });
-        let worker = tokio::spawn(async move { worker.run_until(signals, handler).await.map(drop) });
+        let worker = tokio::spawn(async move { worker.run_until(stopped, handler).await.map(drop) });
         Self { counts, stop, worker }
     }
 
