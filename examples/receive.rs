@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use redelay::{Backoff, Client, codec};
+use redelay::worker::Backoff;
+use redelay::{Client, codec};
 
 #[tokio::main]
 async fn main() -> redelay::Result<()> {

@@ -7,7 +7,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use redelay::{Client, Context, Missed, Worker, codec};
+use redelay::delayed_queue::Missed;
+use redelay::worker::Context;
+use redelay::{Client, Worker, codec};
 
 #[tokio::main]
 async fn main() -> redelay::Result<()> {

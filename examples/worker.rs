@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use redelay::{Backoff, Client, Context, Worker, codec};
+use redelay::worker::{Backoff, Context};
+use redelay::{Client, Worker, codec};
 
 #[tokio::main]
 async fn main() -> redelay::Result<()> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// # Examples
 /// ```
 /// # use std::time::Duration;
-/// use redelay::Backoff;
+/// use redelay::worker::Backoff;
 ///
 /// let steps = Backoff::ladder([15, 180, 600].map(Duration::from_secs));
 /// assert_eq!(steps.after(1), Duration::from_secs(15)); // after the first failure
@@ -34,7 +34,7 @@ impl Backoff {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// use redelay::Backoff;
+    /// use redelay::worker::Backoff;
     ///
     /// let pause = Backoff::exponential(Duration::from_secs(1), Duration::from_secs(60)).after(3);
     /// assert!((Duration::from_secs(2)..=Duration::from_secs(4)).contains(&pause));
@@ -49,7 +49,7 @@ impl Backoff {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// use redelay::Backoff;
+    /// use redelay::worker::Backoff;
     ///
     /// assert_eq!(Backoff::fixed(Duration::from_secs(5)).after(7), Duration::from_secs(5));
     /// ```
@@ -63,7 +63,7 @@ impl Backoff {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// use redelay::Backoff;
+    /// use redelay::worker::Backoff;
     ///
     /// let minutes = Backoff::ladder([1, 5, 15].map(|minutes| Duration::from_secs(60 * minutes)));
     /// assert_eq!(minutes.after(2), Duration::from_secs(300));
@@ -78,7 +78,7 @@ impl Backoff {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// use redelay::Backoff;
+    /// use redelay::worker::Backoff;
     ///
     /// let linear = Backoff::by(|failures| Duration::from_secs(u64::from(10 * failures)));
     /// assert_eq!(linear.after(3), Duration::from_secs(30));
@@ -93,7 +93,7 @@ impl Backoff {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// use redelay::Backoff;
+    /// use redelay::worker::Backoff;
     ///
     /// assert!(Backoff::default().after(1) <= Duration::from_secs(15));
     /// ```

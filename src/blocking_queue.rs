@@ -3,7 +3,6 @@
 //! This file has the methods that put. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
 //! `inspect` reads, `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
 
-mod dead_letters;
 mod inspect;
 mod limits;
 mod remove;
@@ -11,8 +10,6 @@ mod stream;
 mod take;
 mod take_and_move;
 mod take_any;
-mod unconfirmed_pops;
-mod unsettled;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,17 +17,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-pub use dead_letters::{DeadLetter, DeadLetters};
+pub use crate::queue::{AsValue, QueueKeys};
 pub use limits::RateLimit;
 pub use stream::PayloadStream;
-pub use unconfirmed_pops::{PopKind, UnconfirmedPop, UnconfirmedPops};
-pub use unsettled::{Unsettled, UnsettledMessage};
 
 use crate::codec::Codec;
 use crate::conn::Command;
 use crate::error::Result;
 use crate::pops::Lists;
-use crate::queue::{AsValue, Op, Queue, QueueKeys};
+use crate::queue::{Op, Queue};
 use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
 use crate::wire::keys::Keys;

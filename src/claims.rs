@@ -7,7 +7,7 @@
 //! | … and the server refuses the second try | it is sent again for about ten seconds; then the caller gets the refusal, and what the first try took stays a claim |
 //! | the confirmation is lost | it is sent again |
 //! | … or refused | it is sent again for about ten seconds |
-//! | the process dies before it has confirmed | the claim stays for a week: see [`UnconfirmedPops`](crate::UnconfirmedPops) |
+//! | the process dies before it has confirmed | the claim stays for a week: see [`UnconfirmedPops`](crate::admin::UnconfirmedPops) |
 
 use bytes::Bytes;
 use tokio::time::sleep;

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::partitioned_queue::PartitionedQueue;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
-pub use builder::Builder;
+pub use builder::ClientBuilder;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 
@@ -35,7 +35,7 @@ pub use tls::Tls;
 /// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
 /// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
 /// | one connection to each sentinel | always, if the URL names sentinels |
-/// | one for confirmations by replicas | always, with [`Builder::replicas`] |
+/// | one for confirmations by replicas | always, with [`ClientBuilder::replicas`] |
 ///
 /// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
 /// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.
@@ -78,12 +78,12 @@ impl Client {
     /// unless the name has unusual braces; calls for such names are refused.
     ///
     /// The user and password of a sentinel URL are those of the servers; for those of the sentinels, see
-    /// [`Builder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
+    /// [`ClientBuilder::sentinel_credentials`]. One sentinel is enough, because the client asks it for the others. A URL with
     /// several connects even if one of them is down. The client follows the sentinels: whenever they name another master, all
     /// of its connections go there.
     ///
     /// # Errors
-    /// As [`Builder::connect`].
+    /// As [`ClientBuilder::connect`].
     ///
     /// # Cancel safety
     /// Cancel safe: an unfinished connection is closed.
@@ -119,8 +119,8 @@ impl Client {
     /// # }
     /// ```
     #[doc(alias = "Config")]
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
     }
 
     /// Returns the same client with another command timeout, for a part of the program that must answer sooner or can
@@ -133,7 +133,7 @@ impl Client {
     /// * A `poll_many` of more than 1,000 ready payloads collects them until the timeout of the builder is over, if that
     ///   is longer.
     /// * `take` waits without limit.
-    /// * A connection on which the server is silent is replaced after the [`command_timeout`](Builder::command_timeout)
+    /// * A connection on which the server is silent is replaced after the [`command_timeout`](ClientBuilder::command_timeout)
     ///   of the builder, regardless of this timeout.
     ///
     /// # Examples
@@ -212,7 +212,7 @@ impl Client {
     /// `getDelayedQueue(destinationQueue)`. No command is sent.
     ///
     /// While the handle or a clone exists, this client transfers due entries, unless it was built with
-    /// [`Builder::transfer`]`(false)`. The handle belongs to the client that `target` was made with.
+    /// [`ClientBuilder::transfer`]`(false)`. The handle belongs to the client that `target` was made with.
     ///
     /// # Examples
     /// ```no_run

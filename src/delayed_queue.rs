@@ -9,7 +9,6 @@ mod batcher;
 mod inspect;
 mod job;
 mod offer;
-mod quarantine;
 mod remove;
 mod schedule;
 mod store;
@@ -18,16 +17,16 @@ mod ticket;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use crate::recurrence::Missed;
+pub use crate::wire::entry::EntryFormat;
 pub use job::{Job, JobOffer, Offered, PendingJob};
 pub use offer::Offer;
-pub use quarantine::{Quarantine, Quarantined};
 pub use schedule::{Schedule, StoredSchedule};
 pub use ticket::{ParseTicketError, Ticket};
 
 use crate::codec::Codec;
 use crate::queue::{Queue, QueueKeys};
 use crate::transfer::Watch;
-use crate::wire::entry::EntryFormat;
 use batcher::Batcher;
 use job::Canceller;
 
@@ -70,6 +69,10 @@ impl<T> fmt::Debug for DelayedQueue<T> {
 }
 
 impl<T: 'static> DelayedQueue<T> {
+    pub(crate) fn queue_arc(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
     pub(crate) fn new(target: &Queue, codec: Arc<dyn Codec<T>>) -> Self {
         let queue = target.delayed();
         let watch = queue.engine.watch(&queue.keys);
@@ -87,7 +90,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::{Client, EntryFormat, codec};
+    /// # use redelay::delayed_queue::EntryFormat;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let ready = client.blocking_queue("jobs", codec::Long);
     /// // As long as a Redisson 3.21.0 reads this queue, too.

@@ -143,7 +143,7 @@ impl<T> Delivery<T> {
     /// # Examples
     /// ```no_run
     /// # use redelay::Delivery;
-    /// # async fn example(done: std::collections::HashSet<redelay::MessageId>, order: Delivery<i64>) -> redelay::Result<()> {
+    /// # async fn example(done: std::collections::HashSet<redelay::receiver::MessageId>, order: Delivery<i64>) -> redelay::Result<()> {
     /// if done.contains(&order.id()) {
     ///     return order.ack().await; // It was done before, but the acknowledgement was lost.
     /// }

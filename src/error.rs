@@ -17,7 +17,7 @@ use crate::conn::{Cause, ConnectError, OpError};
 /// readable message. Neither contains a payload or a password.
 ///
 /// [`source`](std::error::Error::source) returns the cause of a connection error: a [`std::io::Error`], an error of the
-/// TLS library or the error of a [credentials provider](crate::Builder::credentials_provider). Its text is part of
+/// TLS library or the error of a [credentials provider](crate::client::ClientBuilder::credentials_provider). Its text is part of
 /// this error's text.
 ///
 /// # Examples
@@ -98,7 +98,7 @@ pub enum ErrorKind {
     Unavailable,
     /// The reply was lost, or belonged to another command: the server may or may not have executed the call. A call that
     /// only reads never fails with it. Check
-    /// before you retry, or retry only idempotent calls. Or, with [`Builder::replicas`](crate::Builder::replicas), the
+    /// before you retry, or retry only idempotent calls. Or, with [`ClientBuilder::replicas`](crate::client::ClientBuilder::replicas), the
     /// server has executed it, but too few replicas have confirmed it.
     OutcomeUnknown,
     /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
@@ -108,7 +108,7 @@ pub enum ErrorKind {
     Credentials,
     /// The TLS handshake failed: a certificate is not trusted, has expired or does not have the server's name, the
     /// server requires a client certificate, or it does not speak TLS. Only connecting can fail with it. It is not
-    /// retried: fix the certificates, or the options in [`Builder::tls`](crate::Builder#method.tls).
+    /// retried: fix the certificates, or the options in [`ClientBuilder::tls`](crate::client::ClientBuilder#method.tls).
     Tls,
     /// The server is older than Redis 6.2. Upgrade it.
     UnsupportedServer,

@@ -31,15 +31,15 @@
 //!
 //! | about | read |
 //! |---|---|
-//! | handling messages, what a handler may return | [`Worker`], [`Context`], [`Outcome`], [`Backoff`] |
+//! | handling messages, what a handler may return | [`Worker`], [`Context`](worker::Context), [`Outcome`](worker::Outcome), [`Backoff`](worker::Backoff) |
 //! | receiving and settling by hand | [`Receiver`], [`Delivery`] |
-//! | messages that failed too often; those in flight | [`DeadLetters`], [`Unsettled`] |
+//! | messages that failed too often; those in flight | [`DeadLetters`](admin::DeadLetters), [`Unsettled`](admin::Unsettled) |
 //! | taking, lost connections | [`BlockingQueue`] |
-//! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`], [`Ticket`] |
-//! | jobs by id: replace, debounce, throttle | [`Offer::id`], [`JobOffer`], [`Job`] |
-//! | recurring jobs: cron, intervals | [`Schedule`] |
+//! | offering, cancelling, rescheduling | [`DelayedQueue`], [`Offer`](delayed_queue::Offer), [`Ticket`](delayed_queue::Ticket) |
+//! | jobs by id: replace, debounce, throttle | [`Offer::id`](delayed_queue::Offer::id), [`JobOffer`](delayed_queue::JobOffer), [`Job`](delayed_queue::Job) |
+//! | recurring jobs: cron, intervals | [`Schedule`](delayed_queue::Schedule) |
 //! | one queue over several servers | [`PartitionedQueue`] |
-//! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`] |
+//! | pausing a queue, limits for all processes | [`BlockingQueue::pause`], [`BlockingQueue::set_max_in_flight`], [`RateLimit`](blocking_queue::RateLimit) |
 //! | ending a service | [`Client::stop_taking`], [`Client::shutdown`] |
 //! | each kind of error, and what to do about it | [`ErrorKind`] |
 //! | codecs, and how to write one | [`codec`] |
@@ -73,7 +73,7 @@
 //! | settle, extend | the same task, in the same calls | the script deletes the message, moves it to the retries or the dead letters, or extends its lease |
 //!
 //! Every client that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], transfers, unless
-//! [`Builder::transfer`]`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
+//! [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
 //! to call the script moves due entries. The others find nothing.
 //!
 //! | word | means |
@@ -115,8 +115,8 @@
 //! | `lz4` | no | `codec::Lz4V2` |
 //! | `snappy` | no | `codec::SnappyV2` |
 //! | `zstd` | no | `codec::ZStd` |
-//! | `cron` | no | [`Schedule::cron`]: schedules by cron texts in time zones |
-//! | `tower` | no | [`from_service`]: services of the `tower` crate as handlers of a [`Worker`] |
+//! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron texts in time zones |
+//! | `tower` | no | [`from_service`](worker::from_service): services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |
 //! | `java` | no | the group `kryo`, `json-jackson`, `cbor-jackson`, `msgpack-jackson` |
 //! | `compression` | no | the group `lz4`, `snappy`, `zstd` |
@@ -148,13 +148,15 @@ mod documents {
 }
 
 // The public handles.
-mod blocking_queue;
-mod client;
-mod delayed_queue;
+pub mod admin;
+pub mod blocking_queue;
+pub mod client;
+pub mod delayed_queue;
 mod delivery;
 mod partitioned_queue;
-mod receiver;
-mod worker;
+pub mod receiver;
+pub mod stats;
+pub mod worker;
 // What they share.
 mod engine;
 mod queue;
@@ -172,6 +174,7 @@ mod scripts;
 mod wire;
 // Shared by all of the above.
 mod backoff;
+mod error;
 mod leases;
 mod outbox;
 mod pacing;
@@ -180,29 +183,17 @@ mod telemetry;
 
 /// Codecs: values to payloads and back. This is the crate `redisson-codec`.
 pub use redisson_codec as codec;
-mod error;
 
-pub use backoff::Backoff;
-pub use blocking_queue::{
-    BlockingQueue, DeadLetter, DeadLetters, PayloadStream, PopKind, RateLimit, UnconfirmedPop,
-    UnconfirmedPops, Unsettled, UnsettledMessage,
-};
-#[cfg(feature = "tls")]
-pub use client::Tls;
-pub use client::{Builder, Client};
-pub use delayed_queue::{
-    DelayedQueue, Job, JobOffer, Offer, Offered, ParseTicketError, PendingJob, Quarantine, Quarantined,
-    Schedule, StoredSchedule, Ticket,
-};
+#[doc(inline)]
+pub use blocking_queue::BlockingQueue;
+#[doc(inline)]
+pub use client::Client;
+#[doc(inline)]
+pub use delayed_queue::DelayedQueue;
 pub use delivery::Delivery;
 pub use error::{Error, ErrorKind, Result};
 pub use partitioned_queue::PartitionedQueue;
-pub use queue::{AsValue, QueueKeys};
-pub use receiver::{DeliveryStream, OnUndecodable, Receiver};
-pub use recurrence::Missed;
-pub use telemetry::{ClientStats, LastError, QueueStats, ReceivingStats};
-pub use wire::entry::EntryFormat;
-pub use wire::message::MessageId;
-#[cfg(feature = "tower")]
-pub use worker::from_service;
-pub use worker::{Context, Failure, Handler, IntoOutcome, Outcome, Stopped, Worker};
+#[doc(inline)]
+pub use receiver::Receiver;
+#[doc(inline)]
+pub use worker::Worker;

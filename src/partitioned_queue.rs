@@ -7,12 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::{join_all, try_join_all};
 
+use crate::blocking_queue::AsValue;
 use crate::codec::Codec;
 use crate::conn::Command;
+use crate::delayed_queue::{Job, JobOffer, Schedule, Ticket};
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::telemetry::QueueStats;
-use crate::{AsValue, BlockingQueue, DelayedQueue, Job, JobOffer, Schedule, Ticket, Worker};
+use crate::{BlockingQueue, DelayedQueue, Worker};
 
 /// The most partitions of a queue. Each has connections and calls of its own.
 const MOST: usize = 1024;
@@ -338,7 +340,7 @@ impl<T: 'static> PartitionedQueue<T> {
         self.of_ticket(ticket).delayed.reschedule(ticket, delay).await
     }
 
-    /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::Offer::id).
+    /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::delayed_queue::Offer::id).
     ///
     /// # Errors
     /// As [`JobOffer`].

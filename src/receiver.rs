@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::backoff::Backoff;
 use crate::blocking_queue::BlockingQueue;
 use crate::conn::OpError;
 use crate::delivery::Delivery;
@@ -15,6 +14,8 @@ use crate::receiving::{Claim, Destination, Receiving, Settings};
 use crate::wire::message::{DeadMode, Policy};
 use crate::wire::time;
 
+pub use crate::backoff::Backoff;
+pub use crate::wire::message::MessageId;
 pub use stream::DeliveryStream;
 
 /// The shortest and the longest lease.
@@ -79,7 +80,8 @@ struct Options {
 ///
 /// # Examples
 /// ```no_run
-/// # use redelay::{BlockingQueue, OnUndecodable};
+/// # use redelay::worker::OnUndecodable;
+/// # use redelay::BlockingQueue;
 /// # fn example(orders: BlockingQueue<i64>) {
 /// // While two versions of a service run, the old one leaves new payloads to the new one.
 /// let orders = orders.receiver().on_undecodable(OnUndecodable::Retry);
@@ -213,7 +215,7 @@ impl<T: 'static> Receiver<T> {
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::Backoff;
+    /// # use redelay::worker::Backoff;
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
     /// let receiver = orders.receiver().backoff(Backoff::fixed(Duration::from_secs(5)));
     /// # }
@@ -227,7 +229,7 @@ impl<T: 'static> Receiver<T> {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::OnUndecodable;
+    /// # use redelay::worker::OnUndecodable;
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
     /// let receiver = orders.receiver().on_undecodable(OnUndecodable::Retry);
     /// # }

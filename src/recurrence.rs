@@ -16,14 +16,14 @@ use crate::wire::time;
 
 /// What happens to missed runs: those whose times passed before any client stored them. No client was running, none had
 /// a connection, the server was full, or all clients stalled. The run that was stored ahead is not missed: it is
-/// delivered late. [`Schedule::missed`](crate::Schedule::missed) accepts this.
+/// delivered late. [`Schedule::missed`](crate::delayed_queue::Schedule::missed) accepts this.
 ///
 /// With an interval of a second or less, a short stall is enough to miss a run. If every run must be offered, use
 /// `UpTo`.
 ///
 /// # Examples
 /// ```
-/// use redelay::Missed;
+/// use redelay::delayed_queue::Missed;
 ///
 /// // After a weekend without any process, an hourly schedule runs at once for each of the last 3 hours.
 /// let catch_up = Missed::UpTo(3);

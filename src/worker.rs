@@ -21,12 +21,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+pub use crate::receiver::{Backoff, OnUndecodable};
 pub use handler::{Context, Handler};
 pub use outcome::{Failure, IntoOutcome, Outcome};
 #[cfg(feature = "tower")]
 pub use service::from_service;
 
-use crate::{Backoff, BlockingQueue, Error, OnUndecodable, Receiver, Result};
+use crate::{BlockingQueue, Error, Receiver, Result};
 use slot::Slot;
 use source::Source;
 
@@ -273,7 +274,7 @@ impl<T: Send + 'static> Worker<T> {
     /// ```no_run
     /// # use std::time::Duration;
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).backoff(redelay::Backoff::fixed(Duration::from_secs(5)));
+    /// let worker = redelay::Worker::new(&orders).backoff(redelay::worker::Backoff::fixed(Duration::from_secs(5)));
     /// # }
     /// ```
     pub fn backoff(self, backoff: Backoff) -> Self {
@@ -285,7 +286,7 @@ impl<T: Send + 'static> Worker<T> {
     /// # Examples
     /// ```no_run
     /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::OnUndecodable::Retry);
+    /// let worker = redelay::Worker::new(&orders).on_undecodable(redelay::worker::OnUndecodable::Retry);
     /// # }
     /// ```
     pub fn on_undecodable(mut self, undecodable: OnUndecodable) -> Self {
@@ -335,7 +336,7 @@ impl<T: Send + 'static> Worker<T> {
     /// quick. [`Failure::is_dead`] says whether it was the last one.
     ///
     /// Errors of the server that concern no message are not reported here. They are in
-    /// [`ClientStats::last_error`](crate::ClientStats), and in the event `redelay.receives.failing`.
+    /// [`ClientStats::last_error`](crate::stats::ClientStats), and in the event `redelay.receives.failing`.
     ///
     /// # Examples
     /// ```no_run

@@ -15,7 +15,7 @@ use crate::queue::Op;
 /// # Examples
 /// ```
 /// # use std::time::Duration;
-/// use redelay::RateLimit;
+/// use redelay::blocking_queue::RateLimit;
 ///
 /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
 /// ```
@@ -33,7 +33,7 @@ impl RateLimit {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// # use redelay::RateLimit;
+    /// # use redelay::blocking_queue::RateLimit;
     /// let limit = RateLimit::new(1000, Duration::from_secs(3600));
     /// ```
     #[must_use]
@@ -46,7 +46,7 @@ impl RateLimit {
     /// # Examples
     /// ```
     /// # use std::time::Duration;
-    /// # use redelay::RateLimit;
+    /// # use redelay::blocking_queue::RateLimit;
     /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
     /// ```
     #[must_use]
@@ -189,7 +189,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::RateLimit;
+    /// # use redelay::blocking_queue::RateLimit;
     /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
     /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
     /// orders.set_rate_limit(Some(limit)).await?;

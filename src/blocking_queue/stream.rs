@@ -24,7 +24,8 @@ use crate::pops::{End, PendingTake, Wanted};
 /// # Examples
 /// ```no_run
 /// use futures::StreamExt; // Of the crate `futures`.
-/// # use redelay::{Client, PayloadStream, codec};
+/// # use redelay::blocking_queue::PayloadStream;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) {
 /// let orders: PayloadStream<i64> = client.blocking_queue("orders", codec::Long).into_stream();
 /// let done = orders.for_each_concurrent(8, |order| async move {

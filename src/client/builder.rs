@@ -46,7 +46,7 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
-pub struct Builder {
+pub struct ClientBuilder {
     url: String,
     credentials: Credentials,
     sentinel_credentials: Option<(String, String)>,
@@ -65,7 +65,7 @@ pub struct Builder {
     replicas: Option<Replicas>,
 }
 
-impl Default for Builder {
+impl Default for ClientBuilder {
     fn default() -> Self {
         Self {
             url: "redis://localhost:6379".into(),
@@ -88,7 +88,7 @@ impl Default for Builder {
     }
 }
 
-impl Builder {
+impl ClientBuilder {
     /// Sets the address of the server, of the sentinels that name it, or of servers of a cluster; see
     /// [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
     ///
@@ -212,7 +212,8 @@ impl Builder {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::{Client, Tls};
+    /// # use redelay::client::Tls;
+    /// # use redelay::Client;
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let tls = Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?);
     /// let client = Client::builder().url("rediss://redis.internal:6380").tls(tls).connect().await?;
@@ -562,10 +563,10 @@ impl Builder {
     }
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The URL may contain a password.
-        let mut debug = f.debug_struct("Builder");
+        let mut debug = f.debug_struct("ClientBuilder");
         #[cfg(feature = "tls")]
         debug.field("tls", &self.tls);
         debug

@@ -4,18 +4,19 @@ use std::fmt;
 
 use crate::conn::TlsOptions;
 
-/// TLS options for [`Builder::tls`](crate::Builder::tls), for a server whose URL begins with `rediss://`. Requires the
+/// TLS options for [`ClientBuilder::tls`](crate::client::ClientBuilder::tls), for a server whose URL begins with `rediss://`. Requires the
 /// feature `tls`.
 ///
 /// Without options, a client trusts the system's root certificates, presents no client certificate, and requires a
 /// server certificate with the host name of the URL.
 ///
-/// A PEM text that cannot be used is reported by [`Builder::connect`](crate::Builder::connect), with
+/// A PEM text that cannot be used is reported by [`ClientBuilder::connect`](crate::client::ClientBuilder::connect), with
 /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid). `Debug` does not print certificates and keys.
 ///
 /// # Examples
 /// ```no_run
-/// use redelay::{Client, Tls};
+/// use redelay::client::Tls;
+/// use redelay::Client;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let tls = Tls::new()
@@ -41,7 +42,7 @@ impl Tls {
     /// # Examples
     /// ```
     /// # fn example() -> std::io::Result<()> {
-    /// let tls = redelay::Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?);
+    /// let tls = redelay::client::Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?);
     /// # Ok(())
     /// # }
     /// ```
@@ -56,7 +57,7 @@ impl Tls {
     /// ```
     /// # fn example() -> std::io::Result<()> {
     /// // Only a server of this company is accepted, even if a public authority signs a certificate for its name.
-    /// let tls = redelay::Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?).only_these_roots();
+    /// let tls = redelay::client::Tls::new().root_certificate_pem(std::fs::read("/etc/redis/ca.pem")?).only_these_roots();
     /// # Ok(())
     /// # }
     /// ```
@@ -74,7 +75,7 @@ impl Tls {
     /// ```
     /// # fn example() -> std::io::Result<()> {
     /// let (chain, key) = (std::fs::read("/etc/billing/cert.pem")?, std::fs::read("/etc/billing/key.pem")?);
-    /// let tls = redelay::Tls::new().client_certificate_pem(chain, key);
+    /// let tls = redelay::client::Tls::new().client_certificate_pem(chain, key);
     /// # Ok(())
     /// # }
     /// ```
@@ -88,7 +89,8 @@ impl Tls {
     ///
     /// # Examples
     /// ```no_run
-    /// use redelay::{Client, Tls};
+    /// use redelay::client::Tls;
+    /// use redelay::Client;
     ///
     /// # async fn example() -> redelay::Result<()> {
     /// let tls = Tls::new().server_name("redis.internal");

@@ -194,7 +194,7 @@ fn explain(error: &TlsError) -> String {
     let (what, then) = match error {
         TlsError::InvalidCertificate(Of::UnknownIssuer) => (
             "the server's certificate is signed by an authority that is not trusted here".to_owned(),
-            "add the authority's certificate with Builder::tls (Tls::root_certificate_pem), or name its file in SSL_CERT_FILE",
+            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name its file in SSL_CERT_FILE",
         ),
         TlsError::InvalidCertificate(Of::Expired | Of::ExpiredContext { .. }) => (
             "the server's certificate has expired".to_owned(),
@@ -205,14 +205,14 @@ fn explain(error: &TlsError) -> String {
         }
         TlsError::InvalidCertificate(error @ (Of::NotValidForName | Of::NotValidForNameContext { .. })) => (
             format!("the server's {error}"),
-            "use a name of the certificate in the URL, or set it with Builder::tls (Tls::server_name)",
+            "use a name of the certificate in the URL, or set it with ClientBuilder::tls (Tls::server_name)",
         ),
         TlsError::InvalidCertificate(error) => {
             (format!("the server's certificate was rejected: {error}"), "replace it")
         }
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => (
             "the server requires a client certificate".to_owned(),
-            "set one with Builder::tls (Tls::client_certificate_pem)",
+            "set one with ClientBuilder::tls (Tls::client_certificate_pem)",
         ),
         TlsError::AlertReceived(
             AlertDescription::BadCertificate
@@ -224,7 +224,7 @@ fn explain(error: &TlsError) -> String {
             | AlertDescription::AccessDenied,
         ) => (
             format!("the server rejected the client certificate ({error})"),
-            "check the one of Builder::tls (Tls::client_certificate_pem), and the authorities that the server trusts",
+            "check the one of ClientBuilder::tls (Tls::client_certificate_pem), and the authorities that the server trusts",
         ),
         TlsError::InvalidMessage(_) => (
             "the server does not speak TLS on this port".to_owned(),
@@ -232,7 +232,7 @@ fn explain(error: &TlsError) -> String {
         ),
         error => (
             format!("the TLS handshake failed ({error})"),
-            "check the TLS settings of the server and of Builder::tls",
+            "check the TLS settings of the server and of ClientBuilder::tls",
         ),
     };
     format!("{what}; {then}")

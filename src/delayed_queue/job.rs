@@ -250,7 +250,7 @@ impl<T: 'static> Job<T> {
     }
 
     /// Offers this payload with the id of the job: it replaces a pending job, and is stored otherwise. The same as
-    /// [`Offer::id`](crate::Offer::id) with [`JobOffer::replace`].
+    /// [`Offer::id`](crate::delayed_queue::Offer::id) with [`JobOffer::replace`].
     ///
     /// # Errors
     /// Those of [`JobOffer`].

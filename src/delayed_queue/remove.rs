@@ -97,7 +97,7 @@ impl<T: 'static> DelayedQueue<T> {
 
     /// Removes the payload that was offered first among those with the same bytes. Returns whether there was one. O(n):
     /// of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does, up to the payload.
-    /// [`DelayedQueue::cancel`] with a [`Ticket`](crate::Ticket) is cheaper.
+    /// [`DelayedQueue::cancel`] with a [`Ticket`](crate::delayed_queue::Ticket) is cheaper.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.

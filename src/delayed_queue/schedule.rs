@@ -35,13 +35,13 @@ const MOST_RUNS: usize = 10_000;
 /// the one that was called last applies.
 ///
 /// # Errors
-/// Those of [`JobOffer`](crate::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
+/// Those of [`JobOffer`](crate::delayed_queue::JobOffer), and [`Invalid`](crate::ErrorKind::Invalid) for a schedule that cannot run: the error
 /// says what is wrong with it, and where in the text.
 ///
 /// # Examples
 /// ```no_run
 /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
-/// use redelay::Missed;
+/// use redelay::delayed_queue::Missed;
 ///
 /// // At the start of each process: what is there already stays as it is.
 /// let nightly = reports.schedule("nightly").cron("0 3 * * *").zone("Europe/Berlin").missed(Missed::Once);
@@ -134,7 +134,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// that are paused or have no more runs come last. The order may change between two calls.
     ///
     /// # Errors
-    /// As [`Job::get`](crate::Job::get). A schedule that cannot be read or decoded is a separate error.
+    /// As [`Job::get`](crate::delayed_queue::Job::get). A schedule that cannot be read or decoded is a separate error.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -296,7 +296,7 @@ impl<T: 'static> Schedule<T> {
     /// ```no_run
     /// # use std::time::Duration;
     /// # async fn example(pings: redelay::DelayedQueue<i64>) -> redelay::Result<()> {
-    /// use redelay::Missed;
+    /// use redelay::delayed_queue::Missed;
     ///
     /// pings.schedule("ping").every(Duration::from_secs(60)).missed(Missed::UpTo(5)).upsert(&1).await?;
     /// # Ok(())
@@ -313,7 +313,7 @@ impl<T: 'static> Schedule<T> {
     /// already.
     ///
     /// An equal schedule changes nothing, so each process may call this when it starts. A different one replaces the
-    /// pending run, which costs a scan of the ordered list, as [`Job::cancel`](crate::Job::cancel) does. A paused
+    /// pending run, which costs a scan of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel) does. A paused
     /// schedule stays paused. Two schedules are equal if they run at the same times and their payloads have the same
     /// bytes: encode a map with sorted keys.
     ///
@@ -371,7 +371,7 @@ impl<T: 'static> Schedule<T> {
     /// Reads the schedule. `None` if there is none.
     ///
     /// # Errors
-    /// As [`Job::get`](crate::Job::get).
+    /// As [`Job::get`](crate::delayed_queue::Job::get).
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -421,7 +421,7 @@ impl<T: 'static> Schedule<T> {
 
     /// Stops the runs, in all processes, until [`resume`](Self::resume). Withdraws the stored run, unless its job was
     /// replaced by its id. Returns false if there is no such schedule. The pause outlives all processes. Costs a scan
-    /// of the ordered list, as [`Job::cancel`](crate::Job::cancel) does.
+    /// of the ordered list, as [`Job::cancel`](crate::delayed_queue::Job::cancel) does.
     ///
     /// # Errors
     /// [`Schedule`] lists them.
@@ -499,7 +499,7 @@ impl<T: 'static> Schedule<T> {
     /// no such schedule.
     ///
     /// # Errors
-    /// Those of [`Offer`](crate::Offer).
+    /// Those of [`Offer`](crate::delayed_queue::Offer).
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payload may or may not be offered. It is never offered twice.

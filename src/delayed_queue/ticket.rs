@@ -36,7 +36,8 @@ const VERSION: u8 = 1;
 /// # Examples
 /// ```no_run
 /// # use std::time::Duration;
-/// # use redelay::{Client, Ticket, codec};
+/// # use redelay::delayed_queue::Ticket;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::String));
 /// let ticket = jobs.offer("job 1", Duration::from_secs(60)).await?;
@@ -123,7 +124,7 @@ impl FromStr for Ticket {
 ///
 /// # Examples
 /// ```
-/// let error = "order-17".parse::<redelay::Ticket>().unwrap_err();
+/// let error = "order-17".parse::<redelay::delayed_queue::Ticket>().unwrap_err();
 /// assert_eq!(error.to_string(), "not a ticket: expected the text that Ticket's Display writes");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

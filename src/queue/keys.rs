@@ -32,7 +32,7 @@ pub struct QueueKeys {
     pub channel: String,
     /// The list of malformed entries, each behind its score.
     pub quarantine: String,
-    /// The hash of copies of popped payloads, which [`UnconfirmedPops`](crate::UnconfirmedPops) reads.
+    /// The hash of copies of popped payloads, which [`UnconfirmedPops`](crate::admin::UnconfirmedPops) reads.
     pub popped: String,
 }
 

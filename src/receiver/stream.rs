@@ -18,7 +18,8 @@ use crate::receiving::{PendingReceive, Receiving};
 /// # Examples
 /// ```no_run
 /// # use futures::StreamExt;
-/// # use redelay::{Client, DeliveryStream, codec};
+/// # use redelay::receiver::DeliveryStream;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// let mut orders: DeliveryStream<i64> = client.blocking_queue("orders", codec::Long).receiver().into_stream();
 /// while let Some(order) = orders.next().await {

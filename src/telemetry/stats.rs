@@ -99,7 +99,7 @@ pub struct QueueStats {
     /// Entries in the queue's quarantine, from all clients.
     pub quarantined: u64,
     /// Pops whose payloads the server still keeps a copy of, from all clients: those in flight, and those of processes
-    /// that died before they confirmed the reply. See [`UnconfirmedPops`](crate::UnconfirmedPops).
+    /// that died before they confirmed the reply. See [`UnconfirmedPops`](crate::admin::UnconfirmedPops).
     pub unconfirmed_pops: u64,
     /// Whether [`BlockingQueue::pause`](crate::BlockingQueue::pause) holds back all receivers of the queue.
     pub is_paused: bool,

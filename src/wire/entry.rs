@@ -22,7 +22,8 @@ use uuid::Uuid;
 /// # Examples
 /// ```no_run
 /// # use std::time::Duration;
-/// # use redelay::{Client, EntryFormat, codec};
+/// # use redelay::delayed_queue::EntryFormat;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let ready = client.blocking_queue("jobs", codec::Long);
 /// // A Redisson 3.21.0 still transfers this queue.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 ///
 /// # Examples
 /// ```
-/// use redelay::MessageId;
+/// use redelay::receiver::MessageId;
 ///
 /// let id: MessageId = "0199a0b1c2d37e4f8a9b0c1d2e3f0001".parse()?;
 /// assert_eq!(id.to_string(), "0199a0b1c2d37e4f8a9b0c1d2e3f0001");

@@ -8,13 +8,15 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::IntoOutcome;
-use crate::{Delivery, MessageId};
+use crate::Delivery;
+use crate::receiver::MessageId;
 
 /// Metadata of the message: the optional second argument of a handler.
 ///
 /// # Examples
 /// ```no_run
-/// # use redelay::{BlockingQueue, Context, Worker};
+/// # use redelay::worker::Context;
+/// # use redelay::{BlockingQueue, Worker};
 /// # async fn example(orders: BlockingQueue<i64>) -> redelay::Result<()> {
 /// Worker::new(&orders)
 ///     .run(|order: i64, context: Context| async move {
@@ -50,7 +52,7 @@ impl Context {
     ///
     /// # Examples
     /// ```
-    /// # fn example(context: &redelay::Context) {
+    /// # fn example(context: &redelay::worker::Context) {
     /// println!("{} of `{}`", context.id(), context.queue());
     /// # }
     /// ```
@@ -63,7 +65,7 @@ impl Context {
     ///
     /// # Examples
     /// ```
-    /// # fn example(context: &redelay::Context) {
+    /// # fn example(context: &redelay::worker::Context) {
     /// println!("{}", context.id());
     /// # }
     /// ```
@@ -76,7 +78,7 @@ impl Context {
     ///
     /// # Examples
     /// ```
-    /// # fn example(context: &redelay::Context) {
+    /// # fn example(context: &redelay::worker::Context) {
     /// println!("attempt {}", context.attempt());
     /// # }
     /// ```
@@ -89,7 +91,7 @@ impl Context {
     ///
     /// # Examples
     /// ```
-    /// # fn example(context: &redelay::Context) {
+    /// # fn example(context: &redelay::worker::Context) {
     /// if context.is_last_attempt() {
     ///     println!("{} is a dead letter if it fails again", context.id());
     /// }
@@ -104,7 +106,7 @@ impl Context {
     ///
     /// # Examples
     /// ```
-    /// # fn example(context: &redelay::Context) {
+    /// # fn example(context: &redelay::worker::Context) {
     /// println!("first received {:?} ago", context.first_received().elapsed());
     /// # }
     /// ```
@@ -123,7 +125,7 @@ impl Context {
     /// # Examples
     /// ```no_run
     /// # async fn ship(order: i64) {}
-    /// # async fn example(order: i64, context: redelay::Context) {
+    /// # async fn example(order: i64, context: redelay::worker::Context) {
     /// tokio::select! {
     ///     () = ship(order) => {}
     ///     () = context.cancelled() => println!("leave {order} to others"),
@@ -167,7 +169,7 @@ impl fmt::Debug for Context {
     message = "`{Self}` is no handler of messages of the type `{T}`",
     label = "this is no handler of `{T}`",
     note = "a handler is an async function or closure, `Fn`, `Send`, `Sync` and `'static`",
-    note = "it takes the value, `{T}`, or the value and a `redelay::Context`; a closure names the types of its parameters",
+    note = "it takes the value, `{T}`, or the value and a `redelay::worker::Context`; a closure names the types of its parameters",
     note = "it returns `()`, an `Outcome`, or a `Result` of one of them, whose error converts into a boxed error"
 )]
 pub trait Handler<T, A>: sealed::Sealed<T, A> + Send + Sync + 'static {

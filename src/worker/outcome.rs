@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::MessageId;
+use crate::receiver::MessageId;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -15,7 +15,7 @@ pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 /// # Examples
 /// ```
 /// # use std::time::Duration;
-/// use redelay::Outcome;
+/// use redelay::worker::Outcome;
 ///
 /// # enum Ship { Closed, NoSuchAddress }
 /// fn outcome(shipped: Result<(), Ship>) -> Outcome {
@@ -46,7 +46,7 @@ pub enum Outcome {
 ///
 /// # Examples
 /// ```
-/// use redelay::{IntoOutcome, Outcome};
+/// use redelay::worker::{IntoOutcome, Outcome};
 ///
 /// let failed: Result<(), &str> = Err("the shop does not answer");
 /// assert!(matches!(failed.into_outcome(), Outcome::Retry(_)));
@@ -104,7 +104,7 @@ pub struct Failure {
     /// that fails, a second report has the server's error, and the message may be delivered again.
     ///
     /// False if the message is tried again, and where the worker cannot tell: after a lost lease, and for a payload that
-    /// cannot be decoded with [`OnUndecodable::Retry`](crate::OnUndecodable::Retry).
+    /// cannot be decoded with [`OnUndecodable::Retry`](crate::worker::OnUndecodable::Retry).
     pub is_dead: bool,
 }
 

@@ -19,7 +19,8 @@ use super::{Context, Handler, IntoOutcome};
 /// ```no_run
 /// use std::time::Duration;
 ///
-/// use redelay::{BlockingQueue, Context, Worker, from_service};
+/// use redelay::worker::{Context, from_service};
+/// use redelay::{BlockingQueue, Worker};
 /// use tower::{ServiceBuilder, service_fn};
 ///
 /// async fn ship((order, context): (i64, Context)) -> std::io::Result<()> {

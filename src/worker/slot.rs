@@ -17,7 +17,9 @@ use super::handler::{Context, Handler};
 use super::outcome::{Failure, IntoOutcome, Outcome};
 use super::source::Source;
 use super::{Counts, OnFailure};
-use crate::{Delivery, MessageId, OnUndecodable, Result};
+use crate::receiver::MessageId;
+use crate::worker::OnUndecodable;
+use crate::{Delivery, Result};
 
 pub(super) struct Slot<T, H, A> {
     pub(super) source: Arc<Source<T>>,

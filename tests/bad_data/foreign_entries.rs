@@ -1,7 +1,8 @@
 //! Entries from other producers, valid or not: strange ids and scores, the old format, entries in only one of the two
 //! structures, and unreadable bytes. What can be delivered is delivered once. The rest delays nothing.
 
-use redelay::{BlockingQueue, DelayedQueue, EntryFormat};
+use redelay::delayed_queue::EntryFormat;
+use redelay::{BlockingQueue, DelayedQueue};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     HOUR, ORDERED_LIST, TIMEOUT_SET, keys, ms, soon, still_text_queues, text, text_queues,

@@ -109,7 +109,7 @@ async fn an_empty_payload_is_a_payload() {
     let empty = String::new();
     for legacy in [false, true] {
         let delayed = match legacy {
-            true => delayed.clone().with_entry_format(redelay::EntryFormat::Legacy),
+            true => delayed.clone().with_entry_format(redelay::delayed_queue::EntryFormat::Legacy),
             false => delayed.clone(),
         };
         delayed.offer(&empty, HOUR).await.unwrap();

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use redelay::{BlockingQueue, DelayedQueue, ErrorKind, MessageId, Offered};
+use redelay::delayed_queue::Offered;
+use redelay::receiver::MessageId;
+use redelay::{BlockingQueue, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{
     CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, JOBS, LEASES, MESSAGES, MINUTE, ORDERED_LIST,

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
-use redelay::{Backoff, ErrorKind, Outcome, Worker, codec};
+use redelay::worker::{Backoff, Outcome};
+use redelay::{ErrorKind, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{DEAD, DEAD_MESSAGES, HOUR, MESSAGES, Queues, builder, ms, number_queues, soon};
 use tokio::time::timeout;
@@ -118,7 +119,7 @@ async fn a_handler_may_name_no_time_that_is_none() {
     ready.offer_all(&[1, 2]).await.unwrap();
     let failures = Arc::<Mutex<Vec<String>>>::default();
     let report = failures.clone();
-    let handler = |number: i64, context: redelay::Context| async move {
+    let handler = |number: i64, context: redelay::worker::Context| async move {
         match (context.attempt(), number) {
             (1, 1) => Outcome::RetryAfter(Duration::MAX, "no".into()),
             (1, _) => Outcome::Snooze(Duration::MAX),

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
-use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, Ticket, codec};
+use redelay::delayed_queue::Ticket;
+use redelay::{BlockingQueue, Client, DelayedQueue, ErrorKind, Result, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, ORDERED_LIST, QUARANTINE, TARGET, TIMEOUT_SET, keys, lasting, ms, soon};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use redelay::{Client, DelayedQueue, Offered, codec};
+use redelay::delayed_queue::Offered;
+use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until, until_within};
 use redelay_support::{HOUR, JOBS, ORDERED_LIST, TIMEOUT_SET, ms};
 

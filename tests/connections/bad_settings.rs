@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use redelay::{Builder, Client, Error, ErrorKind, codec};
+use redelay::client::ClientBuilder;
+use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, Version, until_async};
 use redelay_support::{ms, soon};
 use tokio_test::{assert_pending, task};
@@ -13,7 +14,7 @@ const LONG: Duration = Duration::from_secs(3600);
 const SECRET: &str = "hunter2";
 
 /// The error of a connection that is refused at once, although there would be time to retry.
-async fn refused(builder: Builder) -> Error {
+async fn refused(builder: ClientBuilder) -> Error {
     let error = soon(builder.connect_timeout(LONG).connect()).await.expect_err("no connection");
     keeps_the_secret(&error);
     error

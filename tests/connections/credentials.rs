@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redelay::{Builder, Client, ErrorKind, codec};
+use redelay::client::ClientBuilder;
+use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{HOUR, MINUTE, ms};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +29,7 @@ fn address(server: &Server) -> String {
     format!("127.0.0.1:{}", server.port())
 }
 
-async fn works(builder: Builder) {
+async fn works(builder: ClientBuilder) {
     let client = builder.connect_timeout(Duration::from_secs(10)).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
@@ -93,7 +94,7 @@ impl Vault {
         *self.password.lock().unwrap() = password.to_owned();
     }
 
-    fn builder(&self, server: &Server) -> Builder {
+    fn builder(&self, server: &Server) -> ClientBuilder {
         let vault = self.clone();
         Client::builder().url(format!("redis://{}", address(server))).credentials_provider(move || {
             let vault = vault.clone();

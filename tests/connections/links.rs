@@ -5,13 +5,14 @@ mod foreign_replies;
 mod reconnections;
 mod stranded;
 
-use redelay::{Builder, Client};
+use redelay::Client;
+use redelay::client::ClientBuilder;
 use redelay_fixture::{Proxy, Server, Version};
 use redelay_support::{ms, part};
 
 type Queues = redelay_support::Queues<i64>;
 
-async fn connected(builder: Builder) -> Queues {
+async fn connected(builder: ClientBuilder) -> Queues {
     Queues::of_numbers(builder).await
 }
 

@@ -5,7 +5,8 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use redelay::{Builder, Client, Error, ErrorKind, Tls, codec};
+use redelay::client::{ClientBuilder, Tls};
+use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Port, Server, until_async};
 use redelay_support::alone_with;
 use tempfile::TempDir;
@@ -136,11 +137,11 @@ fn server() -> Option<Server> {
     (!is_other).then(Server::start)
 }
 
-fn localhost(port: u16, tls: Tls) -> Builder {
+fn localhost(port: u16, tls: Tls) -> ClientBuilder {
     Client::builder().url(format!("rediss://localhost:{port}")).tls(tls)
 }
 
-async fn works(builder: Builder) {
+async fn works(builder: ClientBuilder) {
     let client = builder.connect_timeout(Duration::from_secs(10)).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
@@ -150,7 +151,7 @@ async fn works(builder: Builder) {
 }
 
 /// The error of a handshake that cannot succeed. It is reported at once, although there would be time to retry.
-async fn refused(builder: Builder, parts: &[&str]) -> Error {
+async fn refused(builder: ClientBuilder, parts: &[&str]) -> Error {
     let begun = Instant::now();
     let error = builder.connect_timeout(LONG).connect().await.expect_err("no connection");
     assert!(begun.elapsed() < Duration::from_secs(10), "after {:?}: {error}", begun.elapsed());

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use redelay::{Client, ErrorKind, Offered, codec};
+use redelay::delayed_queue::Offered;
+use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Sentinels, Server, redis, until_async};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;

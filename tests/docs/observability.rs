@@ -56,8 +56,8 @@ fn all_stats_are_documented() {
     };
     let [client, queue] =
         documented.map(|names| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>());
-    assert_eq!(client, fields(serde_json::to_value(redelay::ClientStats::default()).unwrap()));
-    assert_eq!(queue, fields(serde_json::to_value(redelay::QueueStats::default()).unwrap()));
+    assert_eq!(client, fields(serde_json::to_value(redelay::stats::ClientStats::default()).unwrap()));
+    assert_eq!(queue, fields(serde_json::to_value(redelay::stats::QueueStats::default()).unwrap()));
 }
 
 /// Everything recorded is documented, with its level, its fields and, for an event, its message.

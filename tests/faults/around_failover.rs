@@ -5,14 +5,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redelay::{BlockingQueue, Builder, DelayedQueue, codec};
+use redelay::client::ClientBuilder;
+use redelay::{BlockingQueue, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{HOUR, ms, soon};
 use tokio::task::block_in_place;
 
 /// Eight callers offer to `q` without a pause, from a second before the failover until half a second after it. Returns how many
 /// offers were acknowledged, and how many of them are not pending in the end.
-pub(crate) async fn acknowledged_and_lost(builder: Builder, fail_over: impl FnOnce()) -> (usize, usize) {
+pub(crate) async fn acknowledged_and_lost(
+    builder: ClientBuilder,
+    fail_over: impl FnOnce(),
+) -> (usize, usize) {
     let client = builder.connect().await.unwrap();
     let delayed = client.delayed_queue(&client.blocking_queue("q", codec::Long));
     let is_over = Arc::new(AtomicBool::new(false));

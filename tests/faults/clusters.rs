@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use redelay::{Builder, Client, Error, ErrorKind, codec};
+use redelay::client::ClientBuilder;
+use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Cluster, Failover, Server, redis, until_async, until_async_within};
 use redelay_support::{is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
@@ -426,7 +427,7 @@ async fn a_shard_without_a_server_stops_the_others_until_it_is_back() {
     client.shutdown().await;
 }
 
-async fn acknowledged_and_lost(failure: Failure, builder: Builder) -> (usize, usize) {
+async fn acknowledged_and_lost(failure: Failure, builder: ClientBuilder) -> (usize, usize) {
     let cluster = Cluster::start();
     around_failover::acknowledged_and_lost(builder.url(cluster.url()), || {
         failure.happen(&cluster, cluster.slot_of("q"));

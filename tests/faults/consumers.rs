@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::StreamExt;
-use redelay::{Backoff, Context, Delivery, Outcome, Receiver, Worker};
+use redelay::worker::{Backoff, Context, Outcome};
+use redelay::{Delivery, Receiver, Worker};
 use redelay_fixture::redis;
 use redelay_support::{HOUR, MINUTE, TARGET, ms};
 use tokio::task::spawn_blocking;

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use redelay::{Backoff, Delivery, ErrorKind, MessageId};
+use redelay::receiver::MessageId;
+use redelay::worker::Backoff;
+use redelay::{Delivery, ErrorKind};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, builder, ms, soon,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use redelay::{ErrorKind, MessageId};
+use redelay::ErrorKind;
+use redelay::receiver::MessageId;
 use redelay_fixture::Server;
 use redelay_support::{DEAD, DEAD_MESSAGES, INBOX, LEASES, MESSAGES, RECEIPTS, RETRIES};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use redelay::{Backoff, Client, Worker, codec};
+use redelay::worker::Backoff;
+use redelay::{Client, Worker, codec};
 use redelay_fixture::{Program, Server, until, until_async, until_async_within};
 use redelay_support::{CONTROL, HOUR, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, soon};
 use tokio::task::JoinSet;

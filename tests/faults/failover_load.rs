@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redelay::{BlockingQueue, Client, QueueKeys, Worker, codec};
+use redelay::blocking_queue::QueueKeys;
+use redelay::{BlockingQueue, Client, Worker, codec};
 use redelay_fixture::{Server, redis, until_async_within};
 use redelay_support::{MINUTE, ms, soon};
 use tokio::task::{JoinHandle, JoinSet, block_in_place};

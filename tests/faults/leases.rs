@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
 use futures::StreamExt;
-use redelay::{Client, Context, ErrorKind, Receiver, Worker, codec};
+use futures::future::join_all;
+use redelay::worker::Context;
+use redelay::{Client, ErrorKind, Receiver, Worker, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{HOUR, LEASES, MINUTE, Queues, builder, ms, number_queues, soon, unread};
 use tokio::task::JoinSet;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use redelay::{Error, ErrorKind, Ticket};
+use redelay::delayed_queue::Ticket;
+use redelay::{Error, ErrorKind};
 use redelay_fixture::Server;
 use redelay_support::{CLAIMS, ORDERED_LIST, Queues};
 

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use redelay::{ErrorKind, Offered, Schedule};
+use redelay::ErrorKind;
+use redelay::delayed_queue::{Offered, Schedule};
 use redelay_fixture::redis::Value;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use redelay::{Client, Context, Delivery, Receiver, Worker};
+use redelay::worker::Context;
+use redelay::{Client, Delivery, Receiver, Worker};
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::{LEASES, MINUTE, Queues, builder, ms};
 use tokio::time::{sleep, timeout};

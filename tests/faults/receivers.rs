@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
-use redelay::{Backoff, BlockingQueue, Delivery, ErrorKind, Receiver};
+use redelay::worker::Backoff;
+use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver};
 use redelay_fixture::{ClientKind, Proxy, Server, redis, until, until_async, until_async_within};
 use redelay_support::{
     DEAD, INBOX, LEASES, MESSAGES, MINUTE, Queues, builder, ms, number_queues, part, soon,

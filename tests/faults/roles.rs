@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use redelay::{BlockingQueue, Client, Delivery, MessageId, codec};
+use redelay::receiver::MessageId;
+use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{ClientKind, Cluster, Program, Sentinels, Server, until_async};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use redelay::{Client, DelayedQueue, Missed, Schedule, codec};
+use redelay::delayed_queue::{Missed, Schedule};
+use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Program, Proxy, Server, until_async};
 use redelay_support::{MINUTE, Queues, SCHEDULES, part, still_builder};
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redelay::{Context, Error, Worker};
+use redelay::worker::Context;
+use redelay::{Error, Worker};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{MINUTE, Queues, builder, ms, soon};
 use tokio::sync::oneshot;

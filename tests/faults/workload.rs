@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use futures::StreamExt;
-use redelay::{Client, EntryFormat};
+use redelay::Client;
+use redelay::delayed_queue::EntryFormat;
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{MINUTE, ORDERED_LIST, TARGET, TIMEOUT_SET};
 use tokio::task::JoinSet;

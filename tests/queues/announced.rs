@@ -3,7 +3,8 @@
 
 use std::time::SystemTime;
 
-use redelay::{Client, DelayedQueue, Ticket, codec};
+use redelay::delayed_queue::Ticket;
+use redelay::{Client, DelayedQueue, codec};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{CHANNEL, HOUR, ORDERED_LIST, TIMEOUT_SET, still_text_queues};
 use tokio_test::{assert_pending, task};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use redelay::{Backoff, BlockingQueue, DeadLetter, ErrorKind, MessageId, codec};
+use redelay::admin::DeadLetter;
+use redelay::receiver::MessageId;
+use redelay::worker::Backoff;
+use redelay::{BlockingQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, Queues, RETRIES, TARGET, builder,

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redelay::{Backoff, Context, DeadLetter, Outcome, Worker};
+use redelay::Worker;
+use redelay::admin::DeadLetter;
+use redelay::worker::{Backoff, Context, Outcome};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{DEAD_MESSAGES, HOUR, LEASES, MESSAGES, ms, number_queues, soon};
 use tokio::task::yield_now;

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
-use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Offered};
+use redelay::delayed_queue::{EntryFormat, Offered};
+use redelay::{Client, DelayedQueue, ErrorKind};
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{
     CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,

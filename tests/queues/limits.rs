@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
-use redelay::{BlockingQueue, Client, ErrorKind, RateLimit, Worker};
+use redelay::blocking_queue::RateLimit;
+use redelay::{BlockingQueue, Client, ErrorKind, Worker};
 use redelay_fixture::{Server, until_async, until_async_within};
 use redelay_support::{CONTROL, INBOX, MINUTE, Queues, TARGET, ms, soon, still_builder, still_text_queues};
 use tokio::sync::mpsc;

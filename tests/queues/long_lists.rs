@@ -6,17 +6,19 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use redelay::{BlockingQueue, Builder, Client, DelayedQueue, Ticket, codec};
+use redelay::client::ClientBuilder;
+use redelay::delayed_queue::Ticket;
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Server, until_async};
 
 const NUMBER: i64 = 20_000;
 
-fn client(server: &Server) -> Builder {
+fn client(server: &Server) -> ClientBuilder {
     Client::builder().url(server.url())
 }
 
 /// A call so short that one pass takes dozens of them.
-fn mover(server: &Server, batch: u32, budget: Duration) -> Builder {
+fn mover(server: &Server, batch: u32, budget: Duration) -> ClientBuilder {
     client(server).transfer_batch(batch).transfer_budget(budget)
 }
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::join_all;
-use redelay::{ErrorKind, Quarantined, codec};
+use redelay::admin::Quarantined;
+use redelay::{ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{
     HOUR, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, everything, keys, ms, soon, still_text_queues, text_queues,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::future::join_all;
-use redelay::{Backoff, BlockingQueue, Delivery, ErrorKind, OnUndecodable, Receiver, codec};
+use redelay::worker::{Backoff, OnUndecodable};
+use redelay::{BlockingQueue, Delivery, ErrorKind, Receiver, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     CONTROL, DEAD, DEAD_MESSAGES, HOUR, INBOX, LEASES, MESSAGES, MINUTE, RECEIPTS, RETRIES, builder, ms,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redelay::Backoff;
+use redelay::worker::Backoff;
 use redelay_fixture::Server;
 use redelay_support::{DEAD, MESSAGES, RETRIES, number_queues, soon};
 

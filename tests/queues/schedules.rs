@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::future::FutureExt;
-use redelay::{Client, DelayedQueue, EntryFormat, ErrorKind, Missed};
+use redelay::delayed_queue::{EntryFormat, Missed};
+use redelay::{Client, DelayedQueue, ErrorKind};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{
     HOUR, JOBS, MINUTE, ORDERED_LIST, SCHEDULE_RECORDS, SCHEDULES, SELDOM, TIMEOUT_SET, lasting, soon,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use redelay::{Backoff, Context, Outcome, Worker, from_service};
+use redelay::Worker;
+use redelay::worker::{Backoff, Context, Outcome, from_service};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{MINUTE, ms, number_queues, soon};
 use tokio::sync::oneshot;

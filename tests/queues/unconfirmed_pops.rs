@@ -1,6 +1,7 @@
 //! What dead processes had popped is requeued or removed pop by pop. `stats` has the calls for all pops of an age.
 
-use redelay::{Client, ErrorKind, PopKind, codec};
+use redelay::admin::PopKind;
+use redelay::{Client, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{HOUR, TIMEOUT_SET, soon, still_text_queues};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use redelay::{BlockingQueue, Client, Delivery, RateLimit, codec};
+use redelay::blocking_queue::RateLimit;
+use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Server, redis, until_async};
 use redelay_support::{CHANNEL, HOUR, Queues, TARGET, builder, ms, number_queues, still_number_queues};
 use tokio::task::{JoinHandle, JoinSet};

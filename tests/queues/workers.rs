@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::stream;
-use redelay::{Backoff, BlockingQueue, Context, ErrorKind, Outcome, Stopped, Worker, codec};
+use redelay::worker::{Backoff, Context, Outcome, Stopped};
+use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, soon};
 use tokio::sync::Notify;
@@ -38,7 +39,7 @@ async fn run_all<H, A>(
     handler: H,
 ) -> Stopped
 where
-    H: redelay::Handler<i64, A, Future: Send>,
+    H: redelay::worker::Handler<i64, A, Future: Send>,
     A: 'static,
 {
     let stop = Stop::default();
@@ -143,7 +144,8 @@ async fn plain_functions_and_results_are_handlers() {
     let server = Server::start();
     let (client, ready, _) = number_queues(&server).await;
     ready.offer_all(&[1, -1, 2]).await.unwrap();
-    let running = tokio::spawn(Worker::new(&ready).max_attempts(1).run_until(std::future::pending::<()>(), plain));
+    let running =
+        tokio::spawn(Worker::new(&ready).max_attempts(1).run_until(std::future::pending::<()>(), plain));
     until_async("handled", || async {
         server.get::<usize, _>(["ZCARD", DEAD]) == 1 && server.get::<usize, _>(["HLEN", MESSAGES]) == 0
     })
@@ -194,7 +196,8 @@ async fn a_stop_waits_for_the_grace_and_releases_the_rest() {
                 }
             }
         };
-        let running = tokio::spawn(Worker::new(&ready).grace(grace).run_with_signals(stop.signals(), handler));
+        let running =
+            tokio::spawn(Worker::new(&ready).grace(grace).run_with_signals(stop.signals(), handler));
         until_async("begun", || async { begun.load(Ordering::SeqCst) }).await;
         stop.signal();
         let stopped = soon(running).await.unwrap().unwrap();
@@ -340,7 +343,8 @@ async fn settings_that_make_no_sense_are_refused() {
         ),
     ];
     for (worker, expected) in workers {
-        let error = soon(worker.run_until(std::future::pending::<()>(), |_: i64| async {})).await.unwrap_err();
+        let error =
+            soon(worker.run_until(std::future::pending::<()>(), |_: i64| async {})).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().starts_with(expected), "{error}");
     }

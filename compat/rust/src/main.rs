@@ -17,8 +17,10 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::try_join_all;
 use messages::Messages;
+use redelay::blocking_queue::RateLimit;
 use redelay::codec::{self, Codec, CodecError};
-use redelay::{BlockingQueue, Client, DelayedQueue, EntryFormat, Offered, RateLimit};
+use redelay::delayed_queue::{EntryFormat, Offered};
+use redelay::{BlockingQueue, Client, DelayedQueue};
 use redelay_compat_values::JavaValues;
 use serde::de::Error as _;
 use serde_json::Value;

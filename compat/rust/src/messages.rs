@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use redelay::admin::DeadLetter;
 use redelay::codec::Codec;
-use redelay::{
-    BlockingQueue, Client, Context, DeadLetter, Delivery, ErrorKind, Failure, MessageId, Outcome, Receiver,
-    Worker,
-};
+use redelay::receiver::MessageId;
+use redelay::worker::{Context, Failure, Outcome};
+use redelay::{BlockingQueue, Client, Delivery, ErrorKind, Receiver, Worker};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};

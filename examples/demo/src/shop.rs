@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use redelay::{BlockingQueue, Client, DelayedQueue, Ticket, codec};
+use redelay::delayed_queue::Ticket;
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};

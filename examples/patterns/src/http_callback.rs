@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use redelay::{Backoff, Client, Context, Outcome, Stopped, Worker, codec};
+use redelay::worker::{Backoff, Context, Outcome, Stopped};
+use redelay::{Client, Worker, codec};
 use reqwest::{RequestBuilder, StatusCode};
 
-/// Nine pauses, so there are ten attempts.
-pub fn pauses() -> Backoff {
-    Backoff::ladder([15, 180, 600, 1_800, 1_800, 3_600, 7_200, 21_600, 54_000].map(Duration::from_secs))
-}
+/// The pauses in seconds: nine, so there are ten attempts.
+pub const PAUSES: [u64; 9] = [15, 180, 600, 1_800, 1_800, 3_600, 7_200, 21_600, 54_000];
 
-/// Posts the due messages of a topic to `url`, with these pauses after failures.
+/// Posts the due messages of a topic to `url`.
 pub async fn call_back(client: &Client, topic: &str, url: &str, pauses: Backoff) -> redelay::Result<Stopped> {
     let due = client.blocking_queue(topic, codec::String);
     let (http, url) = (reqwest::Client::new(), url.to_owned());

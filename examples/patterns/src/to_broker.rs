@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, context::PublishError, message::PublishMessage};
 use bytes::Bytes;
-use redelay::{Backoff, BlockingQueue, Context, Stopped, Worker};
+use redelay::worker::{Backoff, Context, Stopped};
+use redelay::{BlockingQueue, Worker};
 
 /// Publishes due messages to NATS JetStream. `due` has `codec::Bytes`: the broker gets the payloads as they are.
 pub async fn forward(due: &BlockingQueue<Bytes>, broker: jetstream::Context) -> redelay::Result<Stopped> {

@@ -52,7 +52,7 @@ const REPLACING: usize = 16;
 ///
 /// # Errors
 /// Those of [`Offer`], and [`Invalid`](crate::ErrorKind::Invalid) for an id without bytes or with more than 255 of them, for a
-/// queue that writes [`EntryFormat::Legacy`](crate::EntryFormat), for a maximum wait below the delay, for a throttle of zero, and
+/// queue that writes [`EntryFormat::Legacy`](crate::delayed_queue::EntryFormat), for a maximum wait below the delay, for a throttle of zero, and
 /// for `replace`, `keep_earliest` or `debounce` without an id.
 ///
 /// # Cancel safety
@@ -61,7 +61,8 @@ const REPLACING: usize = 16;
 /// # Examples
 /// ```no_run
 /// # use std::time::Duration;
-/// # use redelay::{Client, Offered, codec};
+/// # use redelay::delayed_queue::Offered;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// let orders = client.delayed_queue(&client.blocking_queue("orders", codec::Long));
 /// match orders.offer(&17, Duration::from_secs(1800)).id("order-17").await? {
@@ -79,8 +80,8 @@ pub struct JobOffer<R = Offered>(State<R>);
 ///
 /// # Examples
 /// ```
-/// # fn example(offered: redelay::Offered) {
-/// if let redelay::Offered::Throttled(until) = offered {
+/// # fn example(offered: redelay::delayed_queue::Offered) {
+/// if let redelay::delayed_queue::Offered::Throttled(until) = offered {
 ///     println!("too many; the next one is accepted at {until:?}");
 /// }
 /// # }
@@ -360,7 +361,7 @@ impl<R> JobOffer<R> {
     /// The time starts when the job is stored, or replaces another one. A throttled offer that finds its id taken by an
     /// offer without `throttle` does what the other option says: with [`keep`](Self::keep), it is [`Offered::Kept`],
     /// and starts no time. Call [`Offer::id`] before it. Nothing ends the time early: neither
-    /// [`Job::cancel`](crate::Job::cancel) nor [`DelayedQueue::clear`](crate::DelayedQueue::clear).
+    /// [`Job::cancel`](crate::delayed_queue::Job::cancel) nor [`DelayedQueue::clear`](crate::DelayedQueue::clear).
     ///
     /// # Examples
     /// ```no_run

@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use redelay::{Builder, Client};
+use redelay::Client;
+use redelay::client::ClientBuilder;
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{
     CONTROL, INBOX, JOBS, MINUTE, ORDERED_LIST, Queues, RECEIPTS, TARGET, TIMEOUT_SET, builder, keys,
@@ -129,7 +130,7 @@ struct Report {
     recovery: Duration,
 }
 
-fn connecting(member: &Member, url: &str) -> Builder {
+fn connecting(member: &Member, url: &str) -> ClientBuilder {
     let builder = Client::builder().url(url).client_name("member").connect_timeout(MINUTE);
     let builder = builder.command_timeout(COMMAND_TIMEOUT).transfer(member.moves);
     builder.transfer_batch(member.batch).transfer_budget(member.budget)

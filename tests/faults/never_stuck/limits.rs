@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use redelay::RateLimit;
+use redelay::blocking_queue::RateLimit;
 use redelay_fixture::{Server, redis};
 use redelay_support::{CONTROL, LEASES, ms};
 use tokio::task::{JoinHandle, spawn_blocking};

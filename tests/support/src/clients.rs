@@ -1,6 +1,7 @@
 //! Clients, and the two queues of the target `q`.
 
-use redelay::{BlockingQueue, Builder, Client, DelayedQueue, codec};
+use redelay::client::ClientBuilder;
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
 use redelay_fixture::{Proxy, Server};
 
 use crate::{MINUTE, TARGET};
@@ -39,7 +40,7 @@ impl Queues<i64> {
     ///
     /// # Panics
     /// Panics when there is no connection.
-    pub async fn of_numbers(builder: Builder) -> Self {
+    pub async fn of_numbers(builder: ClientBuilder) -> Self {
         let client = builder.connect().await.expect("a connection");
         let ready = client.blocking_queue(TARGET, codec::Long);
         let delayed = client.delayed_queue(&ready);
@@ -52,7 +53,7 @@ impl Queues<String> {
     ///
     /// # Panics
     /// Panics when there is no connection.
-    pub async fn of_texts(builder: Builder) -> Self {
+    pub async fn of_texts(builder: ClientBuilder) -> Self {
         let client = builder.connect().await.expect("a connection");
         let ready = client.blocking_queue(TARGET, codec::String);
         let delayed = client.delayed_queue(&ready);
@@ -67,12 +68,12 @@ impl<T> Queues<T> {
 }
 
 /// The builder of a client with this address. Its timeouts allow for a busy machine. All else is the default.
-pub fn builder(address: &impl Address) -> Builder {
+pub fn builder(address: &impl Address) -> ClientBuilder {
     Client::builder().url(address.url()).connect_timeout(MINUTE)
 }
 
 /// The builder of a client that transfers nothing, so that the keys stay as they were written.
-pub fn still_builder(address: &impl Address) -> Builder {
+pub fn still_builder(address: &impl Address) -> ClientBuilder {
     builder(address).transfer(false)
 }
 

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use redelay::{Backoff, BlockingQueue, Context, Outcome, Worker};
+use redelay::worker::{Backoff, Context, Outcome};
+use redelay::{BlockingQueue, Worker};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

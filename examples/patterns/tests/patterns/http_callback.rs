@@ -4,9 +4,10 @@ use std::time::Instant;
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use redelay::{Backoff, codec};
+use redelay::codec;
+use redelay::worker::Backoff;
 use redelay_fixture::{Server, until_async};
-use redelay_patterns::http_callback::{call_back, pauses};
+use redelay_patterns::http_callback::{PAUSES, call_back};
 use redelay_support::{builder, ms, soon};
 use tokio::net::TcpListener;
 
@@ -44,7 +45,7 @@ async fn an_endpoint_is_called_by_the_ladder_until_it_answers_200() {
     let client = builder(&server).connect().await.unwrap();
     let (url, requests) = endpoint().await;
     // Youzan's ladder, with milliseconds for seconds.
-    let fast = Backoff::by(|failures| pauses().after(failures) / 1000);
+    let fast = Backoff::ladder(PAUSES.map(ms));
     let topic = client.clone();
     let running = tokio::spawn(async move { call_back(&topic, "unpaid", &url, fast).await });
     let due = client.blocking_queue::<String>("unpaid", codec::String);

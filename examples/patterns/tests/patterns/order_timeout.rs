@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use redelay::{Offered, Worker};
+use redelay::Worker;
+use redelay::delayed_queue::Offered;
 use redelay_fixture::{Server, until_async};
 use redelay_patterns::order_timeout::{extend, find, paid, place};
 use redelay_support::{HOUR, MINUTE, ms, soon, text_queues};

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use redelay::{Backoff, ErrorKind, Offered};
+use redelay::ErrorKind;
+use redelay::delayed_queue::Offered;
+use redelay::worker::Backoff;
 use redelay_support::{HOUR, ms};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -210,7 +212,7 @@ impl Policy {
         }
     }
 
-    fn of<R>(self, offer: redelay::JobOffer<R>) -> redelay::JobOffer<R> {
+    fn of<R>(self, offer: redelay::delayed_queue::JobOffer<R>) -> redelay::delayed_queue::JobOffer<R> {
         match self {
             Self::Keep => offer.keep(),
             Self::Replace => offer.replace(),

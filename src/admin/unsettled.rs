@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::BlockingQueue;
+use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
@@ -97,7 +97,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[must_use]
     pub fn unsettled(&self) -> Unsettled {
-        Unsettled { queue: self.queue.clone(), keys: self.queue.keys.of_messages() }
+        let queue = self.queue_arc().clone();
+        Unsettled { keys: queue.keys.of_messages(), queue }
     }
 
     /// Returns unsettled messages to the head of the list, so that `take` and Java can receive them: those that wait
@@ -137,14 +138,15 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     async fn release_all_counted(&self, released: &mut usize) -> Result<()> {
-        let op = self.queue.op("release_all");
-        let keys = self.queue.keys.of_messages();
+        let queue = self.queue();
+        let op = queue.op("release_all");
+        let keys = queue.keys.of_messages();
         // Not what fails meanwhile.
         let count =
             async |command, key: &Bytes| op.len(op.query(Command::new(command).arg(key.clone())).await?);
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;
         while *released < most {
-            let call = scripts::release_all(&self.queue.keys, &keys, 0);
+            let call = scripts::release_all(&queue.keys, &keys, 0);
             match op.len(op.run(call.idempotent()).await?)? {
                 0 => break,
                 more => *released += more,
@@ -249,7 +251,8 @@ impl Unsettled {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::{Client, MessageId, codec};
+    /// # use redelay::receiver::MessageId;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.unsettled().retry_now(id).await?;
@@ -270,7 +273,8 @@ impl Unsettled {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::{Client, MessageId, codec};
+    /// # use redelay::receiver::MessageId;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.unsettled().remove(id).await?;

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::BlockingQueue;
+use crate::BlockingQueue;
 use crate::agreement::Pair;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
@@ -109,7 +109,8 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[must_use]
     pub fn dead_letters(&self) -> DeadLetters {
-        DeadLetters { queue: self.queue.clone(), keys: self.queue.keys.of_messages() }
+        let queue = self.queue_arc().clone();
+        DeadLetters { keys: queue.keys.of_messages(), queue }
     }
 }
 
@@ -258,7 +259,8 @@ impl DeadLetters {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::{Client, MessageId, codec};
+    /// # use redelay::receiver::MessageId;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.dead_letters().requeue_one(id).await?;
@@ -337,7 +339,8 @@ impl DeadLetters {
     ///
     /// # Examples
     /// ```no_run
-    /// # use redelay::{Client, MessageId, codec};
+    /// # use redelay::receiver::MessageId;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
     /// orders.dead_letters().remove_one(id).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::BlockingQueue;
+use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
@@ -52,7 +52,8 @@ pub struct UnconfirmedPop {
 /// # Examples
 /// ```no_run
 /// # use std::time::Duration;
-/// # use redelay::{Client, PopKind, codec};
+/// # use redelay::admin::PopKind;
+/// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let jobs = client.blocking_queue("jobs", codec::Long);
 /// let pops = jobs.unconfirmed_pops().read(Duration::from_secs(60), 100).await?;
@@ -144,7 +145,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// ```
     #[must_use]
     pub fn unconfirmed_pops(&self) -> UnconfirmedPops {
-        UnconfirmedPops { queue: self.queue.clone() }
+        UnconfirmedPops { queue: self.queue_arc().clone() }
     }
 }
 
@@ -267,7 +268,8 @@ impl UnconfirmedPops {
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::{Client, UnconfirmedPop, codec};
+    /// # use redelay::admin::UnconfirmedPop;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
     /// # fn was_handled(pop: &UnconfirmedPop) -> bool { false }
@@ -341,7 +343,8 @@ impl UnconfirmedPops {
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::{Client, PopKind, codec};
+    /// # use redelay::admin::PopKind;
+    /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
     /// let unconfirmed = jobs.unconfirmed_pops();

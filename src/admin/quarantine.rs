@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-use super::DelayedQueue;
+use crate::DelayedQueue;
 use crate::conn::Command;
 use crate::error::Result;
 use crate::queue::{Op, Queue};
@@ -36,7 +36,7 @@ pub struct Quarantined {
 }
 
 impl Quarantined {
-    /// The bytes of the whole entry. A well-formed entry has one of the layouts of [`EntryFormat`](crate::EntryFormat).
+    /// The bytes of the whole entry. A well-formed entry has one of the layouts of [`EntryFormat`](crate::delayed_queue::EntryFormat).
     ///
     /// # Examples
     /// ```no_run
@@ -97,7 +97,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// ```
     #[must_use]
     pub fn quarantine(&self) -> Quarantine {
-        Quarantine { queue: self.queue.clone() }
+        Quarantine { queue: self.queue_arc().clone() }
     }
 }
 
