@@ -1,6 +1,7 @@
 //! `Client`: the connections and the background tasks behind all queues of one server.
 
 mod builder;
+mod config;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -18,6 +19,7 @@ use crate::partitioned_queue::PartitionedQueue;
 use crate::queue::Queue;
 use crate::telemetry::ClientStats;
 pub use builder::ClientBuilder;
+pub use config::{ClientConfig, ReplicasConfig, TlsConfig};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 

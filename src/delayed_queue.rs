@@ -21,6 +21,7 @@ pub use crate::recurrence::Missed;
 pub use crate::wire::entry::EntryFormat;
 pub use job::{Job, JobOffer, Offered, PendingJob};
 pub use offer::Offer;
+pub(crate) use offer::PlaceOf;
 pub use schedule::{Schedule, StoredSchedule};
 pub use ticket::{ParseTicketError, Ticket};
 

@@ -10,7 +10,7 @@ use futures::future::{join_all, try_join_all};
 use crate::blocking_queue::AsValue;
 use crate::codec::Codec;
 use crate::conn::Command;
-use crate::delayed_queue::{Job, JobOffer, Schedule, Ticket};
+use crate::delayed_queue::{Job, JobOffer, Offer, Offered, PlaceOf, Schedule, Ticket};
 use crate::error::{Error, Result};
 use crate::queue::Queue;
 use crate::telemetry::QueueStats;
@@ -33,11 +33,16 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// services open them by these names. Payloads are spread over them round-robin, in blocks of sixteen, or by a key. Payloads
 /// with the same key go to the same partition, and keep their order. There is no order between partitions.
 ///
-/// Jobs by id and schedules are in the partition of their id or name. Dead letters, batches, streams and the like are
-/// handled per partition: [`queues`](Self::queues) and [`delayed_queues`](Self::delayed_queues) give access to them. To
-/// receive by hand from all partitions, merge the streams of their receivers:
-/// `futures::stream::select_all(orders.queues().map(|queue| queue.receiver().into_stream()))`. No limit can hold for
-/// all partitions together, because no server sees all of them: divide a limit by the number of partitions.
+/// Jobs by id and schedules are in the partition of their id or name.
+///
+/// # What is done for each partition
+/// | not here | instead |
+/// |---|---|
+/// | `receiver`, `into_stream` | merge those of the partitions: `futures::stream::select_all(orders.queues().map(\|queue\| queue.receiver().into_stream()))` |
+/// | `len`, `is_empty` | [`stats`](Self::stats) has the sums |
+/// | `poll`, `take_last`, `poll_last`, `poll_last_timeout` | [`poll_timeout`](Self::poll_timeout) of zero; there is no order between partitions, and so no tail |
+/// | `max_in_flight`, `set_max_in_flight`, `rate_limit`, `set_rate_limit` | a limit holds for one partition, because no server sees all of them: divide it by their number |
+/// | `clear`, `delete`, `contains`, and all other methods of both handles | call it for each of [`queues`](Self::queues) or [`delayed_queues`](Self::delayed_queues) |
 ///
 /// While a master of a cluster is down, calls that concern its partitions fail as those of an ordinary queue do: an offer is
 /// not sent to another partition, and [`stats`](Self::stats), which needs all of them, fails.
@@ -56,7 +61,7 @@ const TAKE: Duration = Duration::from_secs(3600);
 /// let client = Client::connect("redis-cluster://redis-1,redis-2,redis-3").await?;
 /// let orders = client.partitioned_queue("orders", 16, codec::Long).await?;
 /// orders.offer(&17, Duration::from_secs(30)).await?;
-/// orders.offer_job("order-18", &18, Duration::from_secs(30)).replace().await?;
+/// orders.offer(&18, Duration::from_secs(30)).id("order-18").replace().await?;
 /// orders.worker().concurrency(64).run(|order: i64| async move { println!("{order}") }).await?;
 /// # Ok(())
 /// # }
@@ -65,6 +70,7 @@ pub struct PartitionedQueue<T> {
     name: Arc<str>,
     partitions: Arc<[Partition<T>]>,
     turns: Arc<Turns>,
+    place_of: PlaceOf,
 }
 
 /// Counts what is spread round-robin. Each begins anywhere, or handles that are soon dropped would use the first partitions only.
@@ -82,7 +88,12 @@ struct Partition<T> {
 
 impl<T> Clone for PartitionedQueue<T> {
     fn clone(&self) -> Self {
-        Self { name: self.name.clone(), partitions: self.partitions.clone(), turns: self.turns.clone() }
+        Self {
+            name: self.name.clone(),
+            partitions: self.partitions.clone(),
+            turns: self.turns.clone(),
+            place_of: self.place_of.clone(),
+        }
     }
 }
 
@@ -123,10 +134,12 @@ impl<T: 'static> PartitionedQueue<T> {
             let ready = BlockingQueue::new(queue_of(&format!("{name}#{number}")), codec.clone());
             Partition { delayed: DelayedQueue::new(ready.queue(), codec.clone()), ready }
         };
-        let partitions = (0..count).map(partition).collect();
+        let partitions: Arc<[_]> = (0..count).map(partition).collect();
+        let places: Vec<_> = partitions.iter().map(|partition| partition.delayed.place()).collect();
+        let place_of = Arc::new(move |key: &[u8]| places[partition_of(key, places.len())].clone());
         let turn = || AtomicUsize::new(fastrand::usize(..RUN * count));
         let turns = Turns { puts: turn(), offers: turn(), polls: turn() };
-        Ok(Self { name: name.into(), partitions, turns: Arc::new(turns) })
+        Ok(Self { name: name.into(), partitions, turns: Arc::new(turns), place_of })
     }
 
     /// The name, as it was given. The names of the partitions add a number.
@@ -219,7 +232,9 @@ impl<T: 'static> PartitionedQueue<T> {
         self.turn(&self.turns.puts).ready.put(value).await
     }
 
-    /// Stores a payload that is due after `delay` in one of the partitions, round-robin.
+    /// Offers a payload that becomes ready after `delay`, in one of the partitions, round-robin; with
+    /// [`id`](crate::delayed_queue::Offer::id), in the partition of that id; with
+    /// [`throttle`](crate::delayed_queue::Offer::throttle), in that of the payload. Awaiting the [`Offer`] stores it.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`].
@@ -232,11 +247,13 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # use std::time::Duration;
     /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
     /// orders.offer(&17, Duration::from_secs(30)).await?;
+    /// orders.offer(&18, Duration::from_secs(30)).id("order-18").replace().await?;
+    /// assert!(orders.job("order-18").cancel().await?);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn offer(&self, value: impl AsValue<T>, delay: Duration) -> Result<Ticket> {
-        self.turn(&self.turns.offers).delayed.offer(value, delay).await
+    pub fn offer(&self, value: impl AsValue<T>, delay: Duration) -> Offer {
+        self.turn(&self.turns.offers).delayed.offer(value, delay).among(self.place_of.clone())
     }
 
     /// The same, at a time of the server's clock: see [`DelayedQueue::offer_at`].
@@ -255,8 +272,8 @@ impl<T: 'static> PartitionedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Result<Ticket> {
-        self.turn(&self.turns.offers).delayed.offer_at(value, at).await
+    pub fn offer_at(&self, value: impl AsValue<T>, at: impl Into<SystemTime>) -> Offer {
+        self.turn(&self.turns.offers).delayed.offer_at(value, at).among(self.place_of.clone())
     }
 
     /// Stores many payloads, each due after its own delay: round-robin, with one batch for each partition. The tickets are in the
@@ -340,28 +357,34 @@ impl<T: 'static> PartitionedQueue<T> {
         self.of_ticket(ticket).delayed.reschedule(ticket, delay).await
     }
 
-    /// Offers a job with an id, in the partition of that id: see [`Offer::id`](crate::delayed_queue::Offer::id).
+    /// Offers many payloads with ids, each in the partition of its id: see [`DelayedQueue::offer_jobs`].
     ///
     /// # Errors
-    /// As [`JobOffer`].
+    /// As [`DelayedQueue::offer_jobs`]. The other partitions may have stored their jobs.
     ///
     /// # Cancel safety
-    /// As [`JobOffer`].
+    /// As [`DelayedQueue::offer_jobs`].
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
     /// # async fn example(orders: redelay::PartitionedQueue<i64>) -> redelay::Result<()> {
-    /// orders.offer_job("order-17", &17, Duration::from_secs(30)).replace().await?;
-    /// assert!(orders.job("order-17").cancel().await?);
+    /// let half_an_hour = Duration::from_secs(1800);
+    /// orders.offer_jobs([("order-17", &17, half_an_hour), ("order-18", &18, half_an_hour)]).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn offer_job(&self, id: impl AsRef<[u8]>, value: impl AsValue<T>, delay: Duration) -> JobOffer {
-        self.of(id.as_ref()).delayed.offer(value, delay).id(id)
+    pub fn offer_jobs<'a, I: AsRef<[u8]>>(
+        &self,
+        jobs: impl IntoIterator<Item = (I, &'a T, Duration)>,
+    ) -> JobOffer<Vec<Offered>>
+    where
+        T: 'a,
+    {
+        self.partitions[0].delayed.offer_jobs(jobs).among(&self.place_of)
     }
 
-    /// The pending job of this id, which [`offer_job`](Self::offer_job) has stored.
+    /// The pending job of this id.
     ///
     /// # Examples
     /// ```no_run

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::BlockingQueue;
-use crate::conn::Command;
+use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::Op;
 
@@ -20,10 +20,14 @@ use crate::queue::Op;
 /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct RateLimit {
-    messages: u32,
-    per: Duration,
-    burst: u32,
+    /// How many messages.
+    pub messages: u32,
+    /// In which time.
+    pub per: Duration,
+    /// How many at once after a time without messages.
+    pub burst: u32,
 }
 
 impl RateLimit {
@@ -176,6 +180,29 @@ impl<T: 'static> BlockingQueue<T> {
         }
     }
 
+    /// The limit that [`set_max_in_flight`](Self::set_max_in_flight) has set, if any.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::is_paused`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// println!("at most {:?} at a time", orders.max_in_flight().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn max_in_flight(&self) -> Result<Option<u32>> {
+        let op = self.queue.reading("max_in_flight");
+        let control = self.queue.keys.of_messages().control;
+        let reply = op.query(Command::new("HGET").arg(control).arg("most")).await?;
+        let most = op.optional_bytes(reply)?;
+        Ok(most.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok()))
+    }
+
     /// Limits how many messages are received per time, in all processes together. `None` removes the limit, which is
     /// the default. The limit outlives all processes.
     ///
@@ -199,15 +226,54 @@ impl<T: 'static> BlockingQueue<T> {
     pub async fn set_rate_limit(&self, limit: Option<RateLimit>) -> Result<()> {
         let op = self.queue.op("set_rate_limit");
         let Some(limit) = limit else {
-            return self
-                .control(op, Command::new("HDEL"), |command| command.arg("interval").arg("burst").arg("next"))
-                .await;
+            let fields = ["interval", "burst", "next", "rate", "per"];
+            let command = |command| fields.into_iter().fold(command, Command::arg);
+            return self.control(op, Command::new("HDEL"), command).await;
         };
         let interval = limit.interval(op)?;
         self.control(op, Command::new("HSET"), |command| {
-            command.arg("interval").number(interval).arg("burst").number(limit.burst)
+            let command = command.arg("interval").number(interval).arg("burst").number(limit.burst);
+            // For `rate_limit`.
+            command.arg("rate").number(limit.messages).arg("per").number(limit.per.as_nanos())
         })
         .await
+    }
+
+    /// The limit that [`set_rate_limit`](Self::set_rate_limit) has set, if any.
+    ///
+    /// # Errors
+    /// As [`BlockingQueue::is_paused`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only reads.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(orders: redelay::BlockingQueue<i64>) -> redelay::Result<()> {
+    /// if let Some(limit) = orders.rate_limit().await? {
+    ///     println!("{} messages in {:?}", limit.messages, limit.per);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn rate_limit(&self) -> Result<Option<RateLimit>> {
+        let op = self.queue.reading("rate_limit");
+        let command = Command::new("HMGET").arg(self.queue.keys.of_messages().control);
+        let command = ["interval", "rate", "per", "burst"].into_iter().fold(command, Command::arg);
+        let fields: [Reply; 4] = op.parts(op.query(command).await?)?;
+        let mut numbers = [None; 4];
+        for (number, field) in numbers.iter_mut().zip(fields) {
+            *number =
+                op.optional_bytes(field)?.and_then(|digits| std::str::from_utf8(&digits).ok()?.parse().ok());
+        }
+        let [interval, messages, per, burst] = numbers;
+        let small = |number: u64| u32::try_from(number).ok();
+        Ok(interval.filter(|interval| *interval > 0).map(|interval| RateLimit {
+            messages: messages.and_then(small).unwrap_or(1),
+            // Somebody has written the time of one message by hand.
+            per: per.map_or(Duration::from_micros(interval), Duration::from_nanos),
+            burst: burst.and_then(small).unwrap_or(1),
+        }))
     }
 
     /// Changes fields of the control hash, and wakes up the receivers that are held back.

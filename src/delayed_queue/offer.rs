@@ -66,11 +66,21 @@ enum State {
     Running(BoxFuture<'static, Result<Ticket>>),
 }
 
+/// Where an offer goes.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(super) queue: Arc<Queue>,
+    pub(super) batcher: Batcher,
+}
+
+/// Where an offer with a key goes, if it may go to several places.
+pub(crate) type PlaceOf = Arc<dyn Fn(&[u8]) -> Place + Send + Sync>;
+
 /// An offer that is ready to be sent.
 pub(super) struct Prepared {
-    pub(super) queue: Arc<Queue>,
+    pub(super) place: Place,
+    pub(super) place_of: Option<PlaceOf>,
     pub(super) verb: &'static str,
-    pub(super) batcher: Batcher,
     pub(super) when: When,
     pub(super) time: u64,
     pub(super) format: EntryFormat,
@@ -111,7 +121,8 @@ impl<T: 'static> DelayedQueue<T> {
     }
 
     /// Offers a payload that becomes ready at this time, by the server's clock. A time in the past means now. Awaiting
-    /// the [`Offer`] stores it.
+    /// the [`Offer`] stores it. A `DateTime` of chrono converts by itself; for a
+    /// `Timestamp` of jiff 1, write `SystemTime::try_from(timestamp)?`.
     ///
     /// # Errors
     /// As [`DelayedQueue::offer`].
@@ -130,8 +141,8 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn offer_at(&self, value: impl AsValue<T>, at: SystemTime) -> Offer {
-        self.prepare(self.queue.op("offer_at"), value, When::At, time::epoch_millis(at))
+    pub fn offer_at(&self, value: impl AsValue<T>, at: impl Into<SystemTime>) -> Offer {
+        self.prepare(self.queue.op("offer_at"), value, When::At, time::epoch_millis(at.into()))
     }
 
     /// Offers many payloads, up to 500,000, each with its own delay, in one call: all are stored or none. The tickets
@@ -182,6 +193,10 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(tickets.map(|((_, entry), due)| Ticket::new(&self.queue.keys, entry, due)).collect())
     }
 
+    pub(crate) fn place(&self) -> Place {
+        Place { queue: self.queue.clone(), batcher: self.batcher.clone() }
+    }
+
     fn prepare(
         &self,
         op: Op<'_>,
@@ -192,9 +207,9 @@ impl<T: 'static> DelayedQueue<T> {
         let prepare = || {
             let payload = op.encode(&*self.codec, value)?;
             Ok(Prepared {
-                queue: self.queue.clone(),
+                place: self.place(),
+                place_of: None,
                 verb: op.verb(),
-                batcher: self.batcher.clone(),
                 when,
                 time: time.map_err(|why| op.invalid(why))?,
                 format: self.format,
@@ -229,6 +244,14 @@ impl Offer {
 }
 
 impl Offer {
+    /// If it gets a key, it goes where this key belongs.
+    pub(crate) fn among(mut self, place_of: PlaceOf) -> Self {
+        if let State::Prepared(Some(Ok(prepared))) = &mut self.0 {
+            prepared.place_of = Some(place_of);
+        }
+        self
+    }
+
     /// What was to be offered, for a future of another kind.
     pub(super) fn into_prepared(self) -> Option<Result<Prepared>> {
         match self.0 {
@@ -240,14 +263,15 @@ impl Offer {
 
 impl Prepared {
     async fn store(self) -> Result<Ticket> {
-        let op = self.queue.op(self.verb);
+        let Place { queue, batcher } = &self.place;
+        let op = queue.op(self.verb);
         op.ensure_open()?;
-        let keys = &self.queue.keys;
+        let keys = &queue.keys;
         let span = Span::offer(keys, 1);
         let due = match self.timeout {
-            None => span.run(self.batcher.store(self.when, self.time, self.entry.clone())).await,
+            None => span.run(batcher.store(self.when, self.time, self.entry.clone())).await,
             Some(timeout) => {
-                let batcher = self.batcher.with_timeout(timeout);
+                let batcher = batcher.with_timeout(timeout);
                 let entries = [(self.time, self.entry.clone())];
                 // In a box, or each offer without a timeout would have room for this call.
                 span.run(Box::pin(batcher.store_all(self.when, &entries))).await.map(|dues| dues[0])

@@ -98,6 +98,31 @@ async fn a_limit_that_is_raised_counts_at_once() {
     client.shutdown().await;
 }
 
+#[tokio::test]
+async fn limits_are_read_back_as_they_were_given() {
+    let server = Server::start();
+    let Queues { client, ready, .. } = Queues::of_numbers(still_builder(&server)).await;
+    assert_eq!((ready.rate_limit().await.unwrap(), ready.max_in_flight().await.unwrap()), (None, None));
+    // Neither is a whole number of µs for a message.
+    for limit in
+        [RateLimit::new(7, Duration::from_secs(3)).burst(4), RateLimit::new(3, Duration::from_nanos(10_001))]
+    {
+        ready.set_rate_limit(Some(limit)).await.unwrap();
+        assert_eq!(ready.rate_limit().await.unwrap(), Some(limit));
+    }
+    ready.set_max_in_flight(Some(5)).await.unwrap();
+    assert_eq!(ready.max_in_flight().await.unwrap(), Some(5));
+    ready.set_rate_limit(None).await.unwrap();
+    ready.set_max_in_flight(None).await.unwrap();
+    assert_eq!((ready.rate_limit().await.unwrap(), ready.max_in_flight().await.unwrap()), (None, None));
+    let left: u32 = server.get(["EXISTS", CONTROL]);
+    assert_eq!(left, 0);
+    // By hand, as docs/troubleshooting.md shows.
+    server.cmd(["HSET", CONTROL, "interval", "20000"]);
+    assert_eq!(ready.rate_limit().await.unwrap(), Some(RateLimit::new(1, ms(20))));
+    client.shutdown().await;
+}
+
 /// Case 46. The server's clock says when each message was claimed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_holds_for_all_processes_together() {

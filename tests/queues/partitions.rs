@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
+use redelay::delayed_queue::Offered;
 use redelay::{Client, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
 use redelay_support::{ms, soon};
@@ -101,9 +102,25 @@ async fn what_has_a_key_is_in_its_partition() {
     assert_eq!(queue.read_all().await.unwrap(), [0, 1, 2, 3, 4]);
     queue.clear().await.unwrap();
     for number in 0..40 {
-        orders.offer_job(format!("order-{number}"), &number, HOUR).replace().await.unwrap();
-        orders.offer_job(format!("order-{number}"), &(100 + number), HOUR).replace().await.unwrap();
+        orders.offer(&number, HOUR).id(format!("order-{number}")).replace().await.unwrap();
+        orders.offer(&(100 + number), HOUR).id(format!("order-{number}")).replace().await.unwrap();
     }
+    let again: Vec<_> = (0..40).map(|number| (format!("order-{number}"), 200 + number)).collect();
+    let again = again.iter().map(|(id, value)| (id, value, HOUR));
+    let offered = orders.offer_jobs(again).await.unwrap();
+    assert!(offered.iter().all(|offered| matches!(offered, Offered::Kept(_))), "{offered:?}");
+    let mixed = [("order-40", &40, HOUR), ("order-7", &7, HOUR), ("order-41", &41, HOUR)];
+    let offered = orders.offer_jobs(mixed).await.unwrap();
+    assert!(matches!(offered[..], [Offered::Stored(_), Offered::Kept(_), Offered::Stored(_)]), "{offered:?}");
+    for id in ["order-40", "order-41"] {
+        assert!(orders.job(id).cancel().await.unwrap());
+    }
+    // Equal payloads have one partition, or each partition would accept one.
+    let throttled = join_all((0..64).map(|_| orders.offer(&7, Duration::ZERO).throttle(HOUR))).await;
+    let stored = throttled.iter().filter(|offered| matches!(offered, Ok(Offered::Stored(_)))).count();
+    assert_eq!(stored, 1, "{throttled:?}");
+    let seven = soon(orders.take()).await.unwrap();
+    assert_eq!(seven, 7);
     let stats = orders.stats().await.unwrap();
     assert_eq!((stats.pending, stats.ready), (40, 0));
     assert!(stats.next_due_in.is_some_and(|time| time > HOUR / 2));

@@ -8,20 +8,20 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use sha2::{Digest, Sha256};
 
 use super::check_id;
 use crate::conn::Reply;
-use crate::delayed_queue::batcher::Batcher;
-use crate::delayed_queue::offer;
+use crate::delayed_queue::offer::{self, Place, PlaceOf};
 use crate::delayed_queue::store::When;
 use crate::delayed_queue::{DelayedQueue, Offer};
-use crate::error::Result;
-use crate::queue::{Op, Queue};
+use crate::error::{Error, Result};
+use crate::queue::Op;
 use crate::scripts::{self, REMEMBERED_MS};
 use crate::telemetry::events::Span;
 use crate::wire::entry::{self, EntryFormat};
+use crate::wire::keys::Keys;
 use crate::wire::time;
 
 /// The most jobs of one call.
@@ -107,11 +107,9 @@ enum State<R> {
 
 /// Jobs that are ready to be sent.
 struct Prepared<R> {
-    queue: Arc<Queue>,
+    parts: Vec<Part>,
     verb: &'static str,
-    batcher: Batcher,
     when: When,
-    jobs: Vec<Prepare>,
     timeout: Option<Duration>,
     policy: Policy,
     throttle: Option<Duration>,
@@ -119,8 +117,16 @@ struct Prepared<R> {
     result: fn(Vec<Offered>) -> R,
 }
 
+/// Those that go to one place.
+struct Part {
+    place: Place,
+    jobs: Vec<Prepare>,
+}
+
 /// One of them.
 struct Prepare {
+    /// Its place in the result.
+    number: usize,
     time: u64,
     /// Empty for a payload without an id.
     id: Bytes,
@@ -185,7 +191,7 @@ impl Offer {
     pub fn id(self, id: impl AsRef<[u8]>) -> JobOffer {
         let id = Bytes::copy_from_slice(id.as_ref());
         self.into_job(|prepared| {
-            let op = prepared.queue.op(prepared.verb);
+            let op = prepared.place.queue.op(prepared.verb);
             let payload = entry::payload(&prepared.entry).unwrap_or_default();
             let entry = entry_of(op, prepared.format, &id, payload)?;
             Ok((id, entry))
@@ -215,13 +221,13 @@ impl Offer {
         JobOffer(State::Prepared(self.into_prepared().map(|prepared| {
             let prepared = prepared?;
             let (id, entry) = job(&prepared)?;
-            let offer::Prepared { queue, verb, batcher, when, time, timeout, .. } = prepared;
+            let offer::Prepared { place, place_of, verb, when, time, timeout, .. } = prepared;
+            let job = Prepare { number: 0, time, id, entry };
+            let place = place_of.map_or(place, |place_of| place_of(job.key()));
             Ok(Box::new(Prepared {
-                queue,
+                parts: vec![Part { place, jobs: vec![job] }],
                 verb,
-                batcher,
                 when,
-                jobs: vec![Prepare { time, id, entry }],
                 timeout,
                 policy: Policy::Keep,
                 throttle: None,
@@ -260,21 +266,19 @@ impl<T: 'static> DelayedQueue<T> {
         T: 'a,
     {
         let op = self.queue.op("offer_jobs");
-        let job = |(id, value, delay): (I, &T, Duration)| {
+        let job = |(number, (id, value, delay)): (usize, (I, &T, Duration))| {
             let id = Bytes::copy_from_slice(id.as_ref());
             let payload = op.encode(&*self.codec, value)?;
             let time = time::millis(delay).map_err(|why| op.invalid(why))?;
-            Ok(Prepare { time, entry: entry_of(op, self.format, &id, &payload)?, id })
+            Ok(Prepare { number, time, entry: entry_of(op, self.format, &id, &payload)?, id })
         };
         let prepare = || {
-            let jobs = jobs.into_iter().map(job).collect::<Result<Vec<_>>>()?;
+            let jobs = jobs.into_iter().enumerate().map(job).collect::<Result<Vec<_>>>()?;
             op.check_count(jobs.len())?;
             Ok(Box::new(Prepared {
-                queue: self.queue.clone(),
+                parts: vec![Part { place: self.place(), jobs }],
                 verb: op.verb(),
-                batcher: self.batcher.clone(),
                 when: When::After,
-                jobs,
                 timeout: None,
                 policy: Policy::Keep,
                 throttle: None,
@@ -286,6 +290,21 @@ impl<T: 'static> DelayedQueue<T> {
 }
 
 impl<R> JobOffer<R> {
+    /// Each job goes where its id belongs.
+    pub(crate) fn among(self, place_of: &PlaceOf) -> Self {
+        self.with(|prepared| {
+            let mut parts: Vec<Part> = Vec::new();
+            for job in prepared.parts.drain(..).flat_map(|part| part.jobs) {
+                let place = place_of(job.key());
+                match parts.iter_mut().find(|part| Arc::ptr_eq(&part.place.queue, &place.queue)) {
+                    Some(part) => part.jobs.push(job),
+                    None => parts.push(Part { place, jobs: vec![job] }),
+                }
+            }
+            prepared.parts = parts;
+        })
+    }
+
     fn with(mut self, set: impl FnOnce(&mut Prepared<R>)) -> Self {
         if let State::Prepared(Some(Ok(prepared))) = &mut self.0 {
             set(prepared);
@@ -392,10 +411,55 @@ impl<R> JobOffer<R> {
     }
 }
 
+impl Prepare {
+    /// What decides where it goes: its id, or its payload, so that equal ones are throttled together.
+    fn key(&self) -> &[u8] {
+        if self.id.is_empty() { entry::payload(&self.entry).unwrap_or_default() } else { &self.id }
+    }
+
+    fn throttle(&self, keys: &Keys) -> Bytes {
+        if self.id.is_empty() {
+            // The processes of a service must agree on it, so it is a hash that is the same everywhere.
+            keys.throttle("payload", &Sha256::digest(entry::payload(&self.entry).unwrap_or_default()))
+        } else {
+            keys.throttle("id", &self.id)
+        }
+    }
+}
+
+/// What the options come to, in milliseconds.
+#[derive(Clone, Copy)]
+struct Limits {
+    max_wait: u64,
+    throttle: u64,
+}
+
 impl<R> Prepared<R> {
     async fn offer(self) -> Result<R> {
-        let op = self.queue.op(self.verb);
+        let Some(first) = self.parts.first() else { return Ok((self.result)(Vec::new())) };
+        let op = first.place.queue.op(self.verb);
         op.ensure_open()?;
+        let limits = self.limits(op)?;
+        let count = self.parts.iter().map(|part| part.jobs.len()).sum();
+        let mut offered = vec![None; count];
+        // To the end, even if one fails: of a part that is dropped, nobody knows what is stored.
+        let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
+        let (mut stored, mut failed) = (0, None);
+        for (part, (results, error)) in self.parts.iter().zip(results) {
+            stored += results.len();
+            failed = failed.or(error);
+            for (job, result) in part.jobs.iter().zip(results) {
+                offered[job.number] = Some(result);
+            }
+        }
+        match failed {
+            Some(error) => Err(error.after_parts(stored, "jobs were offered")),
+            None => Ok((self.result)(offered.into_iter().flatten().collect())),
+        }
+    }
+
+    fn limits(&self, op: Op<'_>) -> Result<Limits> {
+        let jobs = || self.parts.iter().flat_map(|part| &part.jobs);
         let millis = |duration| time::millis(duration).map_err(|why| op.invalid(why));
         let throttle = match self.throttle {
             Some(Duration::ZERO) => {
@@ -403,8 +467,7 @@ impl<R> Prepared<R> {
             }
             window => millis(window.unwrap_or_default())?,
         };
-        if let (Some(option), true) = (self.policy.needs_id(), self.jobs.iter().any(|job| job.id.is_empty()))
-        {
+        if let (Some(option), true) = (self.policy.needs_id(), jobs().any(|job| job.id.is_empty())) {
             return Err(op.invalid(format!(
                 "{option}() is about a pending job of the same id, and this payload has no id: call id(…) on the offer first"
             )));
@@ -412,38 +475,42 @@ impl<R> Prepared<R> {
         let mut max_wait = 0;
         if let Policy::Debounce(most) = self.policy {
             max_wait = millis(most)?;
-            let latest = self.jobs.iter().map(|job| job.time).max().unwrap_or(0);
+            let latest = jobs().map(|job| job.time).max().unwrap_or(0);
             if self.when == When::After && max_wait < latest {
                 return Err(op.invalid(format!(
                     "a maximum wait of {max_wait} ms is below the delay of {latest} ms: raise debounce(…), or lower the delay"
                 )));
             }
         }
-        let span = Span::offer(&self.queue.keys, self.jobs.len());
-        let mut offered = Vec::with_capacity(self.jobs.len());
+        Ok(Limits { max_wait, throttle })
+    }
+
+    /// What became of the jobs of one place, up to the first call that failed.
+    async fn offer_part(&self, part: &Part, limits: Limits) -> (Vec<Offered>, Option<Error>) {
+        let op = part.place.queue.op(self.verb);
+        let mut offered = Vec::with_capacity(part.jobs.len());
         let offering = async {
             let most = if matches!(self.policy, Policy::Keep) { CALL } else { REPLACING };
-            for jobs in self.jobs.chunks(most) {
-                let more = self.offer_some(op, jobs, max_wait, throttle).await;
-                offered.extend(more.map_err(|error| error.after_parts(offered.len(), "jobs were offered"))?);
+            for jobs in part.jobs.chunks(most) {
+                offered.extend(self.offer_some(op, &part.place, jobs, limits).await?);
             }
             Ok(())
         };
-        span.run(offering).await?;
-        Ok((self.result)(offered))
+        let error = Span::offer(&part.place.queue.keys, part.jobs.len()).run(offering).await.err();
+        (offered, error)
     }
 
     async fn offer_some(
         &self,
         op: Op<'_>,
+        place: &Place,
         jobs: &[Prepare],
-        max_wait: u64,
-        throttle: u64,
+        Limits { max_wait, throttle }: Limits,
     ) -> Result<Vec<Offered>> {
-        let keys = &self.queue.keys;
+        let Place { queue, batcher } = place;
+        let keys = &queue.keys;
         let ids = keys.jobs();
-        let throttles: Vec<_> =
-            jobs.iter().filter(|_| throttle > 0).map(|job| self.throttle_of(job)).collect();
+        let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
         let call = |receipt: &Bytes, base: Option<u64>| {
             let named =
                 [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
@@ -460,7 +527,7 @@ impl<R> Prepared<R> {
                 .number(throttle)
                 .args(args)
         };
-        let reply = self.batcher.offer_jobs(self.timeout, self.when, call).await;
+        let reply = batcher.offer_jobs(self.timeout, self.when, call).await;
         let mut parts = reply.map_err(|error| op.failed(error))?.into_iter();
         let (_base, head) = (parts.next(), parts.next().unwrap_or(Reply::Nil));
         op.on_head(op.optional_score(head)?);
@@ -472,24 +539,10 @@ impl<R> Prepared<R> {
                 Some(b"kept") => Offered::Kept(at),
                 Some(b"replaced") => Offered::Replaced(at),
                 Some(b"throttled") => Offered::Throttled(at),
-                _ => return Err(op.failed(self.queue.conn.desynchronised())),
+                _ => return Err(op.failed(queue.conn.desynchronised())),
             });
         }
-        if offered.len() == jobs.len() {
-            Ok(offered)
-        } else {
-            Err(op.failed(self.queue.conn.desynchronised()))
-        }
-    }
-
-    fn throttle_of(&self, job: &Prepare) -> Bytes {
-        if job.id.is_empty() {
-            // The processes of a service must agree on it, so it is a hash that is the same everywhere.
-            let hash = Sha256::digest(entry::payload(&job.entry).unwrap_or_default());
-            self.queue.keys.throttle("payload", &hash)
-        } else {
-            self.queue.keys.throttle("id", &job.id)
-        }
+        if offered.len() == jobs.len() { Ok(offered) } else { Err(op.failed(queue.conn.desynchronised())) }
     }
 }
 
