@@ -115,6 +115,10 @@
 //! | `lz4` | no | `codec::Lz4V2` |
 //! | `snappy` | no | `codec::SnappyV2` |
 //! | `zstd` | no | `codec::ZStd` |
+//! | `uuid-1` | no | conversions of types in `codec::java` to and from those of `uuid` 1 |
+//! | `jiff-1` | no | conversions of types in `codec::java` to and from those of `jiff` 1 |
+//! | `num-bigint-0-5` | no | conversions of types in `codec::java` to and from those of `num-bigint` 0.5 |
+//! | `bigdecimal-0-4` | no | conversions of types in `codec::java` to and from those of `bigdecimal` 0.4 |
 //! | `cron` | no | [`Schedule::cron`](delayed_queue::Schedule::cron): schedules by cron texts in time zones |
 //! | `tower` | no | [`from_service`](worker::from_service): services of the `tower` crate as handlers of a [`Worker`] |
 //! | `tls` | no | `rediss://`, `rediss-sentinel://` and `rediss-cluster://` through rustls, by default with the system's root certificates |

@@ -1,5 +1,7 @@
 //! [`BigDecimal`] and `bigdecimal::BigDecimal`.
 
+use ::bigdecimal::num_bigint::BigInt;
+
 use super::ConversionError;
 use crate::java::{BigDecimal, BigInteger};
 
@@ -20,7 +22,8 @@ use crate::java::{BigDecimal, BigInteger};
 /// ```
 impl From<&BigDecimal> for bigdecimal::BigDecimal {
     fn from(number: &BigDecimal) -> Self {
-        Self::new(number.unscaled().into(), number.scale().into())
+        let digits = BigInt::from_signed_bytes_be(number.unscaled().as_be_bytes());
+        Self::new(digits, number.scale().into())
     }
 }
 
@@ -39,7 +42,7 @@ impl TryFrom<&bigdecimal::BigDecimal> for BigDecimal {
         let (digits, scale) = number.as_bigint_and_exponent();
         let why = "the scale of the decimal is out of the range of Java's `int`";
         let scale = scale.try_into().map_err(|_| ConversionError { why })?;
-        Ok(Self::new(BigInteger::from(digits), scale))
+        Ok(Self::new(BigInteger::from_be_bytes(&digits.to_signed_bytes_be()), scale))
     }
 }
 
