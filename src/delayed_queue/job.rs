@@ -243,9 +243,9 @@ impl<T: 'static> Job<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn reschedule_at(&self, at: SystemTime) -> Result<bool> {
+    pub async fn reschedule_at(&self, at: impl Into<SystemTime>) -> Result<bool> {
         let op = self.op("job().reschedule_at")?;
-        let at = time::epoch_millis(at).map_err(|why| op.invalid(why))?;
+        let at = time::epoch_millis(at.into()).map_err(|why| op.invalid(why))?;
         self.set_due(op, When::At, at).await
     }
 

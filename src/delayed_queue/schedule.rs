@@ -269,8 +269,8 @@ impl<T: 'static> Schedule<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn start(mut self, at: SystemTime) -> Self {
-        self.start = Some(at);
+    pub fn start(mut self, at: impl Into<SystemTime>) -> Self {
+        self.start = Some(at.into());
         self
     }
 
@@ -285,8 +285,8 @@ impl<T: 'static> Schedule<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn end(mut self, at: SystemTime) -> Self {
-        self.end = Some(at);
+    pub fn end(mut self, at: impl Into<SystemTime>) -> Self {
+        self.end = Some(at.into());
         self
     }
 

@@ -246,9 +246,9 @@ impl<T: 'static> DelayedQueue<T> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn reschedule_at(&self, ticket: &Ticket, at: SystemTime) -> Result<bool> {
+    pub async fn reschedule_at(&self, ticket: &Ticket, at: impl Into<SystemTime>) -> Result<bool> {
         let op = self.queue.op("reschedule_at");
-        let at = time::epoch_millis(at).map_err(|why| op.invalid(why))?;
+        let at = time::epoch_millis(at.into()).map_err(|why| op.invalid(why))?;
         self.set_due(op, ticket, When::At, at).await
     }
 

@@ -21,6 +21,7 @@ mod scale;
 #[cfg(feature = "cron")]
 mod schedules;
 #[cfg(feature = "tower")]
+mod send;
 mod services;
 mod stats;
 mod transfer_script;

@@ -1,0 +1,205 @@
+//! What can go to another thread: every public type and every future of a public method. A break is a compile error here.
+
+use std::time::{Duration, SystemTime};
+
+use futures::future::ready;
+use redelay::admin::{
+    DeadLetter, DeadLetters, PopKind, Quarantine, Quarantined, UnconfirmedPop, UnconfirmedPops,
+};
+use redelay::admin::{Unsettled, UnsettledMessage};
+use redelay::blocking_queue::{PayloadStream, QueueKeys, RateLimit};
+use redelay::client::{ClientBuilder, ClientConfig, Tls};
+use redelay::delayed_queue::{EntryFormat, Job, JobOffer, Missed, Offer, Offered, PendingJob, Schedule};
+use redelay::delayed_queue::{StoredSchedule, Ticket};
+use redelay::receiver::{DeliveryStream, MessageId};
+use redelay::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
+use redelay::worker::{Backoff, Context, Failure, OnUndecodable, Outcome, Stopped};
+use redelay::{
+    BlockingQueue, Client, DelayedQueue, Delivery, Error, ErrorKind, PartitionedQueue, Receiver, Worker,
+};
+
+/// A payload that may go to another thread, but not be shared by several.
+type Value = std::cell::Cell<i64>;
+
+fn goes<T: Send>(_: T) {}
+fn is_shared<T: Send + Sync + 'static>() {}
+
+#[test]
+fn types_are_shared_by_threads() {
+    is_shared::<Client>();
+    is_shared::<ClientBuilder>();
+    is_shared::<ClientConfig>();
+    is_shared::<Tls>();
+    is_shared::<BlockingQueue<Value>>();
+    is_shared::<DelayedQueue<Value>>();
+    is_shared::<PartitionedQueue<Value>>();
+    is_shared::<Receiver<Value>>();
+    is_shared::<Job<Value>>();
+    is_shared::<Schedule<Value>>();
+    is_shared::<(DeadLetters, DeadLetter, Unsettled, UnsettledMessage)>();
+    is_shared::<(UnconfirmedPops, UnconfirmedPop, PopKind, Quarantine, Quarantined)>();
+    is_shared::<(QueueKeys, RateLimit, EntryFormat, Missed, Offered, Ticket, MessageId)>();
+    is_shared::<(ClientStats, LastError, QueueStats, ReceivingStats)>();
+    is_shared::<(Backoff, Context, Failure, OnUndecodable, Outcome, Stopped, Error, ErrorKind)>();
+    is_shared::<(PendingJob<i64>, StoredSchedule<i64>, Delivery<i64>)>();
+}
+
+#[test]
+fn types_go_to_another_thread() {
+    fn go<T: Send + 'static>() {}
+    go::<(Offer, JobOffer, JobOffer<Vec<Offered>>)>();
+    go::<(PayloadStream<Value>, DeliveryStream<Value>)>();
+    go::<(Delivery<Value>, PendingJob<Value>, StoredSchedule<Value>, Worker<Value>)>();
+}
+
+/// Is compiled, and never called.
+#[allow(dead_code)]
+fn futures_of_clients(client: &Client, config: &ClientConfig) {
+    goes(Client::connect("redis://localhost"));
+    goes(config.builder().unwrap().connect());
+    goes(client.stop_taking());
+    goes(client.shutdown());
+    goes(client.partitioned_queue("q", 2, redelay::codec::Long));
+}
+
+#[allow(dead_code)]
+fn futures_of_blocking_queues(queue: &BlockingQueue<i64>) {
+    goes(queue.put(&1));
+    goes(queue.offer(&1));
+    goes(queue.offer_all([&1]));
+    goes(queue.take());
+    goes(queue.take_last());
+    goes(queue.poll());
+    goes(queue.poll_last());
+    goes(queue.poll_timeout(Duration::ZERO));
+    goes(queue.poll_last_timeout(Duration::ZERO));
+    goes(queue.poll_many(1));
+    goes(queue.poll_from_any(Duration::ZERO, &["r"]));
+    goes(queue.poll_last_from_any(Duration::ZERO, &["r"]));
+    goes(queue.poll_many_from_any(Duration::ZERO, 1, &["r"]));
+    goes(queue.poll_last_many_from_any(Duration::ZERO, 1, &["r"]));
+    goes(queue.poll_last_and_offer_first_to("r"));
+    goes(queue.poll_last_and_offer_first_to_timeout("r", Duration::ZERO));
+    goes(queue.take_last_and_offer_first_to("r"));
+    goes(queue.len());
+    goes(queue.is_empty());
+    goes(queue.read_all());
+    goes(queue.peek());
+    goes(queue.peek_last());
+    goes(queue.stats());
+    goes(queue.contains(&1));
+    goes(queue.contains_all([&1]));
+    goes(queue.remove(&1));
+    goes(queue.remove_all([&1]));
+    goes(queue.retain_all([&1]));
+    goes(queue.clear());
+    goes(queue.delete());
+    goes(queue.expire(Duration::ZERO));
+    goes(queue.pause());
+    goes(queue.resume());
+    goes(queue.is_paused());
+    goes(queue.set_max_in_flight(None));
+    goes(queue.max_in_flight());
+    goes(queue.set_rate_limit(None));
+    goes(queue.rate_limit());
+    goes(queue.release_all());
+}
+
+#[allow(dead_code)]
+fn futures_of_delayed_queues(queue: &DelayedQueue<i64>, ticket: &Ticket, at: SystemTime) {
+    goes(queue.offer(&1, Duration::ZERO));
+    goes(queue.offer_at(&1, at));
+    goes(queue.offer(&1, Duration::ZERO).id("1"));
+    goes(queue.offer_jobs([("1", &1, Duration::ZERO)]));
+    goes(queue.offer_all([(&1, Duration::ZERO)]));
+    goes(queue.cancel(ticket));
+    goes(queue.reschedule(ticket, Duration::ZERO));
+    goes(queue.reschedule_at(ticket, at));
+    goes(queue.cancel_all(["1"]));
+    goes(queue.len());
+    goes(queue.is_empty());
+    goes(queue.read_all());
+    goes(queue.peek());
+    goes(queue.stats());
+    goes(queue.contains(&1));
+    goes(queue.contains_all([&1]));
+    goes(queue.poll());
+    goes(queue.poll_many(1));
+    goes(queue.remove(&1));
+    goes(queue.remove_all([&1]));
+    goes(queue.retain_all([&1]));
+    goes(queue.poll_last_and_offer_first_to("r"));
+    goes(queue.clear());
+    goes(queue.delete());
+    goes(queue.expire(Duration::ZERO));
+    goes(queue.destroy());
+    let job = queue.job("1");
+    goes(job.get());
+    goes(job.exists());
+    goes(job.cancel());
+    goes(job.reschedule(Duration::ZERO));
+    goes(job.reschedule_at(at));
+    goes(job.replace(&1, Duration::ZERO));
+    goes(job.run_now());
+    let schedule = queue.schedule("1");
+    goes(schedule.upsert(&1));
+    goes(schedule.get());
+    goes(schedule.next_runs(1));
+    goes(schedule.pause());
+    goes(schedule.resume());
+    goes(schedule.remove());
+    goes(schedule.trigger());
+}
+
+#[allow(dead_code)]
+fn futures_of_partitioned_queues(queue: &PartitionedQueue<i64>, ticket: &Ticket, at: SystemTime) {
+    goes(queue.put(&1));
+    goes(queue.offer(&1, Duration::ZERO));
+    goes(queue.offer_at(&1, at));
+    goes(queue.offer_all([(&1, Duration::ZERO)]));
+    goes(queue.offer_jobs([("1", &1, Duration::ZERO)]));
+    goes(queue.cancel(ticket));
+    goes(queue.reschedule(ticket, Duration::ZERO));
+    goes(queue.take());
+    goes(queue.poll_timeout(Duration::ZERO));
+    goes(queue.pause());
+    goes(queue.resume());
+    goes(queue.stats());
+}
+
+#[allow(dead_code)]
+fn futures_of_receivers(receiver: &Receiver<i64>, delivery: fn() -> Delivery<i64>) {
+    goes(receiver.receive());
+    goes(receiver.try_receive());
+    goes(receiver.receive_timeout(Duration::ZERO));
+    goes(receiver.receive_many(1));
+    goes(receiver.closed());
+    goes(delivery().ack());
+    goes(delivery().retry());
+    goes(delivery().retry_after(Duration::ZERO));
+    goes(delivery().snooze(Duration::ZERO));
+    goes(delivery().release());
+    goes(delivery().reject("no"));
+    goes(delivery().extend(Duration::ZERO));
+    goes(delivery().instrument(ready(())));
+    goes(delivery().cancelled());
+    goes(delivery().lost());
+}
+
+#[allow(dead_code)]
+fn futures_of_workers(worker: fn() -> Worker<i64>, context: &Context) {
+    goes(worker().run(|_: i64| async {}));
+    goes(worker().run_until(ready(()), |_: i64, _: Context| async {}));
+    goes(worker().run_with_signals(futures::stream::empty::<()>(), |_: i64| async {}));
+    goes(context.cancelled());
+}
+
+#[allow(dead_code)]
+fn futures_of_operators(queue: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
+    let (dead, unsettled, pops) = (queue.dead_letters(), queue.unsettled(), queue.unconfirmed_pops());
+    let quarantine = delayed.quarantine();
+    goes(dead.len());
+    goes(unsettled.len());
+    goes(pops.len());
+    goes(quarantine.len());
+}
