@@ -55,8 +55,10 @@ scripts! {
         "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
     ];
     READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
-    AGREE: 2, "04a5c9faa4e0c0419a79083f60d8fc33ec520cae", ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: 5, "8f158bedb3cc7ae5f1e8a5f674f5d3a372ebbd97", ["parts/clock", "parts/job", "sweep_jobs"];
+    AGREE: 3, "280c8c32f1a612a0d5ed9d9852da87543bc3ba8f", ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: 5, "7617686cd76be7780e797bea76d41f0cb149008b", [
+        "parts/clock", "parts/job", "parts/scan", "parts/apart", "sweep_jobs"
+    ];
     RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
     READ_SCHEDULES: 2, "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", ["read_schedules"];
     CHANGE_SCHEDULE: 7, "0440d5741eb84056a61fa8f6106bf01790d3e042", ["parts/permitted", "parts/job", "change_schedule"];
@@ -74,14 +76,14 @@ scripts! {
     REMOVE: 3, "1d615e43263041413be283f5c85a2fa4825f7c39", ["parts/entry", "parts/search", "parts/permitted", "remove"];
     REMOVE_READY: 2, "5c76916fe64434e2dedb111adc044e83cfb027ab", ["parts/search", "parts/permitted", "remove_ready"];
     RANGE: 1, "040b28445e81cde4eb64208bfdf24dc1de5bb210", ["range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
+    POLL_LAST_AND_OFFER_FIRST_TO: 5, "e71315cde60f35ea07d678a20fbb69fff6a47419", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
     OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
     PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "06f5ac599d07e73fbc58f64f04b6406ea255c888", [
-        "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
+    RECEIVE: 10, "b1301cbd6c57207a7d6a87d40449b1c969288298", [
+        "parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
         "receive/claim", "receive"
     ];
     READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
@@ -91,7 +93,7 @@ scripts! {
     ];
     REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
     REMOVE_MESSAGE: 5, "64d6ea8596b659b71a9965e76d06119c2f9ab0cd", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "bfd49922cb5f3428c50b10134973deff1a542348", ["parts/permitted", "receive/record", "release_all"];
+    RELEASE_ALL: 7, "743cffac482d3228cf8c4a8e2c02d51083b858b5", ["parts/permitted", "receive/record", "release_all"];
     TAKE: 2, "41703d8d8f0b1018a80dfac49e80e6b1cf4b08e2", ["parts/claims", "take"];
     RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
     STATS: 9, "993e75e3c774ff9987e74ba9fc311ea92eb837e2", ["stats"];

@@ -139,15 +139,18 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "element")]
     pub async fn peek(&self) -> Result<Option<T>> {
         let op = self.queue.reading("peek");
-        // Skips malformed entries, which are rare.
-        for at in 0.. {
-            let entry = op.element(self.queue.keys.ordered_list(), at).await?;
-            let Some(entry) = entry else { break };
-            if let Some(payload) = entry::payload_in(&entry) {
-                return op.decode(&*self.codec, payload).map(Some);
-            }
+        let list = self.queue.keys.ordered_list();
+        let Some(entry) = op.element(list, 0).await? else { return Ok(None) };
+        let mut first = entry::payload_in(&entry);
+        if first.is_none() {
+            // Malformed entries are rare, and may be many.
+            op.read_entries(list, |entries, _| {
+                first = entries.iter().find_map(entry::payload_in);
+                first.is_none()
+            })
+            .await?;
         }
-        Ok(None)
+        first.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and

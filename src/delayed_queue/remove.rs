@@ -281,13 +281,17 @@ impl<T: 'static> DelayedQueue<T> {
             &destination,
             keys.scratch(),
         ]);
-        let [quarantined, payload] = op.parts(op.run(call).await?)?;
-        let quarantined = op.int(quarantined)?;
-        if self.queue.counters.quarantined(quarantined) {
-            events::quarantined(keys, quarantined);
+        loop {
+            let [quarantined, payload, is_more] = op.parts(op.run(call.clone()).await?)?;
+            let quarantined = op.int(quarantined)?;
+            if self.queue.counters.quarantined(quarantined) {
+                events::quarantined(keys, quarantined);
+            }
+            if op.int(is_more)? == 0 {
+                let payload = op.optional_bytes(payload)?;
+                return payload.map(|payload| op.decode(&*self.codec, payload)).transpose();
+            }
         }
-        let payload = op.optional_bytes(payload)?;
-        payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are

@@ -3,7 +3,7 @@
 -- unless one of them is longer.
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
--- Reply  how many went back
+-- Reply  {how many went back, how many were looked at: if it is more than 0, there may be others}
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each
 local time = redis.call('TIME')
@@ -16,37 +16,41 @@ if tonumber(ARGV[1]) > 0 then
         if redis.call('LLEN', KEYS[2]) + redis.call('HLEN', KEYS[3]) > 0 then
             redis.call('HSET', KEYS[6], 'seen', string.format('%.0f', now))
         end
-        return 0
+        return {0, 0}
     elseif now - seen < tonumber(ARGV[1]) then
-        return 0
+        return {0, 0}
     elseif not silent or silent <= seen or silent > now then
         -- The server may have been away, or its clock was set: receivers that live have half a minute to show it.
         redis.call('HSET', KEYS[6], 'silent', string.format('%.0f', now))
-        return 0
+        return {0, 0}
     elseif now - silent < 30000 then
-        return 0
+        return {0, 0}
     end
 end
 local MOST_BYTES = 4194304
 -- Receivers give a sign of life every 7 s. Those that live claim what is in the inbox, also what this script has just pushed: a
 -- blocked one has moved it there. And they extend leases that have ended during an outage, or take them back.
 local ALIVE = 10000 -- ms
-local is_alive = seen and math.abs(now - seen) < ALIVE
+local is_alive = math.abs(now - (seen or silent or now)) < ALIVE
 
 -- The last ones first: what a later call pushes goes in front of them.
 local retries = redis.call('ZRANGE', KEYS[5], 0, 499, 'REV')
 local ended = redis.call('ZRANGE', KEYS[4], string.format('%.0f', now), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 500)
 local waiting = redis.call('LLEN', KEYS[2])
 if is_alive then
+    if not seen and not silent and #ended + waiting > 0 then
+        -- Somebody has deleted the signs of life. Receivers that live show it until the next call, and this is not one.
+        redis.call('HSET', KEYS[6], 'silent', string.format('%.0f', now))
+    end
     ended, waiting = {}, 0
 end
 if #retries == 0 and #ended == 0 and waiting == 0 then
-    return 0
+    return {0, 0}
 end
 redis.call('LLEN', KEYS[1])
 redis.call('HLEN', KEYS[3])
 ensure_permitted(KEYS[7], {'ZREM', 'HDEL'}, {'LPUSH'})
-local released, bytes = 0, 0
+local released, looked_at, bytes = 0, 0, 0
 
 -- Gives back what the members of a set name, if that is still there. Those of the leases name deliveries: an id, and a delivery
 -- number. Returns whether there was room for all of it.
@@ -66,18 +70,19 @@ local function release(set, members, are_deliveries)
             released = released + 1
         end
         redis.call('ZREM', set, member)
+        looked_at = looked_at + 1
     end
     return true
 end
 
 if not release(KEYS[5], retries, false) or not release(KEYS[4], ended, true) then
-    return released
+    return {released, looked_at}
 end
 for _ = 1, math.min(waiting, 1000) do
     local payload = bytes <= MOST_BYTES and redis.call('RPOPLPUSH', KEYS[2], KEYS[1])
     if not payload then
         break
     end
-    released, bytes = released + 1, bytes + #payload
+    released, looked_at, bytes = released + 1, looked_at + 1, bytes + #payload
 end
-return released
+return {released, looked_at}

@@ -6,6 +6,7 @@ mod handlers;
 mod jobs;
 mod limits;
 mod long_lists;
+mod long_payloads;
 mod message_costs;
 mod offer_batches;
 mod operations;

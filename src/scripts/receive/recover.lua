@@ -134,7 +134,7 @@ end
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
 -- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
 local function sweep(queue, now)
-    local cursor, back = unpack(redis.call('HMGET', queue.control, 'cursor', 'back'))
+    local cursor, back, foreign = unpack(redis.call('HMGET', queue.control, 'cursor', 'back', 'foreign'))
     local held = redis.call('ZCARD', queue.leases) + redis.call('ZCARD', queue.retries)
     local known = redis.call('HLEN', queue.messages)
     if back or known ~= held then
@@ -162,7 +162,7 @@ local function sweep(queue, now)
         end
     end
     -- Receipts of receivers that died a day ago. A token begins with its time.
-    local receipts = redis.call('HSCAN', queue.receipts, '0', 'COUNT', 100)[2]
+    local receipts = scan(queue.receipts, '0', 100)
     for i = 1, #receipts, 2 do
         local high, low = 0, 0
         if #receipts[i + 1] >= 6 then
@@ -173,6 +173,5 @@ local function sweep(queue, now)
         end
     end
     -- A key of another type is no reason to claim nothing.
-    local letters, contents = redis.pcall('ZCARD', queue.dead), redis.pcall('HLEN', queue.dead_messages)
-    return known < held or type(letters) == 'number' and type(contents) == 'number' and letters ~= contents
+    return known < held or are_apart(queue.dead, queue.dead_messages, foreign)
 end
