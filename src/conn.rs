@@ -444,6 +444,13 @@ impl Conn {
         }
     }
 
+    /// Replaces the connection for commands; in a cluster, to the queue's server. What is in flight ends with [`OpError::Unknown`].
+    pub(crate) fn reconnect(&self) {
+        if let Some(commands) = self.commands() {
+            commands.link.reconnect();
+        }
+    }
+
     /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
     /// makes no progress when nobody drives it.
     pub(crate) fn runtime(&self) -> &Handle {

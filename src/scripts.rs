@@ -6,6 +6,7 @@
 //! an array within another one, too, so a list of strings that others wrote is never nested.)
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -79,7 +80,7 @@ scripts! {
     POLL_LAST_AND_OFFER_FIRST_TO: 5, "e71315cde60f35ea07d678a20fbb69fff6a47419", [
         "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
     ];
-    OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
+    OVERDUE: 0, "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", ["overdue"];
     PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
     EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
     RECEIVE: 10, "b1301cbd6c57207a7d6a87d40449b1c969288298", [
@@ -147,6 +148,12 @@ impl Script {
 }
 
 impl Script {
+    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text.
+    pub(crate) fn longest(&self, conn: &Conn) -> Duration {
+        let with_text = conn.for_long(self.text().len()).command_timeout();
+        conn.command_timeout().saturating_add(with_text)
+    }
+
     /// The server's error without the place in the script, and with the command that the server lacks, or that Redis 6.2 forbids: it
     /// does not name that one.
     fn explained(&self, why: &str) -> String {
@@ -224,6 +231,11 @@ impl Call {
     pub(crate) fn only_reads(mut self) -> Self {
         self.only_reads = true;
         self.idempotent()
+    }
+
+    /// How long it takes at most until there is a reply or an error.
+    pub(crate) fn longest(&self, conn: &Conn) -> Duration {
+        self.script.longest(conn)
     }
 
     pub(crate) fn is_read(&self) -> bool {

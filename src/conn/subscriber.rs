@@ -38,6 +38,8 @@ pub(crate) enum Notice {
     Confirmed(Vec<Arc<str>>),
     /// A message on a channel.
     Message { channel: String, payload: Bytes },
+    /// The server has refused this channel, which is wanted again. It is tried again anyway.
+    Refused(Arc<str>),
     /// Messages were lost, it is not known which. The connection is still there.
     Missed,
 }
@@ -59,7 +61,14 @@ impl Channels {
         (Self(wish), wishes)
     }
 
-    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection.
+    /// Channels that nobody listens to, until the wishes are read.
+    #[cfg(test)]
+    pub(crate) fn unheard() -> (Self, impl Send) {
+        Self::new()
+    }
+
+    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is listened to already, the
+    /// server confirms that again.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
         // Nobody listens any more only when the client shuts down.
         let _ = self.0.send(Wish::Subscribe(channel));
@@ -165,8 +174,7 @@ impl Subscriber {
         tokio::select! {
             biased;
             wish = self.wishes.recv() => {
-                self.note(wish?);
-                Some(Step::Again)
+                Some(self.note(wish?).map_or(Step::Again, Step::Notice))
             }
             changed = self.sessions.changed() => {
                 changed.ok()?;
@@ -197,11 +205,14 @@ impl Subscriber {
         }
     }
 
-    fn note(&mut self, wish: Wish) {
+    fn note(&mut self, wish: Wish) -> Option<Notice> {
         match wish {
             Wish::Subscribe(channel) => {
+                if self.refused.contains(&channel) {
+                    return Some(Notice::Refused(channel));
+                }
                 self.unwanted.retain(|unwanted| *unwanted != channel);
-                if self.wanted.insert(channel.clone()) {
+                if self.wanted.insert(channel.clone()) || !self.unconfirmed.contains(&channel) {
                     self.unconfirmed.push(channel);
                 }
             }
@@ -213,6 +224,7 @@ impl Subscriber {
                 }
             }
         }
+        None
     }
 
     /// When to send the next request; `None` while there is none to send.

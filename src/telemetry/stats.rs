@@ -47,7 +47,8 @@ pub struct ClientStats {
     /// Transfer calls that failed. Each is retried.
     pub failed_transfers: u64,
     /// How often an entry was overdue for more than 5 s although the server answered, and this client had not tried to move it:
-    /// its announcement was lost, or there was none. Then the client moves it.
+    /// its announcement was lost, or there was none. Then the client moves it. A transfer without a reply for longer than its
+    /// timeouts allow counts, too.
     pub stalled_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
