@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use redelay::{BlockingQueue, Client, Delivery, MessageId, codec};
-use redelay_fixture::{Cluster, Program, Sentinels, Server, until_async};
+use redelay_fixture::{Cluster, Program, Sentinels, Server};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
