@@ -2,28 +2,28 @@
 -- KEYS   1 timeout set   2 ordered list   3 quarantine   4 destination list   5 scratch
 -- Reply  {how many were quarantined, the payload or false if nothing is pending}
 -- Cost   O(log n)
-redis.call('LLEN', KEYS[3])
-redis.call('LLEN', KEYS[4])
-redis.call('ZSCORE', KEYS[1], '')
-if redis.call('LLEN', KEYS[2]) == 0 then
+redis.call('LLEN', KEYS.quarantine)
+redis.call('LLEN', KEYS.destination)
+redis.call('ZSCORE', KEYS.timeout_set, '')
+if redis.call('LLEN', KEYS.ordered_list) == 0 then
     return {0, false}
 end
-redis.call('LINDEX', KEYS[2], -1)
-ensure_permitted(KEYS[5], {'ZREM'}, {'RPUSH', 'LPUSH'})
+redis.call('LINDEX', KEYS.ordered_list, -1)
+ensure_permitted({'ZREM'}, {'RPUSH', 'LPUSH'})
 local quarantined = 0
 while true do
-    local entry = redis.call('LINDEX', KEYS[2], -1)
+    local entry = redis.call('LINDEX', KEYS.ordered_list, -1)
     if not entry then
         return {quarantined, false}
     end
-    local score = redis.call('ZSCORE', KEYS[1], entry)
-    redis.call('ZREM', KEYS[1], entry)
-    redis.call('LTRIM', KEYS[2], 0, -2)
+    local score = redis.call('ZSCORE', KEYS.timeout_set, entry)
+    redis.call('ZREM', KEYS.timeout_set, entry)
+    redis.call('LTRIM', KEYS.ordered_list, 0, -2)
     local payload = payload_of(entry)
     if payload then
-        redis.call('LPUSH', KEYS[4], payload)
+        redis.call('LPUSH', KEYS.destination, payload)
         return {quarantined, payload}
     end
-    redis.call('RPUSH', KEYS[3], score or '', entry)
+    redis.call('RPUSH', KEYS.quarantine, score or '', entry)
     quarantined = quarantined + 1
 end

@@ -1,5 +1,5 @@
 -- Removes the ids of jobs that are no longer pending, a part of them. Whoever moved or removed the entries has left them.
--- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 their content
+-- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 dead messages: their content
 -- ARGV   1 fields to look at, about
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do
 --        not agree, or 0}
@@ -12,13 +12,13 @@ local FEW = 10000
 local MOST = 500 -- entries that are looked for in one command
 
 -- Receivers look for that, too, but there may be none. A key of another type is for them to report.
-local letters, contents = redis.pcall('ZCARD', KEYS[4]), redis.pcall('HLEN', KEYS[5])
+local letters, contents = redis.pcall('ZCARD', KEYS.dead), redis.pcall('HLEN', KEYS.dead_messages)
 local apart = type(letters) == 'number' and type(contents) == 'number' and letters ~= contents and 1 or 0
 local now_ms = math.floor(now / 1000)
-local cursor, next_call = unpack(redis.call('HMGET', KEYS[3], 'jobs', 'jobs-at'))
-local count = redis.call('HLEN', KEYS[2])
+local cursor, next_call = unpack(redis.call('HMGET', KEYS.control, 'jobs', 'jobs-at'))
+local count = redis.call('HLEN', KEYS.jobs)
 if count == 0 then
-    redis.call('HDEL', KEYS[3], 'jobs', 'jobs-at')
+    redis.call('HDEL', KEYS.control, 'jobs', 'jobs-at')
     return {0, -1, apart}
 end
 local wait = (tonumber(next_call) or 0) - now_ms
@@ -27,23 +27,23 @@ if wait > 0 and wait <= REST then
 end
 -- The server refuses a longer number.
 local is_cursor = cursor and #cursor < 20 and string.find(cursor, '^%d+$')
-local scanned = redis.call('HSCAN', KEYS[2], is_cursor and cursor or '0', 'COUNT', ARGV[1])
+local scanned = redis.call('HSCAN', KEYS.jobs, is_cursor and cursor or '0', 'COUNT', ARGV[1])
 local ids, entries, removed = {}, {}, 0
 
 local function look_for_entries()
-    local scores, stale = redis.call('ZMSCORE', KEYS[1], unpack(entries)), {}
+    local scores, stale = redis.call('ZMSCORE', KEYS.timeout_set, unpack(entries)), {}
     for n, id in ipairs(ids) do
         if not scores[n] then
             stale[#stale + 1] = id
         end
     end
     if #stale > 0 then
-        removed = removed + redis.call('HDEL', KEYS[2], unpack(stale))
+        removed = removed + redis.call('HDEL', KEYS.jobs, unpack(stale))
     end
     ids, entries = {}, {}
 end
 
-local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS[1]) < count / 2
+local looks_for_all = count <= FEW or redis.call('ZCARD', KEYS.timeout_set) < count / 2
 local fields = scanned[2]
 for n = 1, #fields / 2 do
     local field = fields[2 * n]
@@ -57,5 +57,5 @@ end
 local is_over = scanned[1] == '0'
 -- A hundred times as long as this call took.
 wait = is_over and REST or math.ceil(math.max(spent() / 10, 100))
-redis.call('HSET', KEYS[3], 'jobs', scanned[1], 'jobs-at', string.format('%.0f', now_ms + wait))
+redis.call('HSET', KEYS.control, 'jobs', scanned[1], 'jobs-at', string.format('%.0f', now_ms + wait))
 return {removed, is_over and -1 or wait, apart}
