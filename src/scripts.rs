@@ -17,7 +17,8 @@ use crate::wire::keys::{Keys, MessageKeys};
 /// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
 pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
-/// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is the last.
+/// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is
+/// the last.
 const TAKEN_BYTES: usize = 1_048_576;
 
 /// One script: its source, the SHA-1 of the text that the server gets, and the names of its keys, in order.
@@ -168,9 +169,10 @@ impl Script {
         }
     }
 
-    /// What is sent to the server: the source without comments, indentation and blank lines, between two lines that
-    /// add the tag to its reply, and with `KEYS[1]` in place of `KEYS.timeout_set`. It is needed once per script and server,
-    /// so it is not kept. A test checks that no string in the source contains `--`.
+    /// What is sent to the server: the source without comments, indentation and blank lines, between two
+    /// lines that add the tag to its reply, and with `KEYS[1]` in place of `KEYS.timeout_set`. It is needed
+    /// once per script and server, so it is not kept. A test checks that no string in the source contains
+    /// `--`.
     fn text(&self) -> String {
         let code = |line: &'static str| line.split("--").next().unwrap_or_default().trim();
         let lines = self.source.lines().map(code).filter(|code| !code.is_empty());
@@ -190,8 +192,8 @@ impl Script {
 }
 
 impl Script {
-    /// The server's error without the place in the script, and with the command that the server lacks, or that Redis 6.2 forbids: it
-    /// does not name that one.
+    /// The server's error without the place in the script, and with the command that the server lacks, or
+    /// that Redis 6.2 forbids: it does not name that one.
     fn explained(&self, why: &str) -> String {
         let error = without_position(why);
         let names_none = ["Unknown Redis command", "Unknown command", "can't run this command"];
@@ -202,7 +204,8 @@ impl Script {
         let line = line_of(why).and_then(|line| text.lines().nth(line.checked_sub(1)?));
         let mut names: Vec<&str> = line.into_iter().flat_map(called).collect();
         if names.is_empty() {
-            // It is one of those whose errors the script handles. What it tries out on its scratch key may be more than it uses.
+            // It is one of those whose errors the script handles. What it tries out on its scratch key may be
+            // more than it uses.
             names.extend(self.source.lines().filter(|line| !line.contains("KEYS.scratch")).flat_map(called));
             names.sort_unstable();
             names.dedup();
@@ -330,8 +333,8 @@ impl Call {
         Self { keys: self.keys.clone(), args: Vec::new(), ..*self }
     }
 
-    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the command. The caller has
-    /// time until `deadline`.
+    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the
+    /// command. The caller has time until `deadline`.
     pub(crate) async fn explained(&self, conn: &Conn, why: String, deadline: Instant) -> String {
         match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys, deadline).await {
             OpError::Server(why) => self.script.explained(&why),

@@ -140,7 +140,8 @@ impl DeadLetters {
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
     }
 
-    /// The number of letters. If somebody has deleted a key of theirs, what can still be read is listed again first.
+    /// The number of letters. If somebody has deleted a key of theirs, what can still be read is listed again
+    /// first.
     async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
         let count = self.count(op).await?;
         let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());

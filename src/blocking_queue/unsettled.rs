@@ -107,9 +107,9 @@ impl<T: 'static> BlockingQueue<T> {
     /// This is for a queue that no longer has receivers. Without this call, a client that transfers for the queue does
     /// it when no receiver has been active for an hour.
     ///
-    /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living receivers
-    /// take back what the dead have left, and may still extend leases that ended during an outage. So call it 10 s
-    /// after the last receiver has ended, and when the leases have ended.
+    /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living
+    /// receivers take back what the dead have left, and may still extend leases that ended during an outage.
+    /// So call it 10 s after the last receiver has ended, and when the leases have ended.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) (a retry is
@@ -139,7 +139,7 @@ impl<T: 'static> BlockingQueue<T> {
     async fn release_all_counted(&self, released: &mut usize) -> Result<()> {
         let op = self.queue.op("release_all");
         let keys = self.queue.keys.of_messages();
-        // Not what fails meanwhile.
+        // Messages that fail meanwhile are not released.
         let count =
             async |command, key: &Bytes| op.len(op.query(Command::new(command).arg(key.clone())).await?);
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;

@@ -1,5 +1,6 @@
--- Lets a sorted set and a hash that have the same ids agree again, a part of them, after somebody has deleted one of the keys, or
--- something in it. What has no content any more is forgotten, and what only has a content is in the set again. Idempotent.
+-- Lets a sorted set and a hash that have the same ids agree again, a part of them, after somebody has deleted
+-- one of the keys, or something in it. What has no content any more is forgotten, and what only has a content
+-- is in the set again. Idempotent.
 -- KEYS   1 set: ids, sorted   2 hash: id -> content
 -- ARGV   1 what they have: 'dead' letters, 'schedules', or 'retries', which need not have all messages
 --        2 how many ids of the set were looked at, or -1: all   3 the cursor of a scan of the hash, or '': it has ended

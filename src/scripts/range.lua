@@ -1,4 +1,5 @@
--- Reads a page of a list. What elements others wrote may look like an announcement to the client library, so this is a script.
+-- Reads a page of a list. What elements others wrote may look like an announcement to the client library, so
+-- this is a script.
 -- KEYS   1 list: target, ordered list or quarantine
 -- ARGV   1 index of the first element to read; if it is behind the end, or -1, that of the last one
 --        2 'on', towards the tail | 'back', towards the head   3 most elements   4 elements that are read however long they are

@@ -104,7 +104,8 @@ if receipt and string.sub(receipt, 1, 16) == token then
             Claims.add(claims, id, member, record)
         end
     end
-    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at what is left.
+    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at
+    -- what is left.
     pcall(look, now, 0)
     return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
@@ -155,7 +156,8 @@ for _ = 1, others do
     at = at + 5
 end
 
--- The receipt of the call before is still there, so no other try of this one was executed: it would have left its own.
+-- The receipt of the call before is still there, so no other try of this one was executed: it would have left
+-- its own.
 local is_first_try = receipt and #receipt >= 16
 local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try)
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1

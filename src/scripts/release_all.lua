@@ -1,6 +1,6 @@
--- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a retry; and, if no
--- receiver was active just now, the inbox and the messages whose leases have ended. Up to 1,000 a call, and no more than 4 MB
--- unless one of them is longer.
+-- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a
+-- retry; and, if no receiver was active just now, the inbox and the messages whose leases have ended. Up to
+-- 1,000 a call, and no more than 4 MB unless one of them is longer.
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
 -- Reply  how many went back
@@ -28,8 +28,9 @@ if tonumber(ARGV[1]) > 0 then
     end
 end
 local MOST_BYTES = 4194304
--- Receivers give a sign of life every 7 s. Those that live claim what is in the inbox, also what this script has just pushed: a
--- blocked one has moved it there. And they extend leases that have ended during an outage, or take them back.
+-- Receivers give a sign of life every 7 s. Those that live claim what is in the inbox, also what this script
+-- has just pushed: a blocked one has moved it there. And they extend leases that have ended during an outage,
+-- or take them back.
 local ALIVE = 10000 -- ms
 local is_alive = seen and math.abs(now - seen) < ALIVE
 
@@ -48,8 +49,8 @@ redis.call('HLEN', KEYS.messages)
 ensure_permitted({'ZREM', 'HDEL'}, {'LPUSH'})
 local released, bytes = 0, 0
 
--- Gives back what members of the leases or retries name, if that is still there. Those of the leases name deliveries: an id, and a delivery
--- number. Returns whether there was room for all of it.
+-- Gives back what members of the leases or retries name, if that is still there. Those of the leases name
+-- deliveries: an id, and a delivery number. Returns whether there was room for all of it.
 local function release(members, are_deliveries)
     for _, member in ipairs(members) do
         local id = are_deliveries and string.sub(member, 1, 16) or member

@@ -119,8 +119,8 @@ fn every_file_is_used_and_every_part_says_what_it_provides() {
     }
 }
 
-/// Some proxies check the text of a script: the name of each command is a literal, each key is written `KEYS[n]`, with a
-/// number, and there is one at least.
+/// Some proxies check the text of a script: the name of each command is a literal, each key is written
+/// `KEYS[n]`, with a number, and there is one at least.
 #[test]
 fn names_of_commands_and_keys_are_literal() {
     let mut others = Vec::new();

@@ -31,7 +31,8 @@ use crate::telemetry::events;
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
 
-/// How long a subscription is kept that seems to miss announcements. There may be producers who announce nothing.
+/// How long a subscription is kept that seems to miss announcements. There may be producers who announce
+/// nothing.
 const SUBSCRIBED: Duration = Duration::from_secs(60);
 
 /// The channels that are subscribed to, and what is heard on them.
@@ -186,7 +187,7 @@ impl Task {
                 _ = look_timer.tick(), if listening.is_some() && self.looking.is_empty() => {
                     self.look();
                     if listening.as_ref().is_some_and(|(_, notices)| notices.is_closed()) {
-                        // Whoever listens has ended. Nothing should end it.
+                        // The task that listens has ended. Nothing should end it.
                         *listening = Some(self.subscribe_again());
                     }
                 }
@@ -283,7 +284,7 @@ impl Task {
         }
     }
 
-    /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
+    /// Looks at the clocks of all servers, and at some queues of each: those that were looked at longest ago.
     fn look(&mut self) {
         let now = Instant::now();
         let mut of_servers: HashMap<_, Vec<_>> = HashMap::new();
@@ -309,8 +310,8 @@ impl Task {
         }
     }
 
-    /// Sweeps queues with overdue entries that nobody has tried to move. Returns whether to subscribe again, because an
-    /// announcement seems to have been missed.
+    /// Sweeps queues with overdue entries that nobody has tried to move. Returns whether to subscribe again,
+    /// because an announcement seems to have been missed.
     fn on_look(&mut self, look: Look) -> bool {
         let Look { server, reading, overdue } = look;
         let mut stalled = None;
@@ -340,8 +341,8 @@ impl Task {
         listening
     }
 
-    /// A connection for commands is back, maybe with another server: queues whose server this concerns are swept, even if nobody
-    /// can listen there.
+    /// A connection for commands is back, maybe with another server: queues whose server this concerns are
+    /// swept, even if nobody can listen there.
     fn on_session(&mut self) {
         let (now, mut back) = (Instant::now(), HashSet::new());
         let mut known = HashSet::new();
@@ -558,8 +559,8 @@ impl Task {
 
 /// The due time of an announcement, epoch ms.
 fn announced(payload: &[u8]) -> f64 {
-    // Redisson understands decimal integers only. Any other message still means that something happened, and one transfer call
-    // costs little.
+    // Redisson understands decimal integers only. Any other message still means that something happened, and
+    // one transfer call costs little.
     let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
     due.filter(|due| !due.is_nan()).unwrap_or(0.0)
 }

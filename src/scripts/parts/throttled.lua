@@ -1,4 +1,5 @@
--- The throttles of jobs: keys behind those that the script always has. A part of offer_jobs.lua, for offers that are throttled.
+-- The throttles of jobs: keys behind those that the script always has. A part of offer_jobs.lua, for offers
+-- that are throttled.
 -- Provides  throttle_of, throttled_for, start_throttle
 
 -- The key of the job with this number, from 1 on.

@@ -1,4 +1,5 @@
--- Takes the place of throttled.lua for offers that are not throttled. So their script has no keys but those with names.
+-- Takes the place of throttled.lua for offers that are not throttled. So their script has no keys but those
+-- with names.
 -- Provides  throttle_of, throttled_for, start_throttle
 
 local function throttle_of()

@@ -73,8 +73,9 @@ function Claims.retries(claims, most, now)
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the receipt, another try may
--- have given them to messages, which must not be overwritten: they are delivered again when their leases end.
+-- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the
+-- receipt, another try may have given them to messages, which must not be overwritten: they are delivered
+-- again when their leases end.
 local function are_free(claims, count)
     local ids = {}
     for number = #claims.members, #claims.members + count - 1 do
@@ -90,8 +91,8 @@ local function are_free(claims, count)
     return true
 end
 
--- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns whether it came to
--- the end of the list.
+-- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
+-- whether it came to the end of the list.
 function Claims.payloads(claims, is_inbox, most)
     local chunk = 16
     local fresh = header(1, 0, 0, claims.policy, claims.first)

@@ -7,31 +7,34 @@ local RECOVERED = 4194304 -- bytes of records that one call takes back, about
 local SHORTEST = 50 -- ms: the shortest silence
 local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
 
--- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off before the lease ended
--- may live, and has had no chance to extend it. A silence that began later says nothing: it may be a pause between two calls.
+-- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off
+-- before the lease ended may live, and has had no chance to extend it. A silence that began later says
+-- nothing: it may be a pause between two calls.
 local function spares(silence, lease, ends)
     local _, length, since = unpack(silence)
     return length > lease / 4 and since < ends
 end
 
--- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who were silent have grown
--- with the silence.
+-- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who
+-- were silent have grown with the silence.
 local function grace(length, lease)
     return math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
 end
 
--- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock showed `last`, and
--- this call was to come when it shows `expected`; both are 0 if it was never answered. Returns the silences that still matter:
--- when each ended, how long it was, and when it began. The caller has looked at no lease since `last`, so its silence begins
--- no later. What exceeds its own pause is no pause of anybody: it counts for every lease, as if it had begun at 0.
--- Signs of life that follow each other quickly are not all noted, unless there is a lease to be ended: it may be a short one.
--- A receiver calls every fifth of its lease, and with what is not noted, that is still less than a quarter.
+-- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock
+-- showed `last`, and this call was to come when it shows `expected`; both are 0 if it was never answered.
+-- Returns the silences that still matter: when each ended, how long it was, and when it began. The caller has
+-- looked at no lease since `last`, so its silence begins no later. What exceeds its own pause is no pause of
+-- anybody: it counts for every lease, as if it had begun at 0. Signs of life that follow each other quickly
+-- are not all noted, unless there is a lease to be ended: it may be a short one. A receiver calls every fifth
+-- of its lease, and with what is not noted, that is still less than a quarter.
 local function look_at_the_clock(now, lease, has_ended, seen, known, last, expected)
     seen = tonumber(seen)
     local silences = {}
     for ended, length, since in string.gmatch(known or '', '(%d+):(%d+):?(%d*)') do
         ended, length = tonumber(ended), tonumber(length)
-        -- One that ended in the future is from before the clock was set back. No lease is spared by it for longer.
+        -- One that ended in the future is from before the clock was set back. No lease is spared by it for
+        -- longer.
         if ended <= now and now < ended + grace(length, 4 * length) then
             -- Other versions of the program do not know when it began.
             silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
@@ -65,8 +68,8 @@ local function look_at_the_clock(now, lease, has_ended, seen, known, last, expec
     return silences
 end
 
--- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it while half of it was
--- left, or nobody will.
+-- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it
+-- while half of it was left, or nobody will.
 local function spared_until(silences, lease, ends)
     local till = 0
     for _, silence in ipairs(silences) do
@@ -77,9 +80,10 @@ local function spared_until(silences, lease, ends)
     return till
 end
 
--- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when to
--- look again at the others: when they may be taken back, and four times until then, so that another silence is no pause of ours.
--- Those that are spared stay where they are, in front of others that are not. Up to a thousand of them are looked at in a call.
+-- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead
+-- letters now, and when to look again at the others: when they may be taken back, and four times until then,
+-- so that another silence is no pause of ours. Those that are spared stay where they are, in front of others
+-- that are not. Up to a thousand of them are looked at in a call.
 local function recover(noted, now, silences)
     local taken, dead, later, bytes, spared = 0, 0, nil, 0, 0
     while taken < 100 and spared < 1000 do
@@ -116,7 +120,8 @@ local function recover(noted, now, silences)
                     dead = dead + 1
                     bury(id, record, now, 'lost', '')
                 else
-                    -- A payload that kills its process, and the innocent ones beside it, part ways after the first loss.
+                    -- A payload that kills its process, and the innocent ones beside it, part ways after the
+                    -- first loss.
                     local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
                     redis.call('HSET', KEYS.messages, id, record)
                     redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)
