@@ -1,7 +1,8 @@
-//! Pairs of keys that have the same ids: what becomes of them when somebody has deleted one of the two, or something in it.
+//! Pairs of keys that have the same ids: what becomes of them when somebody has deleted one of the two, or
+//! something in it.
 //!
-//! `docs/keys.md` says it for each pair. Here are those that one script brings into agreement, a part in each call. Any client may
-//! do that at any time, also at the same time as others.
+//! `docs/keys.md` says it for each pair. One script makes the pairs in this module agree, a part in each
+//! call. Any client may call it at any time, and several may at once.
 
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ impl Pair {
         }
     }
 
-    /// Lets both agree, and reports what it has found. Returns whether it has changed anything.
+    /// Makes both agree, and reports what it has found. Returns whether it has changed anything.
     ///
     /// # Cancel safety
     /// Each call is complete in itself.

@@ -277,7 +277,7 @@ impl Conn {
         let (size, name, keys) = (Size::of(&command), command.name, command.keys().to_vec());
         let deadline = Instant::now() + self.command_timeout;
         match self.call_within(command, self.command_timeout).await {
-            // In boxes, as is what is rare, so that the futures of callers stay small.
+            // What is rare is in a box, so that the futures of callers stay small.
             Err(error) if size.may_explain(&error) => {
                 Err(Box::pin(self.blaming_size(error, size, deadline)).await)
             }
@@ -369,7 +369,7 @@ impl Conn {
         if commands.session().is_none() || blocked.address() != address {
             return;
         }
-        // Nothing comes between the two.
+        // Nothing may come between the two commands.
         if timeout(self.base.options.command_timeout, commands.in_use()).await.is_err() {
             return;
         }
@@ -503,7 +503,8 @@ impl Conn {
         };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A server may lack INFO, or the user the permission, and serve queues all the same. There is nothing to check then.
+            // A server may lack INFO, or the user the permission, and serve queues all the same. There is
+            // nothing to check then.
             Err(OpError::Server(_)) => Bytes::new(),
             Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };

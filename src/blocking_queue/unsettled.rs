@@ -140,7 +140,7 @@ impl<T: 'static> BlockingQueue<T> {
     async fn release_all_counted(&self, released: &mut usize) -> Result<()> {
         let op = self.queue.op("release_all");
         let keys = self.queue.keys.of_messages();
-        // Not what fails meanwhile.
+        // Messages that fail meanwhile are not released.
         let count =
             async |command, key: &Bytes| op.len(op.query(Command::new(command).arg(key.clone())).await?);
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;

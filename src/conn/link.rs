@@ -78,8 +78,9 @@ struct Sent {
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 ///
-/// Whoever waits for a reply looks at the [`Silence`], and gives the connection up. While nobody does, a task tests it from time to
-/// time: a network may forget a connection, and tell neither side.
+/// A caller that waits for a reply watches the [`Silence`], and gives up a connection that is silent for too
+/// long. While nobody waits, a task tests the connection from time to time: a network may forget it, and tell
+/// neither side.
 pub(crate) struct Link {
     role: Role,
     /// The client library's own handle, and where it is connected.
@@ -100,7 +101,7 @@ pub(crate) struct Link {
     expected_loss: Arc<AtomicBool>,
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
-    /// It was closed on purpose. Without that, the supervisor connects again whatever ends the connection.
+    /// It was closed on purpose. Otherwise, the supervisor connects again, whatever has ended the connection.
     closed: Arc<AtomicBool>,
     /// Another server has replaced the one that it was connected to.
     abandoned: AtomicBool,
@@ -108,7 +109,7 @@ pub(crate) struct Link {
     distrusted: AtomicU64,
     opened: Instant,
     silence: Silence,
-    /// A pop blocks on it, whose owner watches the time.
+    /// A pop blocks on it. The owner of the pop watches the time.
     is_blocked: AtomicBool,
     /// A caller waits for a test of the connection.
     asked: Arc<Notify>,
@@ -154,7 +155,8 @@ impl Link {
         })
     }
 
-    /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it was idle.
+    /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it
+    /// was idle.
     pub(crate) async fn call(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
         let is_patient = within >= self.command_timeout;
         if within == self.command_timeout && self.session().is_some_and(|session| !self.is_idle(session)) {
@@ -171,7 +173,8 @@ impl Link {
         Ok((session, within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1))))
     }
 
-    /// Runs a command in this session. Whoever may wait for longer than a silent connection is kept watches the silence.
+    /// Runs a command in this session. A caller that may wait for longer than a silent connection is kept has
+    /// to watch the silence.
     async fn call_in(
         &self,
         session: Session,
@@ -194,7 +197,8 @@ impl Link {
         reply.await
     }
 
-    /// Runs a command of so many bytes that a slow link may take longer than the command timeout to transmit them.
+    /// Runs a command of so many bytes that a slow link may take longer than the command timeout to transmit
+    /// them.
     pub(crate) async fn call_long(
         &self,
         command: Command,
@@ -306,7 +310,8 @@ impl Link {
         Err(error)
     }
 
-    /// A command that was sent at `sent` was not answered in time. The connection is given up if it has been silent for too long.
+    /// A command that was sent at `sent` was not answered in time. The connection is given up if it has been
+    /// silent for too long.
     fn on_silence(&self, session: Option<Session>, sent: u64, patience: Duration) -> Verdict {
         let now = self.micros();
         if self.is_blocked.load(Ordering::Relaxed) {
@@ -327,7 +332,8 @@ impl Link {
         self.idle_for(session) >= IDLE && !self.silence.is_long(self.micros(), self.command_timeout)
     }
 
-    /// Waits until there is a connection on which the server has answered lately, or answers now. As [`Link::connected`].
+    /// Waits until there is a connection on which the server has answered lately, or answers now. As
+    /// [`Link::connected`].
     pub(crate) async fn in_use(&self) -> Result<Session, OpError> {
         loop {
             let session = self.connected().await?;
@@ -365,12 +371,13 @@ impl Link {
         IDLE.saturating_sub(idle).max(SOON)
     }
 
-    /// Records an error for `Client::stats`, unless it belongs to normal work, or is recorded with the names of the keys.
+    /// Records an error for `Client::stats`, unless it belongs to normal work, or is recorded with the names
+    /// of the keys.
     pub(super) fn note(&self, command: &str, error: &OpError) {
         let is_normal = |why: &str| {
             ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code))
                 || is_wrong_type(why)
-                // It is sent to see whether there is a reply.
+                // Any reply to a test shows that the server lives.
                 || command == "PING"
         };
         let is_redirect = self.topology.is_some() && error.is_redirect();
@@ -520,9 +527,9 @@ impl Link {
     }
 }
 
-/// The next of what the server sends by itself on a connection; `None` if some of it was lost. Cancel safe. The library's client is
-/// replaced when the connection is led to another server, and then nothing more comes from the old one: this waits, and the next
-/// session has a new receiver.
+/// The next of what the server sends by itself on a connection; `None` if some of it was lost. Cancel safe.
+/// The library's client is replaced when the connection is led to another server, and then nothing more comes
+/// from the old one: this waits, and the next session has a new receiver.
 pub(super) async fn pushed<T: Clone>(receiver: &mut Option<broadcast::Receiver<T>>) -> Option<T> {
     while let Some(open) = receiver {
         match open.recv().await {

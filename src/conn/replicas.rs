@@ -203,7 +203,7 @@ impl Confirmations {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
         let write = Command::new("EVAL").arg(WRITE).number(1).arg(keys.confirmed());
-        // Nothing comes between the two.
+        // Nothing may come between the two commands.
         tokio::time::timeout(self.within, self.link.in_use())
             .await
             .map_err(|_| self.link.no_connection())??;

@@ -135,7 +135,7 @@ enum Event {
     Demoted,
     /// Another server is the master now, or serves the slot.
     Outdated,
-    /// The library's task has ended, and says why, unless it was asked to.
+    /// The library's task has ended. It says why, unless it was asked to end.
     Ended(Option<FredError>),
 }
 
@@ -209,7 +209,7 @@ impl Supervisor {
         self.expected_loss.clone()
     }
 
-    /// To say that the end is wanted.
+    /// Is set before an end that is wanted.
     pub(super) fn closed(&self) -> Arc<AtomicBool> {
         self.closed.clone()
     }
@@ -342,8 +342,8 @@ impl Supervisor {
         self.begin_session(false).await;
     }
 
-    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for that, nor for any other
-    /// reason that ends the library's task.
+    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for
+    /// that, nor for any other reason that ends the library's task.
     async fn on_ended(&mut self, error: Option<FredError>) {
         self.end_session();
         self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
@@ -434,8 +434,8 @@ impl Supervisor {
         }
     }
 
-    /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a few keys. A user may
-    /// lack the permission to ask.
+    /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a
+    /// few keys. A user may lack the permission to ask.
     fn warn_of_eviction(&self, info: Option<Resp3Frame>) {
         let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
@@ -449,8 +449,8 @@ impl Supervisor {
         }
     }
 
-    /// Reports why there is still no connection, if that is another reason than before. That nobody answers follows from most losses;
-    /// what is wrong with a password or a certificate, no retry changes.
+    /// Reports why there is still no connection, if that is another reason than before. That nobody answers
+    /// follows from most losses; what is wrong with a password or a certificate, no retry changes.
     fn reporting(&self) -> impl Fn(&Cause) + Send + 'static {
         let (trouble, shared, role) = (self.trouble.clone(), self.shared.clone(), self.role.name());
         let (server, is_expected) = (self.here.address(), self.loss == Loss::Expected);
@@ -531,7 +531,8 @@ impl Supervisor {
             (Role::Blocking, _) if next().is_err() => client_id = None,
             _ => {}
         }
-        // A server may lack the others, or a user the permission: then the connection has no name, or the old one stays.
+        // A server may lack the others, or a user the permission: then the connection has no name, or the old
+        // one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
         let (number, begun, answered) = (self.number, self.begun, Instant::now());

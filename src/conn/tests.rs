@@ -310,7 +310,8 @@ mod timeouts {
         assert_eq!(proxy.accepted(), accepted + 1);
     }
 
-    /// There was no reply for so long that the connection would be tested, and the test would wait behind a long command.
+    /// There was no reply for so long that the connection would be tested, and the test would wait behind a
+    /// long command.
     #[tokio::test]
     async fn a_connection_with_a_long_command_on_its_way_is_not_idle() {
         let server = Server::start();

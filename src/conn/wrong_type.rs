@@ -25,8 +25,8 @@ impl Command {
 }
 
 impl Conn {
-    /// The same error of a command that uses these keys, with the names of those that have another type, if it is about types. The
-    /// caller has time until `deadline`.
+    /// The same error of a command that uses these keys, with the names of those that have another type, if
+    /// it is about types. The caller has time until `deadline`.
     pub(crate) async fn naming_keys(
         &self,
         error: OpError,

@@ -20,10 +20,10 @@ use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
-/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or `CLIENT UNBLOCK`, or the user the
-/// permission. What is not in its lists waits for so long.
+/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or
+/// `CLIENT UNBLOCK`, or the user the permission. A payload in another list waits for so long.
 const SHORT_SLICE: f64 = 0.5;
-/// And for one that is only to look at its lists.
+/// The same for a pop that only looks whether its lists have a payload.
 const GLANCE: f64 = 0.01;
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);

@@ -29,7 +29,7 @@ impl Op<'_> {
         self.verb
     }
 
-    /// The same, of which nothing was executed so far.
+    /// The same operation, which has executed nothing so far.
     pub(crate) fn reading(self) -> Self {
         Self { only_reads: true, ..self }
     }
@@ -143,8 +143,8 @@ impl Op<'_> {
         self.queue.conn.call(command).await.map_err(|error| self.failed(error))
     }
 
-    /// Deletes keys, and returns whether there were any. The server frees their memory in the background: of a million pending
-    /// entries, that takes 0.2 s.
+    /// Deletes keys, and returns whether there were any. The server frees their memory in the background: of
+    /// a million pending entries, that takes 0.2 s.
     pub(crate) async fn delete<const N: usize>(self, keys: [Bytes; N]) -> Result<bool> {
         self.ensure_open()?;
         let conn = &self.queue.conn;

@@ -68,7 +68,8 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// What the network took, and the wait for a connection; not known of a call that was sent more than once.
+    /// What the network took, and the wait for a connection; not known of a call that was sent more than
+    /// once.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         (!self.repeated).then(|| self.ended - self.sent)
     }
@@ -154,7 +155,7 @@ impl InFlight {
 }
 
 impl Shared {
-    /// The same outcome. What it says of refusals names the keys of another type.
+    /// The same outcome, in which refusals name the keys of another type.
     async fn explained(&self, mut outcome: Outcome, call: &Call) -> Outcome {
         let refusals = outcome.settled.iter_mut().filter_map(|settled| match settled {
             Err(OpError::Server(why)) => Some(why),

@@ -4,10 +4,10 @@
 -- Reply  {how many were quarantined, the payload or false, 1 if there are entries in front of those, else 0}
 -- Cost   O(log n) for each. At most 1,000, and the one with which they exceed 1 MB is the last
 local MOST, BYTES = 1000, 1048576
-redis.call('LLEN', KEYS[3])
-redis.call('LLEN', KEYS[4])
-redis.call('ZSCORE', KEYS[1], '')
-local length = redis.call('LLEN', KEYS[2])
+redis.call('LLEN', KEYS.quarantine)
+redis.call('LLEN', KEYS.destination)
+redis.call('ZSCORE', KEYS.timeout_set, '')
+local length = redis.call('LLEN', KEYS.ordered_list)
 if length == 0 then
     return {0, false, 0}
 end
@@ -15,7 +15,7 @@ local read, bytes, count, longest = 0, 0, 1, 1
 local malformed, entry, payload = {}, nil, nil
 while not payload and read < math.min(length, MOST) and bytes <= BYTES do
     count = math.min(count, MOST - read, math.max(1, math.floor((BYTES - bytes) / longest)))
-    local chunk = redis.call('LRANGE', KEYS[2], -read - count, -read - 1)
+    local chunk = redis.call('LRANGE', KEYS.ordered_list, -read - count, -read - 1)
     for i = #chunk, 1, -1 do
         entry = chunk[i]
         read, bytes, longest = read + 1, bytes + #entry, math.max(longest, #entry)
@@ -23,19 +23,19 @@ while not payload and read < math.min(length, MOST) and bytes <= BYTES do
         if payload then
             break
         end
-        malformed[#malformed + 1] = redis.call('ZSCORE', KEYS[1], entry) or ''
+        malformed[#malformed + 1] = redis.call('ZSCORE', KEYS.timeout_set, entry) or ''
         malformed[#malformed + 1] = entry
     end
     count = 8 * count
 end
-ensure_permitted(KEYS[5], {'ZREM'}, {'RPUSH', 'LPUSH'})
+ensure_permitted({'ZREM'}, {'RPUSH', 'LPUSH'})
 for i = 1, #malformed, 2 do
-    redis.call('ZREM', KEYS[1], malformed[i + 1])
-    redis.call('RPUSH', KEYS[3], malformed[i], malformed[i + 1])
+    redis.call('ZREM', KEYS.timeout_set, malformed[i + 1])
+    redis.call('RPUSH', KEYS.quarantine, malformed[i], malformed[i + 1])
 end
 if payload then
-    redis.call('ZREM', KEYS[1], entry)
-    redis.call('LPUSH', KEYS[4], payload)
+    redis.call('ZREM', KEYS.timeout_set, entry)
+    redis.call('LPUSH', KEYS.destination, payload)
 end
-redis.call('LTRIM', KEYS[2], 0, -read - 1)
+redis.call('LTRIM', KEYS.ordered_list, 0, -read - 1)
 return {#malformed / 2, payload or false, not payload and read < length and 1 or 0}

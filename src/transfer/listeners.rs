@@ -47,7 +47,7 @@ impl<L> Listeners<L> {
         channel
     }
 
-    /// Subscribes all of them anew.
+    /// Subscribes to all channels that have a listener.
     pub(super) fn subscribe_all(&self, channels: &Channels) {
         self.0.keys().for_each(|channel| channels.subscribe(channel.clone()));
     }

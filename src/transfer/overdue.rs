@@ -1,7 +1,8 @@
 //! A look at the server's clock, and at whether entries are overdue that nobody moves.
 //!
-//! Nothing should be overdue for long while the server answers: announcements, replies and sweeps wake the transfer. Where one of
-//! these fails without a sign, a client would seem to be well and do nothing. So it looks itself.
+//! Nothing should be overdue for long while the server answers: announcements, replies and sweeps wake the
+//! transfer. Where one of these fails without a sign, a client would seem to be well and do nothing. So it
+//! looks itself.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use crate::conn::{Conn, OpError, ServerId};
 use crate::scripts;
 use crate::wire::keys::Keys;
 
-/// How often the clock is read. Until a client notices that the clock was set, it takes announced times for much later or earlier
-/// than they are.
+/// How often the clock is read. Until a client notices that the clock was set, it takes announced times for
+/// much later or earlier than they are.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 /// An entry that has been due for longer should have been moved.
 pub(super) const OVERDUE: Duration = Duration::from_secs(5);

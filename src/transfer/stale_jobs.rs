@@ -1,5 +1,5 @@
-//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their entries. The look for them
-//! also shows whether dead letters and their content agree.
+//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their
+//! entries. The look for them also shows whether dead letters and their content agree.
 
 use std::time::Duration;
 

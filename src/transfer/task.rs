@@ -310,8 +310,8 @@ impl Task {
         listening
     }
 
-    /// A connection for commands is back, maybe with another server: queues whose server this concerns are swept, even if nobody
-    /// can listen there.
+    /// A connection for commands is back, maybe with another server: queues whose server this concerns are
+    /// swept, even if nobody can listen there.
     fn on_session(&mut self) {
         let (now, mut back) = (Instant::now(), HashSet::new());
         let mut known = HashSet::new();
@@ -545,8 +545,8 @@ impl Task {
 
 /// The due time of an announcement, epoch ms.
 fn announced(payload: &[u8]) -> f64 {
-    // Redisson understands decimal integers only. Any other message still means that something happened, and one transfer call
-    // costs little.
+    // Redisson understands decimal integers only. Any other message still means that something happened, and
+    // one transfer call costs little.
     let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
     due.filter(|due| !due.is_nan()).unwrap_or(0.0)
 }

@@ -185,7 +185,8 @@ pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
     info!(name: "redelay.dead_letters.removed", target: "redelay", queue = %name(keys), messages, "dead letters removed");
 }
 
-/// Keys that belong together did not agree. What had no content any more is gone, and what could be listed again is.
+/// Keys that belong together did not agree. What had no content any more is gone, and what could be listed
+/// again is.
 pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) {
     warn!(
         name: "redelay.keys.disagreed", target: "redelay", queue = %name(keys), what, gone, restored,
