@@ -80,6 +80,10 @@ pub(crate) enum Fault {
     Silence(Silence),
     /// The server's clock is set so that it is this number of seconds ahead.
     SetClock(i64),
+    /// Somebody deletes a key; if it is needed after a lost reply, while replies are lost.
+    Delete(Key),
+    /// All connections are replaced, and the server does not know this command.
+    Lack(&'static str),
 }
 
 /// One to four commands.
@@ -169,6 +173,27 @@ const MESSAGE_COMMANDS: [&str; 22] = [
     "@hash",
     "@sortedset",
 ];
+/// Those that the clients send outside scripts, and subcommands.
+const LACKED: [&str; 18] = [
+    "BLPOP",
+    "CLIENT",
+    "ID",
+    "SETNAME",
+    "KILL",
+    "UNBLOCK",
+    "DEL",
+    "EVAL",
+    "EVALSHA",
+    "HDEL",
+    "INFO",
+    "LLEN",
+    "PING",
+    "PUBLISH",
+    "ROLE",
+    "RPUSH",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
+];
 /// Clocks are set by no more than this number of seconds.
 pub(crate) const FARTHEST: i64 = 7200;
 
@@ -236,8 +261,15 @@ pub(crate) enum Key {
     DeadMessages,
     Control,
     Jobs,
+    Popped,
+    /// All of this kind, as the two below.
+    Offered,
+    Returned,
+    Throttles,
 }
 
+/// Side keys of everybody.
+const SIDE_KEYS: [Key; 3] = [Key::Popped, Key::Offered, Key::Returned];
 const KEYS: [Key; 4] = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine];
 /// Those of receivers.
 const MESSAGE_KEYS: [Key; 8] = [
@@ -318,7 +350,7 @@ impl Plan {
         }
         for step in &mut self.steps {
             let concerns_limits = match &step.fault {
-                Fault::WrongType(key) => *key == Key::Control,
+                Fault::WrongType(key) | Fault::Delete(key) => *key == Key::Control,
                 Fault::Forbid(commands) => {
                     commands.iter().any(|command| ["hmget", "@hash"].contains(&command))
                 }
@@ -354,7 +386,7 @@ impl Plan {
         }
         for step in &mut self.steps {
             match &mut step.fault {
-                Fault::WrongType(key) if random.u8(0..4) > 0 => {
+                Fault::WrongType(key) | Fault::Delete(key) if random.u8(0..4) > 0 => {
                     *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())];
                 }
                 Fault::Forbid(commands) if random.u8(0..4) > 0 => {
@@ -379,6 +411,7 @@ impl Plan {
     fn misses_announcements(&self) -> bool {
         self.steps.iter().any(|step| match step.fault {
             Fault::Silence(_) | Fault::Inject(Injected::Transfer(_)) => true,
+            Fault::Lack(command) => command.contains("SUB"),
             Fault::Forbid(commands) => {
                 commands.iter().any(|command| ["publish", "@pubsub"].contains(&command))
             }
@@ -491,7 +524,7 @@ pub(super) fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = KEYS[random.usize(0..KEYS.len())];
-    match random.u32(0..152) {
+    match random.u32(0..172) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
@@ -520,6 +553,8 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         // As with `Strand`.
         134..137 => Fault::ForgetIdle,
         137..140 => Fault::SwallowBehind,
+        140..150 => Fault::Delete(SIDE_KEYS[random.usize(0..SIDE_KEYS.len())]),
+        150..160 => Fault::Lack(LACKED[random.usize(0..LACKED.len())]),
         _ => {
             let near = [-2, -1, 0, 1, 2][random.usize(0..5)];
             let far = random.i64(-FARTHEST..=FARTHEST);
@@ -583,5 +618,5 @@ fn each_kind_of_fault_is_in_each_of_three_parts() {
             plans.into_iter().flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
         faults.collect::<HashSet<_>>().len()
     };
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [24; 3]);
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [26; 3]);
 }
