@@ -11,7 +11,26 @@ use crate::consumers::Consumer;
 use crate::ledger::{Ledger, Price, number};
 
 /// Each of them must have happened in a run of many plans.
-pub(crate) const DEEDS: [&str; 23] = [
+pub(crate) const DEEDS: [&str; 42] = [
+    "payloads offered",
+    "calls that offered several payloads",
+    "payloads offered that are cancelled then",
+    "payloads offered by calls that may be dropped",
+    "payloads taken",
+    "payloads polled",
+    "payloads polled with a timeout",
+    "payloads drained",
+    "payloads streamed",
+    "payloads taken by calls that may be dropped",
+    "payloads polled before they were due",
+    "messages received",
+    "messages received without waiting",
+    "messages received with a timeout",
+    "messages received with others",
+    "messages streamed",
+    "messages received by calls that may be dropped",
+    "messages received by workers",
+    "entries moved by clients that do nothing else",
     "messages acknowledged by hand",
     "messages retried by hand",
     "messages snoozed by hand",
@@ -122,6 +141,11 @@ impl Deliveries {
     pub(crate) fn did(&mut self, deed: &'static str) {
         assert!(DEEDS.contains(&deed), "{deed} is not in the list");
         *self.deeds.entry(deed).or_default() += 1;
+    }
+
+    /// Clients that do nothing else have moved this number of entries.
+    pub(crate) fn moved_alone(&mut self, entries: usize) {
+        self.deeds.insert("entries moved by clients that do nothing else", entries);
     }
 
     pub(crate) fn ends_if_open(&mut self, delivery: usize, end: End) {
@@ -334,7 +358,8 @@ impl Ledger {
         let deliveries = &mut record.deliveries;
         deliveries.events += 1;
         let (received, at) = (deliveries.events, Instant::now());
-        let Consumer { lease, extends, .. } = consumer;
+        let Consumer { how, lease, extends, .. } = consumer;
+        deliveries.did(how.deed());
         deliveries.all.push(Delivered {
             number,
             id,

@@ -129,10 +129,10 @@ impl Record {
             found.map(|(number, _)| *number).collect::<Vec<_>>()
         };
         let may_come = |number: i64| {
-            let offered = self.offered.get(&number);
-            let is_offered = offered.is_some_and(|offered| *offered != Offered::Refused);
-            // It was delivered before its offer was stored again, and cancelled after that.
-            is_offered && (!self.cancelled.contains(&number) || self.may_be_stored_again(number))
+            let Some(offered) = self.offered.get(&number) else { return false };
+            let may_be_gone = *offered == Offered::Refused || self.cancelled.contains(&number);
+            // It was delivered before its offer was stored again, or refused then, or cancelled after that.
+            !may_be_gone || self.may_be_stored_again(number)
         };
         let is_missing = |number: &i64| !times.contains_key(number) && !self.deleted.contains(number);
         let lost: Vec<_> = self.must_come().filter(is_missing).collect();
@@ -333,13 +333,12 @@ impl Ledger {
     }
 
     /// Makes offers in one call, and records their result.
-    pub(crate) async fn offer_all(&self, queues: &Queues<i64>, delays: &[Duration]) {
+    pub(crate) async fn offer_all(&self, queues: &Queues<i64>, delays: &[Duration]) -> Option<()> {
         let numbers = self.begin_delayed(delays);
         let offered = queues.delayed.offer_all(numbers.iter().zip(delays.iter().copied())).await;
         self.end(&numbers, outcome(&offered));
-        if let Ok(tickets) = offered {
-            self.promised(&numbers, &tickets);
-        }
+        self.promised(&numbers, &offered.ok()?);
+        Some(())
     }
 }
 

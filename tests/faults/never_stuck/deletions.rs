@@ -1,8 +1,10 @@
 //! Keys that somebody deletes: what only they had may be lost, and the ledger learns what else docs/keys.md allows after that.
 
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use redelay_fixture::Server;
+use redelay_support::ms;
+use tokio::time::sleep;
 
 use super::faults::name;
 use super::plan::Key;
@@ -38,15 +40,67 @@ const DELETE: &str = "local form, kind = KEYS[1], ARGV[1]
     end
     return {count, ids, payloads, entries}";
 
+/// The keys that plans delete, in the reports.
+pub(crate) const DELETED: [&str; 13] = [
+    "inboxes deleted",
+    "messages deleted",
+    "leases deleted",
+    "retries deleted",
+    "receipts of receivers deleted",
+    "lists of dead letters deleted",
+    "dead letters deleted",
+    "control deleted",
+    "jobs deleted",
+    "copies of what was popped deleted",
+    "receipts of offers deleted",
+    "receipts of returns deleted",
+    "throttles deleted",
+];
+
 impl Key {
+    /// Which of [`DELETED`] it is.
+    pub(super) fn deleted(self) -> &'static str {
+        let first = match self {
+            Self::Inbox => "inboxes",
+            Self::Messages => "messages",
+            Self::Leases => "leases",
+            Self::Retries => "retries",
+            Self::Receipts => "receipts of receivers",
+            Self::Dead => "lists of dead",
+            Self::DeadMessages => "dead",
+            Self::Control => "control",
+            Self::Jobs => "jobs",
+            Self::Popped => "copies",
+            Self::Offered => "receipts of offers",
+            Self::Returned => "receipts of returns",
+            Self::Throttles => "throttles",
+            Self::Target | Self::TimeoutSet | Self::OrderedList | Self::Quarantine => "none of redelay's",
+        };
+        DELETED.into_iter().find(|deleted| deleted.starts_with(first)).expect("a side key")
+    }
+
     /// Whether somebody needs it after a lost reply only.
     pub(crate) fn is_receipt(self) -> bool {
         matches!(self, Self::Receipts | Self::Popped | Self::Offered | Self::Returned)
     }
 }
 
-/// Returns how many keys there were.
-pub(crate) fn delete(server: &Server, key: Key, ledger: &Ledger) -> usize {
+/// Some keys are there for a moment only.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Deletes it when it is there, and at the latest after a moment. Returns how many keys there were.
+pub(crate) async fn delete_soon(server: &Server, key: Key, ledger: &Ledger) -> usize {
+    let begun = Instant::now();
+    loop {
+        let count = delete(server, key, ledger);
+        if count > 0 || begun.elapsed() > PATIENCE {
+            return count;
+        }
+        sleep(ms(2)).await;
+    }
+}
+
+fn delete(server: &Server, key: Key, ledger: &Ledger) -> usize {
     let begun = SystemTime::now();
     if key == Key::Receipts {
         ledger.record().deliveries.lose_receipts();
