@@ -318,6 +318,12 @@ impl Plan {
         if random.bool() {
             plan.receives(&mut random);
         }
+        // Nobody else returns much.
+        if plan.deletes(Key::Returned)
+            && let Some(member) = plan.crew.clients.iter_mut().find(|member| !member.takers.is_empty())
+        {
+            member.takers.extend([Taker::Drops; 2]);
+        }
         // A client that does everything is woken by its own calls.
         if random.u8(0..3) == 0 {
             plan.crew.divide();
@@ -384,11 +390,16 @@ impl Plan {
         if crew.backlog > 0 && crew.clients.iter().map(Member::at_a_time).sum::<usize>() < 4 {
             crew.clients[0].consumers.push(QUICK);
         }
+        // They have many keys.
+        if random.u8(0..3) == 0 && !matches!(self.steps[0].fault, Fault::SetClock(_)) {
+            self.steps[0].fault = Fault::Delete(Key::Messages);
+        }
         for step in &mut self.steps {
             match &mut step.fault {
-                Fault::WrongType(key) | Fault::Delete(key) if random.u8(0..4) > 0 => {
+                Fault::WrongType(key) if random.u8(0..4) > 0 => {
                     *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())];
                 }
+                Fault::Delete(key) => *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())],
                 Fault::Forbid(commands) if random.u8(0..4) > 0 => {
                     *commands = some_of(random, &MESSAGE_COMMANDS)
                 }
@@ -417,6 +428,10 @@ impl Plan {
             }
             _ => false,
         })
+    }
+
+    fn deletes(&self, key: Key) -> bool {
+        self.steps.iter().any(|step| step.fault == Fault::Delete(key))
     }
 
     /// Whether the server needs a clock that can be set.
