@@ -88,19 +88,16 @@ impl Key {
 /// Some keys are there for a moment only.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Deletes it when it is there, and at the latest after a moment. Returns how many keys there were.
-pub(crate) async fn delete_soon(server: &Server, key: Key, ledger: &Ledger) -> usize {
+/// Waits until there is such a key, or for a moment.
+pub(crate) async fn until_there(server: &Server, key: Key) {
     let begun = Instant::now();
-    loop {
-        let count = delete(server, key, ledger);
-        if count > 0 || begun.elapsed() > PATIENCE {
-            return count;
-        }
+    while server.get::<Vec<Vec<u8>>, _>(["KEYS", name(key)]).is_empty() && begun.elapsed() < PATIENCE {
         sleep(ms(2)).await;
     }
 }
 
-fn delete(server: &Server, key: Key, ledger: &Ledger) -> usize {
+/// Returns how many keys there were.
+pub(crate) fn delete(server: &Server, key: Key, ledger: &Ledger) -> usize {
     let begun = SystemTime::now();
     if key == Key::Receipts {
         ledger.record().deliveries.lose_receipts();

@@ -13,7 +13,7 @@ use redelay_support::{
 use tokio::time::sleep;
 
 use super::clock::Dial;
-use super::deletions::{DELETED, delete_soon};
+use super::deletions::{DELETED, delete, until_there};
 use super::plan::{Fault, Injected, Key, Kind, Plan, Silence, poison_lengths};
 use crate::ledger::Ledger;
 
@@ -259,8 +259,9 @@ impl Way {
                 // What is there until the next call, or until a reply has come, is there for longer.
                 proxy.delay(ms(20));
                 sleep(lasts / 2 + ms(20)).await;
+                until_there(server, key).await;
                 proxy.hold_replies(key.is_receipt());
-                let count = delete_soon(server, key, ledger).await;
+                let count = delete(server, key, ledger);
                 if key.is_receipt() {
                     proxy.cut();
                 }
