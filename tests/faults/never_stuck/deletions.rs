@@ -86,7 +86,7 @@ impl Key {
 }
 
 /// Some keys are there for a moment only.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits until there is such a key, or for a moment.
 pub(crate) async fn until_there(server: &Server, key: Key) {
