@@ -2,7 +2,7 @@
 //! print is the evidence: nothing is lost, nothing is handled twice without a reason, and no handler begins when somebody else has
 //! settled its message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -226,7 +226,7 @@ fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
             // Whoever had it did not run, between the call that brought it and the next delivery.
             let away = |told: &Told| {
                 let mut times = all[told.by].away.iter();
-                times.find(|(from, to)| *from < second.at && *to + lease(told) > first.at)
+                times.rfind(|(from, to)| *from < second.at && *to + lease(told) > first.at)
             };
             match (away(first), away(second)) {
                 (Some((_, FOR_EVER)), _) => done_in_all.after_kills += 1,
@@ -316,9 +316,14 @@ async fn stop_in_the_middle(member: &Running, push: impl AsyncFn()) -> u128 {
         sleep(ms(fastrand::u64(0..10))).await;
         let begun = now();
         member.program.freeze();
+        // A worker drops the handlers of the messages that it had when it was stopped before.
+        let since = member.away.last().map_or(0, |(_, to)| *to);
         let told = member.told();
-        let count = |wanted: &str| told.iter().filter(|(_, what, _)| what == wanted).count();
-        if count("begun") > count("ended") {
+        let numbers = |wanted: &str| -> BTreeSet<i64> {
+            let found = told.iter().filter(|(at, what, _)| *at > since && what == wanted);
+            found.map(|(.., number)| *number).collect()
+        };
+        if !numbers("begun").is_subset(&numbers("ended")) {
             return begun;
         }
         member.program.thaw();
