@@ -21,7 +21,7 @@ pub(super) fn next_look(release_after: Duration) -> Instant {
 pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let of_messages = keys.of_messages();
     let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
-    let run = async || -> Result<i64, OpError> { Ok(call.clone().run(&conn).await?.into_count()?) };
+    let run = async || -> Result<i64, OpError> { Ok(call.run(&conn).await?.into_count()?) };
     let mut released = 0;
     loop {
         match run().await {
