@@ -1,11 +1,10 @@
 //! The Lua scripts, one file each, and how they are called.
 //!
-//! Every call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
+//! Every try of a call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
 //! caller: a server or a proxy that sends one reply too many; and the client library, which takes an array of three or
 //! four strings that begins with `message`, `subscribe` or the like for a pub/sub message, and drops it. (It changes such
 //! an array within another one, too, so a list of strings that others wrote is never nested.)
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -154,17 +153,13 @@ pub(crate) fn is_full(lengths: impl Iterator<Item = usize>) -> bool {
     lengths.sum::<usize>() > TAKEN_BYTES
 }
 
-/// The number of the next call.
-static TAG: AtomicU32 = AtomicU32::new(1);
-
 impl Script {
     /// A call, executed at most once unless it is made [`idempotent`](Call::idempotent).
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
         debug_assert_eq!(keys.len(), self.keys.len(), "number of keys");
         Call {
             script: self,
-            keys: keys.iter().copied().cloned().collect(),
-            args: Vec::new(),
+            command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()),
             idempotent: false,
             only_reads: false,
         }
@@ -231,27 +226,24 @@ fn called(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// One call of a script.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Call {
     script: &'static Script,
-    keys: Vec<Bytes>,
-    args: Vec<Bytes>,
+    command: Command,
     idempotent: bool,
     only_reads: bool,
 }
 
 impl Call {
     #[must_use]
-    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
-        self.args.push(arg.into());
-        self
+    pub(crate) fn arg(self, arg: impl Into<Bytes>) -> Self {
+        Self { command: self.command.arg(arg), ..self }
     }
 
-    /// More keys than the script always has.
+    /// More keys than the script always has. They come before the arguments.
     #[must_use]
-    pub(crate) fn keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
-        self.keys.extend(keys);
-        self
+    pub(crate) fn keys(self, keys: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { command: self.command.script_keys(keys), ..self }
     }
 
     #[must_use]
@@ -260,9 +252,8 @@ impl Call {
     }
 
     #[must_use]
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(args);
-        self
+    pub(crate) fn args(self, args: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { command: self.command.args(args), ..self }
     }
 
     /// Declares that executing it twice has the effect of executing it once. It is then sent again after a lost reply.
@@ -289,23 +280,24 @@ impl Call {
     }
 
     /// Sends the text, for a script that is needed once.
-    pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
-        self.send(conn, "EVAL", self.script.text(), &mut false).await
+    pub(crate) async fn run_once(&self, conn: &Conn) -> Result<Reply, OpError> {
+        self.send(conn, &self.command.script_text(self.script.text()), &mut false).await
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.
-    pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
+    pub(crate) async fn run(&self, conn: &Conn) -> Result<Reply, OpError> {
         self.run_noting(conn, &mut false).await
     }
 
     /// The same. Notes whether a try was lost, which the server may have executed, or may still execute.
-    pub(crate) async fn run_noting(self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
+    pub(crate) async fn run_noting(&self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
         let mut lost_now = false;
-        let result = match self.send(conn, "EVALSHA", self.script.sha1, &mut lost_now).await {
+        let result = match self.send(conn, &self.command, &mut lost_now).await {
             // Nothing was executed by this try, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
-                self.send(&conn.for_long(text.len()), "EVAL", text, &mut lost_now).await
+                let conn = conn.for_long(text.len());
+                self.send(&conn, &self.command.script_text(text), &mut lost_now).await
             }
             result => result,
         };
@@ -313,21 +305,7 @@ impl Call {
         result.map_err(|error| if lost_now && !self.only_reads { error.after_a_lost_try() } else { error })
     }
 
-    async fn send(
-        &self,
-        conn: &Conn,
-        name: &'static str,
-        script: impl Into<Bytes>,
-        lost: &mut bool,
-    ) -> Result<Reply, OpError> {
-        let tag = TAG.fetch_add(1, Ordering::Relaxed);
-        let command = Command::new(name)
-            .arg(script)
-            .number(self.keys.len())
-            .args(self.keys.iter().cloned())
-            .args(self.args.iter().cloned())
-            .number(tag)
-            .tagged(tag.into());
+    async fn send(&self, conn: &Conn, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
         let reply = if self.idempotent {
             conn.call_repeatedly(command, lost).await
         } else {
@@ -340,15 +318,10 @@ impl Call {
         }
     }
 
-    /// The same call without its arguments, to explain what its reply says.
-    pub(crate) fn without_args(&self) -> Self {
-        Self { keys: self.keys.clone(), args: Vec::new(), ..*self }
-    }
-
     /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the
     /// command. The caller has time until `deadline`.
     pub(crate) async fn explained(&self, conn: &Conn, why: String, deadline: Instant) -> String {
-        match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys, deadline).await {
+        match conn.naming_keys(OpError::Server(why), "EVALSHA", self.command.keys(), deadline).await {
             OpError::Server(why) => self.script.explained(&why),
             error => error.to_string(),
         }

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::interfaces::EventInterface;
-use fred::types::{ClusterHash, CustomCommand, Message, Resp3Frame};
+use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::runtime::Handle;
-use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -37,6 +35,9 @@ const TEST: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_secs(1);
 /// How long a test waits for its answer if nobody else waits. The connection is given up before.
 const PATIENT: Duration = Duration::from_secs(3600);
+
+/// The number of the next try of a script.
+static TAG: AtomicU32 = AtomicU32::new(1);
 
 /// The purpose of a connection. It decides which timeouts can work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +158,7 @@ impl Link {
 
     /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it
     /// was idle.
-    pub(crate) async fn call(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+    pub(crate) async fn call(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
         let is_patient = within >= self.command_timeout;
         if within == self.command_timeout && self.session().is_some_and(|session| !self.is_idle(session)) {
             return self.send(command, None, is_patient).await;
@@ -178,7 +179,7 @@ impl Link {
     async fn call_in(
         &self,
         session: Session,
-        command: Command,
+        command: &Command,
         within: Duration,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
@@ -201,7 +202,7 @@ impl Link {
     /// them.
     pub(crate) async fn call_long(
         &self,
-        command: Command,
+        command: &Command,
         within: Duration,
         bytes: usize,
     ) -> Result<Reply, OpError> {
@@ -213,7 +214,7 @@ impl Link {
 
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
     /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
-    pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
+    pub(crate) async fn call_blocking(&self, command: &Command) -> Result<Reply, OpError> {
         self.is_blocked.store(true, Ordering::Relaxed);
         let reply = self.send(command, None, true).await;
         self.is_blocked.store(false, Ordering::Relaxed);
@@ -229,7 +230,7 @@ impl Link {
         let link = self.clone();
         runtime.spawn(async move {
             if let Some(session) = link.session() {
-                let _ = link.call_in(session, Command::new("PING"), PATIENT, true).await;
+                let _ = link.call_in(session, &Command::new("PING"), PATIENT, true).await;
             }
             link.checking.store(false, Ordering::Relaxed);
         });
@@ -237,7 +238,7 @@ impl Link {
 
     async fn send(
         &self,
-        command: Command,
+        command: &Command,
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
@@ -249,7 +250,7 @@ impl Link {
     #[inline(never)]
     fn begin_sending(
         &self,
-        command: Command,
+        command: &Command,
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<(Sent, Executing), OpError> {
@@ -261,11 +262,19 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
-        let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
+        let mut args = Vec::with_capacity(command.args.len() + 1);
+        args.extend_from_slice(&command.args);
+        let expect = if command.is_tagged {
+            let tag = TAG.fetch_add(1, Ordering::Relaxed);
+            args.push(tag.to_string().into());
+            Expect::Tagged(tag.into())
+        } else {
+            Expect::of(command_name, &args)
+        };
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let client = self.client();
         let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, execute(client, custom, command.args, within)))
+        Ok((sent, execute(client, custom, args, within)))
     }
 
     #[inline(never)]
@@ -353,7 +362,8 @@ impl Link {
             && self.is_idle(session)
             && !self.is_blocked.load(Ordering::Relaxed)
         {
-            let mut ping = pin!(self.call_in(session, Command::new("PING"), PATIENT, true));
+            let ping = Command::new("PING");
+            let mut ping = pin!(self.call_in(session, &ping, PATIENT, true));
             let asked = async {
                 if !is_asked {
                     self.asked.notified().await;
@@ -515,30 +525,12 @@ impl Link {
         self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
     }
 
-    pub(super) fn messages(&self) -> broadcast::Receiver<Message> {
-        self.client().message_rx()
-    }
-
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
         self.supervisor.abort();
     }
-}
-
-/// The next of what the server sends by itself on a connection; `None` if some of it was lost. Cancel safe.
-/// The library's client is replaced when the connection is led to another server, and then nothing more comes
-/// from the old one: this waits, and the next session has a new receiver.
-pub(super) async fn pushed<T: Clone>(receiver: &mut Option<broadcast::Receiver<T>>) -> Option<T> {
-    while let Some(open) = receiver {
-        match open.recv().await {
-            Ok(message) => return Some(message),
-            Err(RecvError::Lagged(_)) => return None,
-            Err(RecvError::Closed) => *receiver = None,
-        }
-    }
-    std::future::pending().await
 }
 
 /// Tests the connection whenever it is idle, until the link is dropped.

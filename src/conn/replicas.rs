@@ -208,7 +208,7 @@ impl Confirmations {
             .await
             .map_err(|_| self.link.no_connection())??;
         let (written, reached) =
-            join(self.link.call(write, self.within), self.link.call(wait, self.within)).await;
+            join(self.link.call(&write, self.within), self.link.call(&wait, self.within)).await;
         written?;
         let reached = reached?.into_int()?;
         if reached >= i64::from(count) {

@@ -66,8 +66,8 @@ impl Conn {
     /// an outage, the server does not answer, and the call ends as others do.
     pub(super) async fn blaming_size(&self, error: OpError, size: Size, deadline: Instant) -> OpError {
         let Some(within) = self.time_to_ask(deadline) else { return error };
-        let asking =
-            LIMITS.map(|limit| self.call_within(Command::new("CONFIG").arg("GET").arg(limit), within));
+        let asking = LIMITS
+            .map(async |limit| self.call_within(&Command::new("CONFIG").arg("GET").arg(limit), within).await);
         for (limit, reply) in LIMITS.into_iter().zip(join_all(asking).await) {
             let most = match reply {
                 Ok(reply) => number(reply),

@@ -12,7 +12,7 @@ const MOST: usize = 100;
 
 impl Command {
     /// Its keys.
-    pub(super) fn keys(&self) -> &[Bytes] {
+    pub(crate) fn keys(&self) -> &[Bytes] {
         match self.name {
             "EVAL" | "EVALSHA" => {
                 let count = self.args.get(1).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
@@ -47,7 +47,7 @@ impl Conn {
     async fn wrong_types(&self, keys: &[Bytes], deadline: Instant) -> Option<String> {
         let within = self.time_to_ask(deadline)?;
         let types = keys.iter().take(MOST).map(async |key| {
-            let reply = self.call_within(Command::new("TYPE").arg(key.clone()), within).await;
+            let reply = self.call_within(&Command::new("TYPE").arg(key.clone()), within).await;
             Some((key, reply.ok()?.into_bytes().ok()?))
         });
         let wrong: Vec<_> = join_all(types)

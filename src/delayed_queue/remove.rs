@@ -277,15 +277,11 @@ impl<T: 'static> DelayedQueue<T> {
         op.ensure_beside(destination)?;
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
-        let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
-            keys.timeout_set(),
-            keys.ordered_list(),
-            keys.quarantine(),
-            &destination,
-            keys.scratch(),
-        ]);
+        let named =
+            [keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &destination, keys.scratch()];
         loop {
-            let [quarantined, payload, is_more] = op.parts(op.run(call.clone()).await?)?;
+            let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&named);
+            let [quarantined, payload, is_more] = op.parts(op.run(call).await?)?;
             let quarantined = op.int(quarantined)?;
             if self.queue.counters.quarantined(quarantined) {
                 events::quarantined(keys, quarantined);

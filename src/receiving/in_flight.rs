@@ -149,7 +149,7 @@ impl InFlight {
             self.idle.drain(..).filter(|caller| !caller.lost).map(|caller| caller.id).collect();
         if !ids.is_empty() {
             let receipts = Command::new("HDEL").arg(self.shared.of_messages.receipts.clone()).args(ids);
-            let _ = self.shared.conn.call(receipts).await;
+            let _ = self.shared.conn.call(&receipts).await;
         }
     }
 }
@@ -184,7 +184,7 @@ impl Shared {
         let mut unconfirmed;
         let result = loop {
             unconfirmed = self.conn.before_write(&self.keys);
-            match call.clone().run_noting(&self.conn, &mut lost).await {
+            match call.run_noting(&self.conn, &mut lost).await {
                 Ok(reply) => match Outcome::read(reply, settlements) {
                     Some(outcome) => break Ok(self.explained(outcome, &call).await),
                     None => drop(self.conn.desynchronised()),

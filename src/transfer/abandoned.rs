@@ -22,7 +22,7 @@ pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let of_messages = keys.of_messages();
     let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
     let run = async || -> Result<_, OpError> {
-        let [released, looked_at] = call.clone().run(&conn).await?.into_parts()?;
+        let [released, looked_at] = call.run(&conn).await?.into_parts()?;
         Ok((released.into_count()?.unsigned_abs(), looked_at.into_count()?))
     };
     let mut released = 0;

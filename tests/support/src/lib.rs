@@ -25,4 +25,4 @@ pub use keys::{
 pub use part::{Part, is_soak, part, rounds};
 pub use recorded::{Listener, Listening, Recorded};
 pub use script::{script, with_numbers};
-pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, ms, pending, soon, unread, woken};
+pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, leap, ms, pending, slowly, soon, unread, woken};
