@@ -75,7 +75,7 @@ soak: setup ## random plans of faults for a while, and ten failovers of each kin
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
-	REDELAY_PLANS=100 cargo test --workspace --all-features --test faults fleets -- --nocapture
+	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	@# It moves slots in another way, too.

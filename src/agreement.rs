@@ -1,7 +1,8 @@
-//! Pairs of keys that have the same ids: what becomes of them when somebody has deleted one of the two, or something in it.
+//! Pairs of keys that have the same ids: what becomes of them when somebody has deleted one of the two, or
+//! something in it.
 //!
-//! `docs/keys.md` says it for each pair. Here are those that one script brings into agreement, a part in each call. Any client may
-//! do that at any time, also at the same time as others.
+//! `docs/keys.md` says it for each pair. One script makes the pairs in this module agree, a part in each
+//! call. Any client may call it at any time, and several may at once.
 
 use std::time::Duration;
 
@@ -28,13 +29,14 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    fn keys(self, keys: &Keys) -> [Bytes; 2] {
+    fn keys(self, keys: &Keys) -> [Bytes; 3] {
         let of_messages = keys.of_messages();
-        match self {
+        let [set, hash] = match self {
             Self::Retries => [of_messages.retries, of_messages.messages],
             Self::Dead => [of_messages.dead, of_messages.dead_messages],
             Self::Schedules => keys.schedules(),
-        }
+        };
+        [set, hash, of_messages.control]
     }
 
     fn word(self) -> &'static str {
@@ -45,23 +47,29 @@ impl Pair {
         }
     }
 
-    /// Lets both agree, and reports what it has found. Returns whether it has changed anything.
+    /// Makes both agree, and reports what it has found. Returns whether it has changed anything.
     ///
     /// # Cancel safety
     /// Each call is complete in itself.
     pub(crate) async fn agree(self, conn: &Conn, keys: &Keys) -> Result<bool, OpError> {
         let (mut rank, mut cursor) = (0, Bytes::from_static(b"0"));
-        let (mut gone, mut again) = (0, 0);
-        let [set, hash] = self.keys(keys);
+        let (mut gone, mut again, mut foreign) = (0, 0, 0);
+        let [set, hash, control] = self.keys(keys);
         let result = loop {
-            let call = scripts::AGREE.on(&[&set, &hash]).arg(self.word()).number(rank).arg(cursor);
-            let [gone_now, again_now, next_rank, next_cursor] = match call.idempotent().run(conn).await {
-                Ok(reply) => reply.into_parts()?,
-                Err(error) => break Err(error),
-            };
+            let call = scripts::AGREE.on(&[&set, &hash, &control]).arg(self.word()).number(rank);
+            let call = call.arg(cursor).number(foreign);
+            let [gone_now, again_now, next_rank, next_cursor, foreign_now, is_news] =
+                match call.idempotent().run(conn).await {
+                    Ok(reply) => reply.into_parts()?,
+                    Err(error) => break Err(error),
+                };
             gone += gone_now.into_count()?.unsigned_abs();
             again += again_now.into_count()?.unsigned_abs();
             (rank, cursor) = (next_rank.into_int()?, next_cursor.into_bytes()?);
+            foreign = foreign_now.into_count()?;
+            if is_news.into_int()? > 0 {
+                events::foreign_fields(keys, self.word(), foreign.unsigned_abs());
+            }
             if rank < 0 && cursor.is_empty() {
                 break Ok(());
             }

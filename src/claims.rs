@@ -39,7 +39,7 @@ pub(crate) fn new_id() -> ClaimId {
 pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
     let (mut attempts, mut refusals) = (0, 0);
     loop {
-        match pop.clone().run(conn).await {
+        match pop.run(conn).await {
             Err(OpError::Unknown(_)) => {}
             Err(OpError::NotExecuted(_)) if attempts > 0 => {}
             // The first try may have taken payloads, and nobody else asks for them.
@@ -56,7 +56,7 @@ pub(crate) async fn confirm(conn: &Conn, keys: &Keys, ids: Vec<ClaimId>) {
     for ids in ids.chunks(MOST) {
         for attempt in 0.. {
             let command = Command::new("HDEL").arg(keys.claims().clone()).args(ids.iter().cloned());
-            match conn.call_idempotent(command).await {
+            match conn.call_idempotent(&command).await {
                 Err(OpError::Unknown(_) | OpError::NotExecuted(_)) => sleep(backoff(attempt)).await,
                 Err(OpError::Server(_)) if attempt < REFUSALS => sleep(backoff(attempt)).await,
                 _ => break,

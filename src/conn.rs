@@ -46,6 +46,7 @@ mod link;
 mod op_error;
 mod options;
 mod probe;
+mod pushed;
 mod replicas;
 mod reply;
 mod routing;
@@ -106,17 +107,42 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
 const OLDEST_SERVER: (u32, u32) = (6, 2);
 
-/// One command and its arguments, binary safe.
+/// One command and its arguments, binary safe. It is lent to each try, which copies nothing but the list of arguments, so that
+/// whoever looks into an error has it still.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     name: &'static str,
     args: Vec<Bytes>,
-    tag: Option<i64>,
+    is_tagged: bool,
 }
 
 impl Command {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4), tag: None }
+        Self { name, args: Vec::with_capacity(4), is_tagged: false }
+    }
+
+    /// A call of a script that the server knows. Each try has a number of its own, its *tag*, as the last argument, and the reply is
+    /// an array that begins with it: any other reply belongs to another command.
+    pub(crate) fn script(sha1: &'static str) -> Self {
+        let mut args = Vec::with_capacity(16);
+        args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
+        Self { name: "EVALSHA", args, is_tagged: true }
+    }
+
+    /// More keys of a script, which has no other arguments yet.
+    #[must_use]
+    pub(crate) fn script_keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
+        self.args.extend(keys);
+        self.args[1] = (self.args.len() - 2).to_string().into();
+        self
+    }
+
+    /// The same call with the text of the script, for a server that does not know it.
+    #[must_use]
+    pub(crate) fn script_text(&self, text: String) -> Self {
+        let mut command = Self { name: "EVAL", ..self.clone() };
+        command.args[0] = text.into();
+        command
     }
 
     #[must_use]
@@ -128,13 +154,6 @@ impl Command {
     #[must_use]
     pub(crate) fn number(self, number: impl ToString) -> Self {
         self.arg(number.to_string())
-    }
-
-    /// Says that the reply is an array that begins with this number: any other reply belongs to another command.
-    #[must_use]
-    pub(crate) fn tagged(mut self, tag: i64) -> Self {
-        self.tag = Some(tag);
-        self
     }
 
     #[must_use]
@@ -273,29 +292,28 @@ impl Conn {
     ///
     /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
     /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
-    pub(crate) async fn call(&self, command: Command) -> Result<Reply, OpError> {
-        let (size, name, keys) = (Size::of(&command), command.name, command.keys().to_vec());
+    pub(crate) async fn call(&self, command: &Command) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         match self.call_within(command, self.command_timeout).await {
             // In boxes, as is what is rare, so that the futures of callers stay small.
-            Err(error) if size.may_explain(&error) => {
-                Err(Box::pin(self.blaming_size(error, size, deadline)).await)
+            Err(error) if Size::of(command).may_explain(&error) => {
+                Err(Box::pin(self.blaming_size(error, Size::of(command), deadline)).await)
             }
             Err(error @ OpError::Server(_)) => {
-                Err(Box::pin(self.naming_keys(error, name, &keys, deadline)).await)
+                Err(Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await)
             }
             result => result,
         }
     }
 
     /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
-    pub(crate) async fn query(&self, command: Command) -> Result<Reply, OpError> {
+    pub(crate) async fn query(&self, command: &Command) -> Result<Reply, OpError> {
         self.call_repeatedly(command, &mut false).await
     }
 
     /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that nothing was
     /// executed.
-    pub(crate) async fn call_idempotent(&self, command: Command) -> Result<Reply, OpError> {
+    pub(crate) async fn call_idempotent(&self, command: &Command) -> Result<Reply, OpError> {
         let mut lost = false;
         let result = self.call_repeatedly(command, &mut lost).await;
         result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
@@ -303,15 +321,14 @@ impl Conn {
 
     /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have executed, or may
     /// still execute.
-    pub(crate) async fn call_repeatedly(&self, command: Command, lost: &mut bool) -> Result<Reply, OpError> {
+    pub(crate) async fn call_repeatedly(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
         let mut within = self.command_timeout;
-        let size = Size::of(&command);
         loop {
-            let error = match self.call_within(command.clone(), within).await {
-                Err(error) if size.may_explain(&error) => {
-                    let error = Box::pin(self.blaming_size(error, size, deadline)).await;
+            let error = match self.call_within(command, within).await {
+                Err(error) if Size::of(command).may_explain(&error) => {
+                    let error = Box::pin(self.blaming_size(error, Size::of(command), deadline)).await;
                     if !matches!(error, OpError::Unknown(_)) {
                         return Err(error);
                     }
@@ -319,8 +336,9 @@ impl Conn {
                 }
                 Err(error @ OpError::Unknown(_)) => error,
                 Err(error @ OpError::Server(_)) => {
-                    let (name, keys) = (command.name, command.keys());
-                    return Err(Box::pin(self.naming_keys(error, name, keys, deadline)).await);
+                    return Err(
+                        Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await
+                    );
                 }
                 result => return result,
             };
@@ -332,7 +350,7 @@ impl Conn {
         }
     }
 
-    async fn call_within(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+    async fn call_within(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
         match &self.base.servers {
             Servers::One(commands) => self.call_on(&commands.link, command, within).await,
             // In a box, or the futures of callers become so deep that the compiler refuses some.
@@ -340,7 +358,7 @@ impl Conn {
         }
     }
 
-    async fn call_on(&self, link: &Arc<Link>, command: Command, within: Duration) -> Result<Reply, OpError> {
+    async fn call_on(&self, link: &Arc<Link>, command: &Command, within: Duration) -> Result<Reply, OpError> {
         let result = match self.long {
             None => link.call(command, within).await,
             Some(bytes) => link.call_long(command, within, bytes).await,
@@ -369,14 +387,14 @@ impl Conn {
         if commands.session().is_none() || blocked.address() != address {
             return;
         }
-        // Nothing comes between the two.
+        // Nothing may come between the two commands.
         if timeout(self.base.options.command_timeout, commands.in_use()).await.is_err() {
             return;
         }
         let hold = Command::new("EVAL").arg("return 0").number(0);
         let unblock = Command::new("CLIENT").arg("UNBLOCK").number(id).arg("TIMEOUT");
         let call = |command| commands.call(command, self.base.options.command_timeout);
-        let _ = futures::future::join(call(hold), call(unblock)).await;
+        let _ = futures::future::join(call(&hold), call(&unblock)).await;
     }
 
     /// The counters of this module and of those above it.
@@ -428,7 +446,7 @@ impl Conn {
 
     /// The server's clock, epoch µs.
     pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.query(Command::new("TIME")).await?.into_parts()?;
+        let [seconds, micros] = self.query(&Command::new("TIME")).await?.into_parts()?;
         let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
         time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
     }
@@ -441,6 +459,13 @@ impl Conn {
         match self.commands() {
             Some(commands) => commands.link.desynchronised(),
             None => OpError::Unknown("nobody knows the server of the slot".into()),
+        }
+    }
+
+    /// Replaces the connection for commands; in a cluster, to the queue's server. What is in flight ends with [`OpError::Unknown`].
+    pub(crate) fn reconnect(&self) {
+        if let Some(commands) = self.commands() {
+            commands.link.reconnect();
         }
     }
 
@@ -486,7 +511,7 @@ impl Conn {
         let reply = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let conn = self.with_timeout(self.command_timeout.min(left));
-            let reply = conn.query(Command::new("INFO").arg("server")).await;
+            let reply = conn.query(&Command::new("INFO").arg("server")).await;
             // A server that is busy may need more than one command timeout.
             let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
             if !is_busy || Instant::now() >= deadline {
@@ -496,7 +521,8 @@ impl Conn {
         };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A server may lack INFO, or the user the permission, and serve queues all the same. There is nothing to check then.
+            // A server may lack INFO, or the user the permission, and serve queues all the same. There is
+            // nothing to check then.
             Err(OpError::Server(_)) => Bytes::new(),
             Err(error) => return Err(ConnectError::failed(error.into_cause())),
         };

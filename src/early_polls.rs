@@ -143,7 +143,7 @@ impl Polled {
                 .idempotent();
             let mut lost = false;
             for attempt in 0.. {
-                match call.clone().run_noting(&conn, &mut lost).await {
+                match call.run_noting(&conn, &mut lost).await {
                     Ok(head) => {
                         if let Ok(Some(head)) = head.into_optional_score() {
                             on_head(&self.keys, head);
@@ -161,7 +161,7 @@ impl Polled {
             }
             // A lost try may still arrive. If this command is lost, the server deletes the receipt later by itself.
             if !lost {
-                let _ = conn.call(Command::new("DEL").arg(receipt)).await;
+                let _ = conn.call(&Command::new("DEL").arg(receipt)).await;
             }
         }
     }

@@ -62,13 +62,13 @@ enum Source {
     None,
     /// The codec's own error. The reason contains its text.
     Codec(Box<dyn StdError + Send + Sync>),
-    /// The same for that of a connection.
+    /// The connection's own error. The reason contains its text.
     Connection(Arc<dyn StdError + Send + Sync>),
 }
 
 /// What the error of a call says that was not executed.
 const NOTHING_EXECUTED: &str = "; nothing was executed, so a retry is safe";
-/// What the error of a call says that only reads.
+/// What the error of a call that only reads says.
 const NOTHING_CHANGED: &str = "; nothing was changed, so a retry is safe";
 
 /// The kinds of failure. Each says how to react.
@@ -91,15 +91,14 @@ const NOTHING_CHANGED: &str = "; nothing was changed, so a retry is safe";
 pub enum ErrorKind {
     /// An argument or option is not valid. Nothing was executed. Fix the call.
     Invalid,
-    /// There is no connection, or the server cannot run the command now, or a call that only reads got no answer in time.
-    /// Nothing was changed: a retry is safe. (A wait
-    /// that ends with this error may have lost a payload, as any lost connection may: see
-    /// [`BlockingQueue`](crate::BlockingQueue).)
+    /// There is no connection, or the server cannot run the command now, or a call that only reads got no
+    /// answer in time. Nothing was changed: a retry is safe. (A wait that ends with this error may have lost
+    /// a payload, as any lost connection may: see [`BlockingQueue`](crate::BlockingQueue).)
     Unavailable,
-    /// The reply was lost, or belonged to another command: the server may or may not have executed the call. A call that
-    /// only reads never fails with it. Check
-    /// before you retry, or retry only idempotent calls. Or, with [`ClientBuilder::replicas`](crate::client::ClientBuilder::replicas), the
-    /// server has executed it, but too few replicas have confirmed it.
+    /// The reply was lost, or belonged to another command: the server may or may not have executed the call.
+    /// A call that only reads never fails with it. Check before you retry, or retry only idempotent calls.
+    /// Or, with [`ClientBuilder::replicas`](crate::client::ClientBuilder::replicas), the server has executed it, but too few
+    /// replicas have confirmed it.
     OutcomeUnknown,
     /// The server refused the call: a key of another type, a missing ACL permission, no memory. Nothing is left half done.
     /// Fix the server, the key or the ACL.

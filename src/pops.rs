@@ -188,7 +188,8 @@ impl Pops {
         }
         let lengths = parts.map(|part| async {
             let lists = part.lists.keys.iter();
-            let lengths = lists.map(|keys| conn.call(Command::new("LLEN").arg(keys.target().clone())));
+            let lengths =
+                lists.map(async |keys| conn.call(&Command::new("LLEN").arg(keys.target().clone())).await);
             let is_filled = |length: &_| matches!(length, Ok(Reply::Int(1..)));
             join_all(lengths).await.iter().any(is_filled).then_some(part)
         });

@@ -195,7 +195,7 @@ pub(crate) struct PendingReceive {
 }
 
 impl PendingReceive {
-    /// It waits no longer than for one answer.
+    /// Ends the wait after the next answer.
     fn expire(&mut self) {
         self.patient = false;
         self.waiting.expire(self.id);
@@ -209,7 +209,8 @@ impl Future for PendingReceive {
         let answer = loop {
             let Self { span, answer, .. } = &mut *self;
             let answer = ready!(span.within(|| Pin::new(answer).poll(cx))).unwrap_or(Err(OpError::Closed));
-            // This process may have stood still since they were handed out. They go back, and others may have them.
+            // This process may have stood still since they were handed out. They go back, and others may have
+            // them.
             let now = Instant::now();
             let are_over = |claims: &Vec<Claim>| claims.iter().any(|claim| claim.lease.is_over(now));
             match answer {

@@ -1,11 +1,11 @@
 //! The Lua scripts, one file each, and how they are called.
 //!
-//! Every call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
+//! Every try of a call has a number, its *tag*, which its reply repeats. Two things would otherwise hand a reply to the wrong
 //! caller: a server or a proxy that sends one reply too many; and the client library, which takes an array of three or
 //! four strings that begins with `message`, `subscribe` or the like for a pub/sub message, and drops it. (It changes such
 //! an array within another one, too, so a list of strings that others wrote is never nested.)
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -17,24 +17,25 @@ use crate::wire::keys::{Keys, MessageKeys};
 /// longer than an outage of the server, and than its clock may jump meanwhile: a failover can bring another clock.
 pub(crate) const REMEMBERED_MS: u32 = 24 * 3_600_000;
 
-/// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is the last.
+/// The most bytes of payloads that one call of a script takes, about: the one with which it exceeds them is
+/// the last.
 const TAKEN_BYTES: usize = 1_048_576;
 
-/// One script: its source, the SHA-1 of the text that the server gets, and the number of its keys.
+/// One script: its source, the SHA-1 of the text that the server gets, and the names of its keys, in order.
 #[derive(Debug)]
 pub(crate) struct Script {
     source: &'static str,
     sha1: &'static str,
-    keys: usize,
+    keys: &'static [&'static str],
 }
 
-/// Each script with the number of its keys, its SHA-1 and its files: parts first, the script itself last.
+/// Each script with its SHA-1, the names of its keys, and its files: parts first, the script itself last.
 macro_rules! scripts {
-    ($($name:ident: $keys:literal, $sha1:literal, [$($file:literal),+];)+) => {
+    ($($name:ident: $sha1:literal, [$($key:ident),*], [$($file:literal),+];)+) => {
         $(pub(crate) static $name: Script = Script {
             source: concat!($(include_str!(concat!("scripts/", $file, ".lua"))),+),
             sha1: $sha1,
-            keys: $keys,
+            keys: &[$(stringify!($key)),*],
         };)+
 
         #[cfg(test)]
@@ -43,64 +44,99 @@ macro_rules! scripts {
 }
 
 scripts! {
-    OFFER: 4, "dbf183cdd2132b7c70217df266f7193b77e8070d", ["offer"];
-    TRANSFER: 7, "d1824bbb2739d4d864d1bc44b86e097d44d22f03", [
-        "parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out", "transfer/jobs", "transfer/move", "transfer/few",
-        "transfer"
-    ];
-    OFFER_JOBS: 6, "1410b9d93ba3138c8e2f4cb2c5805fad04a2c818", [
-        "parts/permitted", "parts/job", "parts/nearer_end", "offer_jobs"
-    ];
-    CANCEL_JOBS: 4, "727998b88e22143502a3f3aa1625d035aaff67ba", [
-        "parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"
-    ];
-    READ_JOB: 2, "a3835eba6136aa5a5406a3ad85182af12293b59f", ["parts/job", "read_job"];
-    AGREE: 2, "04a5c9faa4e0c0419a79083f60d8fc33ec520cae", ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: 5, "8f158bedb3cc7ae5f1e8a5f674f5d3a372ebbd97", ["parts/clock", "parts/job", "sweep_jobs"];
-    RESCHEDULE_JOB: 3, "a58ffadc7c2cfbeefdaae876b7da90f4b9089d3e", ["parts/job", "reschedule_job"];
-    READ_SCHEDULES: 2, "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", ["read_schedules"];
-    CHANGE_SCHEDULE: 7, "0440d5741eb84056a61fa8f6106bf01790d3e042", ["parts/permitted", "parts/job", "change_schedule"];
-    CANCEL: 3, "93ef6c42ca5be56059c504d14535b674133d2902", ["parts/permitted", "cancel"];
-    RESCHEDULE: 2, "e9efff77b097054feb4b0b2351148139e60aec5c", ["reschedule"];
-    POLL: 5, "c41d74e42a8a89baba7fd517e766acf96b11dbdc", ["parts/entry", "parts/permitted", "parts/claims", "poll"];
-    RESTORE_ENTRIES: 5, "f3e7d380d072d0b6f7f76bee7ee261a5c260e631", ["parts/permitted", "parts/restore", "restore_entries"];
-    CLAIM_IDS: 1, "ec60e70dd85ca2792f7ee218a985010cd6debcf9", ["parts/scan", "claim_ids"];
-    READ_CLAIMS: 1, "92cbc7bdaa145e5f0204d4e51a3faff09549c2a4", ["parts/stored_claim", "read_claims"];
-    REQUEUE_CLAIM: 6, "162d6b55ed07e278c811f716a6207b3471eea105", [
-        "parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"
-    ];
-    CONTAINS: 1, "d9a3981e63be1b50f20f338bb98271379d649ca5", ["parts/entry", "parts/search", "contains"];
-    CONTAINS_READY: 1, "61510b0a6de46cc5e140209184145f58c7f8d039", ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: 3, "1d615e43263041413be283f5c85a2fa4825f7c39", ["parts/entry", "parts/search", "parts/permitted", "remove"];
-    REMOVE_READY: 2, "5c76916fe64434e2dedb111adc044e83cfb027ab", ["parts/search", "parts/permitted", "remove_ready"];
-    RANGE: 1, "040b28445e81cde4eb64208bfdf24dc1de5bb210", ["range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: 5, "f11d127693199823921b9750d0bfdda2f85affde", [
-        "parts/entry", "parts/permitted", "poll_last_and_offer_first_to"
-    ];
-    OVERDUE: 0, "822b4e005e6181158dd7e78e6d89bf3dfaa2e979", ["overdue"];
-    PERMISSIONS: 0, "3061e7c34b44239d74e83258be8202c3d7fc7505", ["permissions"];
-    EXPIRE: 2, "e4b68d2504e8ba21e327322d34f280d8b44d2c26", ["expire"];
-    RECEIVE: 10, "06f5ac599d07e73fbc58f64f04b6406ea255c888", [
-        "parts/scan", "receive/record", "receive/dead", "receive/settle", "receive/recover", "receive/limits",
-        "receive/claim", "receive"
-    ];
-    READ_MESSAGES: 2, "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", ["read_messages"];
-    READ_DEAD: 2, "511916e1287da7d60e99a06700aed5987f1a0517", ["parts/letter", "read_dead"];
-    REQUEUE_DEAD: 6, "7de7a5bda38b9ce52aeff1fd2721be380abe36c4", [
-        "parts/permitted", "parts/letter", "receive/record", "requeue_dead"
-    ];
-    REMOVE_DEAD: 3, "935074a4127b7abeda002c55c3994001623b7ac6", ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: 5, "64d6ea8596b659b71a9965e76d06119c2f9ab0cd", ["parts/permitted", "receive/record", "remove_message"];
-    RELEASE_ALL: 7, "bfd49922cb5f3428c50b10134973deff1a542348", ["parts/permitted", "receive/record", "release_all"];
-    TAKE: 2, "41703d8d8f0b1018a80dfac49e80e6b1cf4b08e2", ["parts/claims", "take"];
-    RETURN_TO_LIST: 3, "bb9914750b8cc99495a32ed412aa7f7ab4b24c4f", ["parts/permitted", "return_to_list"];
-    STATS: 9, "993e75e3c774ff9987e74ba9fc311ea92eb837e2", ["stats"];
-    REQUEUE_QUARANTINED: 5, "7c06db551bbdb16f89944d62aceaa3293eba5894", [
-        "parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"
-    ];
-    REMOVE_QUARANTINED: 2, "c43a790595859bed6d55f0825b22f90622ac0bd6", [
-        "parts/quarantine_pairs", "parts/permitted", "remove_quarantined"
-    ];
+    OFFER: "dbf183cdd2132b7c70217df266f7193b77e8070d",
+        [timeout_set, ordered_list, channel, receipt],
+        ["offer"];
+    TRANSFER: "0b3e1db84bcb4cd2706169c94e6d4696f5c85712",
+        [timeout_set, ordered_list, target, quarantine, channel, scratch, jobs],
+        ["parts/entry", "parts/permitted", "parts/clock", "transfer/find", "transfer/take_out",
+         "transfer/jobs", "transfer/move", "transfer/few", "transfer"];
+    OFFER_JOBS: "d84a770c3d4978ca3a367db40dcc421ffe6cc36f",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch],
+        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/unthrottled", "offer_jobs"];
+    OFFER_THROTTLED: "3f9ddae85879f59bf6320c7f0f9e49a2ab2579c1",
+        [timeout_set, ordered_list, channel, receipt, jobs, scratch],
+        ["parts/permitted", "parts/job", "parts/nearer_end", "parts/throttled", "offer_jobs"];
+    CANCEL_JOBS: "4ca419caa6c4781815a7a66f10d37d71c987d846",
+        [timeout_set, ordered_list, jobs, scratch],
+        ["parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"];
+    READ_JOB: "d3ab838f41a6c563c0a09cb757a03301db9b16f8", [timeout_set, jobs], ["parts/job", "read_job"];
+    AGREE: "2f96092669f268ddfba408200526ff4c9910a331", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "99e1e7ea63d9e812e056eec0276db06387c4072f",
+        [timeout_set, jobs, control, dead, dead_messages],
+        ["parts/clock", "parts/job", "parts/scan", "parts/apart", "sweep_jobs"];
+    RESCHEDULE_JOB: "de755103a4de69b04bb425b17db93be34011f1f0",
+        [timeout_set, channel, jobs],
+        ["parts/job", "reschedule_job"];
+    READ_SCHEDULES: "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", [schedules, records], ["read_schedules"];
+    CHANGE_SCHEDULE: "dd1d31fe284ee6d3fdf94ccd13c814e3a2c49217",
+        [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
+        ["parts/permitted", "parts/job", "change_schedule"];
+    CANCEL: "1e16fd76b4bbe62aa2a3a9c5fddffd75550c9c8d",
+        [timeout_set, ordered_list, scratch],
+        ["parts/permitted", "cancel"];
+    RESCHEDULE: "e9efff77b097054feb4b0b2351148139e60aec5c", [timeout_set, channel], ["reschedule"];
+    POLL: "3922a4bdba786ac54c5cae7b859b837e7ce8fff7",
+        [timeout_set, ordered_list, quarantine, claims, scratch],
+        ["parts/entry", "parts/permitted", "parts/claims", "poll"];
+    RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
+        [timeout_set, ordered_list, channel, receipt, scratch],
+        ["parts/permitted", "parts/restore", "restore_entries"];
+    CLAIM_IDS: "d589dbe75765f34fe26f38e394481c8c614e8c56", [claims], ["parts/scan", "claim_ids"];
+    READ_CLAIMS: "4db65a1325d800b5d5bb2cfb19a550f7ce472c10", [claims], ["parts/stored_claim", "read_claims"];
+    REQUEUE_CLAIM: "b556988a84a9c850b2fb8422f99c54efaedc31cf",
+        [claims, target, timeout_set, ordered_list, channel, scratch],
+        ["parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"];
+    CONTAINS: "c6f11ebe3eb434cb7099253e1eb3d3d1eaa40d3b", [list], ["parts/entry", "parts/search", "contains"];
+    CONTAINS_READY: "79228faeda288f0da67956ff41cf8d8a36ca6ef2",
+        [list],
+        ["parts/raw_payload", "parts/search", "contains"];
+    REMOVE: "a01b4afd7775330ed4c808e20bb27be40d8add8b",
+        [timeout_set, list, scratch],
+        ["parts/entry", "parts/search", "parts/permitted", "remove"];
+    REMOVE_READY: "02256a53fec12ced55f31245dea5c3a24ce5e083",
+        [list, scratch],
+        ["parts/search", "parts/permitted", "remove_ready"];
+    RANGE: "040b28445e81cde4eb64208bfdf24dc1de5bb210", [list], ["range"];
+    POLL_LAST_AND_OFFER_FIRST_TO: "ebf150a7a1401ea2bc3eae44a824f03ed1194d17",
+        [timeout_set, ordered_list, quarantine, destination, scratch],
+        ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
+    OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
+    PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
+    EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
+    RECEIVE: "601d4803f759a76b1959095290c9703adc1666e5",
+        [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
+        ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
+         "receive/limits", "receive/claim", "receive"];
+    READ_MESSAGES: "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", [set, messages], ["read_messages"];
+    READ_DEAD: "511916e1287da7d60e99a06700aed5987f1a0517",
+        [dead, dead_messages],
+        ["parts/letter", "read_dead"];
+    REQUEUE_DEAD: "ab15e13bd53aba73749c159c59b8521d3205ee07",
+        [dead, dead_messages, messages, retries, scratch, channel],
+        ["parts/permitted", "parts/letter", "receive/record", "requeue_dead"];
+    REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
+        [dead, dead_messages, scratch],
+        ["parts/permitted", "remove_dead"];
+    REMOVE_MESSAGE: "169e7ea94f53c997af4f88b21441c252c6cca938",
+        [messages, leases, retries, scratch, channel],
+        ["parts/permitted", "receive/record", "remove_message"];
+    RELEASE_ALL: "51cc0d839b1af53e6e53b66d0259325f5e08c08d",
+        [target, inbox, messages, leases, retries, control, scratch],
+        ["parts/permitted", "receive/record", "release_all"];
+    TAKE: "45e50a8d58a32c1c05e7d6157f28575844facf0d", [target, claims], ["parts/claims", "take"];
+    RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
+        [target, receipt, scratch],
+        ["parts/permitted", "return_to_list"];
+    STATS: "993e75e3c774ff9987e74ba9fc311ea92eb837e2",
+        [timeout_set, ordered_list, target, quarantine, claims, leases, retries, dead, control],
+        ["stats"];
+    REQUEUE_QUARANTINED: "dc153c65b8156be90a860f230cd66e77638b4125",
+        [timeout_set, ordered_list, quarantine, channel, scratch],
+        ["parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"];
+    REMOVE_QUARANTINED: "73f8fdb0a9db69397597b0d916a0b5e236e7a032",
+        [quarantine, scratch],
+        ["parts/quarantine_pairs", "parts/permitted", "remove_quarantined"];
 }
 
 /// What surrounds the source of each script. The tag is the last argument, and not one of the script's own. It becomes the
@@ -117,34 +153,47 @@ pub(crate) fn is_full(lengths: impl Iterator<Item = usize>) -> bool {
     lengths.sum::<usize>() > TAKEN_BYTES
 }
 
-/// The number of the next call.
-static TAG: AtomicU32 = AtomicU32::new(1);
-
 impl Script {
     /// A call, executed at most once unless it is made [`idempotent`](Call::idempotent).
     pub(crate) fn on(&'static self, keys: &[&Bytes]) -> Call {
-        debug_assert_eq!(keys.len(), self.keys, "number of keys");
+        debug_assert_eq!(keys.len(), self.keys.len(), "number of keys");
         Call {
             script: self,
-            keys: keys.iter().copied().cloned().collect(),
-            args: Vec::new(),
+            command: Command::script(self.sha1).script_keys(keys.iter().copied().cloned()),
             idempotent: false,
             only_reads: false,
         }
     }
 
-    /// What is sent to the server: the source without comments, indentation and blank lines, between two lines that
-    /// add the tag to its reply. It is needed once per script and server, so it is not kept. A test checks that no string
-    /// in the source contains `--`.
+    /// What is sent to the server: the source without comments, indentation and blank lines, between two
+    /// lines that add the tag to its reply, and with `KEYS[1]` in place of `KEYS.timeout_set`. It is needed
+    /// once per script and server, so it is not kept. A test checks that no string in the source contains
+    /// `--`.
     fn text(&self) -> String {
         let code = |line: &'static str| line.split("--").next().unwrap_or_default().trim();
         let lines = self.source.lines().map(code).filter(|code| !code.is_empty());
         let lines = [TAG_BEFORE].into_iter().chain(lines).chain([TAG_BEHIND]);
-        lines.collect::<Vec<_>>().join("\n")
+        let named = lines.collect::<Vec<_>>().join("\n");
+        let mut pieces = named.split("KEYS.");
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let is_behind = |letter: char| letter != '_' && !letter.is_ascii_lowercase();
+            let (name, rest) = piece.split_at(piece.find(is_behind).unwrap_or(piece.len()));
+            // A test checks that the script has each key.
+            let number = self.keys.iter().position(|key| *key == name).map_or(0, |at| at + 1);
+            text += &format!("KEYS[{number}]{rest}");
+        }
+        text
     }
 }
 
 impl Script {
+    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text.
+    pub(crate) fn longest(&self, conn: &Conn) -> Duration {
+        let with_text = conn.for_long(self.text().len()).command_timeout();
+        conn.command_timeout().saturating_add(with_text)
+    }
+
     /// The server's error without the place in the script, and with the command that the server lacks, or that Redis 6.2 forbids: it
     /// does not name that one.
     fn explained(&self, why: &str) -> String {
@@ -157,8 +206,9 @@ impl Script {
         let line = line_of(why).and_then(|line| text.lines().nth(line.checked_sub(1)?));
         let mut names: Vec<&str> = line.into_iter().flat_map(called).collect();
         if names.is_empty() {
-            // It is one of those that the script tries out, or whose errors it handles.
-            names.extend(text.lines().flat_map(called));
+            // It is one of those whose errors the script handles. What it tries out on its scratch key may be
+            // more than it uses.
+            names.extend(self.source.lines().filter(|line| !line.contains("KEYS.scratch")).flat_map(called));
             names.sort_unstable();
             names.dedup();
         }
@@ -168,7 +218,7 @@ impl Script {
 
 /// The commands in this line of a script.
 fn called(line: &str) -> impl Iterator<Item = &str> {
-    let is_call = line.contains("call('") || line.contains("ensure_permitted(");
+    let is_call = line.contains("call('");
     let quoted = line.split('\'').skip(1).step_by(2).filter(move |_| is_call);
     let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
     const OPTIONS: [&str; 7] = ["WITHSCORES", "LIMIT", "COUNT", "MAXLEN", "RANK", "BYSCORE", "REV"];
@@ -176,27 +226,24 @@ fn called(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// One call of a script.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Call {
     script: &'static Script,
-    keys: Vec<Bytes>,
-    args: Vec<Bytes>,
+    command: Command,
     idempotent: bool,
     only_reads: bool,
 }
 
 impl Call {
     #[must_use]
-    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
-        self.args.push(arg.into());
-        self
+    pub(crate) fn arg(self, arg: impl Into<Bytes>) -> Self {
+        Self { command: self.command.arg(arg), ..self }
     }
 
-    /// More keys than the script always has.
+    /// More keys than the script always has. They come before the arguments.
     #[must_use]
-    pub(crate) fn keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
-        self.keys.extend(keys);
-        self
+    pub(crate) fn keys(self, keys: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { command: self.command.script_keys(keys), ..self }
     }
 
     #[must_use]
@@ -205,9 +252,8 @@ impl Call {
     }
 
     #[must_use]
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(args);
-        self
+    pub(crate) fn args(self, args: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { command: self.command.args(args), ..self }
     }
 
     /// Declares that executing it twice has the effect of executing it once. It is then sent again after a lost reply.
@@ -224,28 +270,34 @@ impl Call {
         self.idempotent()
     }
 
+    /// How long it takes at most until there is a reply or an error.
+    pub(crate) fn longest(&self, conn: &Conn) -> Duration {
+        self.script.longest(conn)
+    }
+
     pub(crate) fn is_read(&self) -> bool {
         self.only_reads
     }
 
     /// Sends the text, for a script that is needed once.
-    pub(crate) async fn run_once(self, conn: &Conn) -> Result<Reply, OpError> {
-        self.send(conn, "EVAL", self.script.text(), &mut false).await
+    pub(crate) async fn run_once(&self, conn: &Conn) -> Result<Reply, OpError> {
+        self.send(conn, &self.command.script_text(self.script.text()), &mut false).await
     }
 
     /// Sends the SHA-1; and the text, if the server does not know the script.
-    pub(crate) async fn run(self, conn: &Conn) -> Result<Reply, OpError> {
+    pub(crate) async fn run(&self, conn: &Conn) -> Result<Reply, OpError> {
         self.run_noting(conn, &mut false).await
     }
 
     /// The same. Notes whether a try was lost, which the server may have executed, or may still execute.
-    pub(crate) async fn run_noting(self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
+    pub(crate) async fn run_noting(&self, conn: &Conn, lost: &mut bool) -> Result<Reply, OpError> {
         let mut lost_now = false;
-        let result = match self.send(conn, "EVALSHA", self.script.sha1, &mut lost_now).await {
+        let result = match self.send(conn, &self.command, &mut lost_now).await {
             // Nothing was executed by this try, so the text may follow. From then on the server knows the script.
             Err(OpError::Server(why)) if why.starts_with("NOSCRIPT") => {
                 let text = self.script.text();
-                self.send(&conn.for_long(text.len()), "EVAL", text, &mut lost_now).await
+                let conn = conn.for_long(text.len());
+                self.send(&conn, &self.command.script_text(text), &mut lost_now).await
             }
             result => result,
         };
@@ -253,21 +305,7 @@ impl Call {
         result.map_err(|error| if lost_now && !self.only_reads { error.after_a_lost_try() } else { error })
     }
 
-    async fn send(
-        &self,
-        conn: &Conn,
-        name: &'static str,
-        script: impl Into<Bytes>,
-        lost: &mut bool,
-    ) -> Result<Reply, OpError> {
-        let tag = TAG.fetch_add(1, Ordering::Relaxed);
-        let command = Command::new(name)
-            .arg(script)
-            .number(self.keys.len())
-            .args(self.keys.iter().cloned())
-            .args(self.args.iter().cloned())
-            .number(tag)
-            .tagged(tag.into());
+    async fn send(&self, conn: &Conn, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
         let reply = if self.idempotent {
             conn.call_repeatedly(command, lost).await
         } else {
@@ -280,15 +318,10 @@ impl Call {
         }
     }
 
-    /// The same call without its arguments, to explain what its reply says.
-    pub(crate) fn without_args(&self) -> Self {
-        Self { keys: self.keys.clone(), args: Vec::new(), ..*self }
-    }
-
-    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the command. The caller has
-    /// time until `deadline`.
+    /// What a reply of this call says of a refusal, with the names of the keys of another type, or of the
+    /// command. The caller has time until `deadline`.
     pub(crate) async fn explained(&self, conn: &Conn, why: String, deadline: Instant) -> String {
-        match conn.naming_keys(OpError::Server(why), "EVALSHA", &self.keys, deadline).await {
+        match conn.naming_keys(OpError::Server(why), "EVALSHA", self.command.keys(), deadline).await {
             OpError::Server(why) => self.script.explained(&why),
             error => error.to_string(),
         }
@@ -314,129 +347,4 @@ fn untagged(mut reply: Vec<Reply>) -> Reply {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::conn::{Credentials, Options, Settings};
-    use sha1::{Digest, Sha1};
-
-    #[test]
-    fn digests_and_headers_are_true() {
-        let mut wrong = Vec::new();
-        for &(name, script, _) in ALL {
-            let digest: String =
-                Sha1::digest(script.text()).iter().map(|byte| format!("{byte:02x}")).collect();
-            if digest != script.sha1 {
-                wrong.push(format!("{name}: {digest}"));
-            }
-            let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
-            let keys = header.split("-- ARGV").next().and_then(|keys| keys.split("-- Reply").next());
-            let keys = keys.expect("a piece");
-            let named = (1..=12).take_while(|number| keys.contains(&format!("   {number} "))).count();
-            assert_eq!(named, script.keys, "the header of {name} names other keys than it is given");
-            let used = (1..=12).rev().find(|number| header.contains(&format!("KEYS[{number}]")));
-            assert!(used.unwrap_or(0) <= script.keys, "{name} uses a key it is not given");
-            assert!(
-                !parts.contains("KEYS") && !parts.contains("ARGV"),
-                "a part of {name} uses KEYS or ARGV: only the script itself does"
-            );
-            let cost = header.split_once("-- Reply").and_then(|(_, header)| header.split_once("-- Cost"));
-            let cost = cost.unwrap_or_else(|| panic!("the header of {name} is incomplete")).1;
-            let cost: String = cost.lines().take_while(|line| !line.starts_with("local")).collect();
-            let bounds = ["O(1)", "O(log n)", "at most", "Up to", "budget", "native scan", "as LRANGE"];
-            assert!(bounds.iter().any(|bound| cost.contains(bound)), "{name} names no bound of its cost");
-            assert!(!cost.contains("O(n"), "{name} has a cost without a bound");
-        }
-        assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
-    }
-
-    /// Any reply of a script arrives as it is, whatever its shape.
-    #[tokio::test]
-    async fn replies_have_the_shape_that_the_script_gave_them() {
-        let array = Reply::Array;
-        let text = |text: &'static str| Reply::Bytes(text.into());
-        let server = redelay_fixture::Server::start();
-        let settings = Settings {
-            url: &server.url(),
-            credentials: Credentials::OfUrl,
-            sentinel_credentials: None,
-            #[cfg(feature = "tls")]
-            tls: None,
-            client_name: "scripts".into(),
-            connect_timeout: Duration::from_secs(60),
-            command_timeout: Duration::from_secs(60),
-            replicas: None,
-        };
-        let conn = &Conn::connect(Options::new(settings).expect("options")).await.expect("a connection");
-        macro_rules! reply {
-            ($source:literal) => {{
-                static SCRIPT: Script = Script { source: $source, sha1: "", keys: 0 };
-                SCRIPT.on(&[]).run_once(conn).await.expect("a reply")
-            }};
-        }
-        assert_eq!(reply!("return 7"), Reply::Int(7));
-        assert_eq!(reply!("return 'a'"), text("a"));
-        assert_eq!(reply!("return false"), Reply::Nil);
-        assert_eq!(reply!("return {}"), array(vec![]));
-        assert_eq!(reply!("return {'a'}"), array(vec![text("a")]));
-        assert_eq!(reply!("return {false}"), array(vec![Reply::Nil]));
-        assert_eq!(reply!("return {1, {'a'}}"), array(vec![Reply::Int(1), array(vec![text("a")])]));
-        assert_eq!(reply!("return {{}}"), array(vec![array(vec![])]));
-        assert_eq!(reply!("return {{1}}"), array(vec![array(vec![Reply::Int(1)])]));
-        assert_eq!(reply!("return {{1, 2}}"), array(vec![array(vec![Reply::Int(1), Reply::Int(2)])]));
-        assert_eq!(reply!("return {{{1}}}"), array(vec![array(vec![array(vec![Reply::Int(1)])])]));
-        assert_eq!(
-            reply!("return {{1}, {2}}"),
-            array(vec![array(vec![Reply::Int(1)]), array(vec![Reply::Int(2)])])
-        );
-    }
-
-    /// What [`Script::text`] relies on.
-    #[test]
-    fn strings_contain_no_comment_and_no_line_break() {
-        for &(name, script, _) in ALL {
-            assert!(!script.source.contains("[[") && !script.source.contains("[="), "{name}: a long bracket");
-            for line in script.source.lines() {
-                let code = line.split("--").next().expect("a first piece");
-                for quote in ['\'', '"'] {
-                    assert!(code.matches(quote).count() % 2 == 0, "{name}: `--` within a string: {line}");
-                }
-                assert!(!code.ends_with('\\'), "{name}: a string of two lines: {line}");
-            }
-            let text = script.text();
-            assert!(
-                !text.contains("--") && !text.contains("\n\n") && !text.contains("\n "),
-                "{name}: {text}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_file_is_used_and_every_part_says_what_it_provides() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
-        let mut files = BTreeSet::new();
-        for within in ["", "parts/", "transfer/", "receive/"] {
-            for file in std::fs::read_dir(folder.join(within)).expect("a folder") {
-                let name = file.expect("a file").file_name().into_string().expect("UTF-8");
-                files.extend(name.strip_suffix(".lua").map(|name| format!("{within}{name}")));
-            }
-        }
-        let used = ALL.iter().flat_map(|&(_, _, files)| files.iter().map(|file| (*file).to_owned()));
-        assert_eq!(used.collect::<BTreeSet<_>>(), files);
-        for part in files.iter().filter(|file| file.contains('/')) {
-            let source = std::fs::read_to_string(folder.join(part).with_extension("lua")).expect("a file");
-            let provides = source.lines().find_map(|line| line.strip_prefix("-- Provides  "));
-            for name in provides.unwrap_or_else(|| panic!("{part} has no `-- Provides`")).split(", ") {
-                let defined = source.lines().any(|line| {
-                    let names = line.strip_prefix("local function ").or_else(|| line.strip_prefix("local "));
-                    let names = names.and_then(|names| names.split(['(', '=']).next());
-                    names.is_some_and(|names| names.split(", ").any(|defined| defined.trim() == name))
-                });
-                assert!(defined, "{part} says that it provides `{name}`");
-            }
-        }
-    }
-}
+mod tests;

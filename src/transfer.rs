@@ -1,5 +1,5 @@
-//! Transferring due entries to their targets: one task per client for all of its queues. It also hears the announcements for
-//! receivers, in a client that does not transfer, too.
+//! Transferring due entries to their targets: one task per client for all of its queues. It also hears the
+//! announcements for receivers, in a client that does not transfer, too.
 //!
 //! For each queue: subscribe, wait until the server confirms, and run the script (a sweep). From then on sleep until the
 //! head is due, as the last reply or an announcement said, whichever is earlier. The next sweep finds every entry whose

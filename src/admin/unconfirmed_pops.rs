@@ -403,7 +403,8 @@ impl UnconfirmedPops {
         }
     }
 
-    /// Reads some of these claims, those of this age or their ids, and takes what it has looked at from `ids`.
+    /// Reads some of these claims, those of this age or their ids, and takes what it has looked at from
+    /// `ids`.
     async fn read_claims(
         &self,
         op: Op<'_>,

@@ -110,7 +110,8 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living receivers
     /// take back what the dead have left, and may still extend leases that ended during an outage. So call it 10 s
-    /// after the last receiver has ended, and when the leases have ended.
+    /// after the last receiver has ended, and when the leases have ended. If somebody has deleted `redelay:control`, the
+    /// first call counts as a sign of life: call it again 10 s later.
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) (a retry is
@@ -141,15 +142,16 @@ impl<T: 'static> BlockingQueue<T> {
         let queue = self.queue();
         let op = queue.op("release_all");
         let keys = queue.keys.of_messages();
-        // Not what fails meanwhile.
+        // Messages that fail meanwhile are not released.
         let count =
             async |command, key: &Bytes| op.len(op.query(Command::new(command).arg(key.clone())).await?);
         let most = count("HLEN", &keys.messages).await? + count("LLEN", &keys.inbox).await?;
         while *released < most {
             let call = scripts::release_all(&queue.keys, &keys, 0);
-            match op.len(op.run(call.idempotent()).await?)? {
-                0 => break,
-                more => *released += more,
+            let [more, looked_at] = op.parts(op.run(call.idempotent()).await?)?;
+            *released += op.len(more)?;
+            if op.len(looked_at)? == 0 {
+                break;
             }
         }
         Ok(())

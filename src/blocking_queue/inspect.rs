@@ -14,8 +14,8 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
-    /// timeout: the client asks again until then.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
+    /// command timeout: the client asks again until then.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -63,9 +63,10 @@ impl<T: 'static> BlockingQueue<T> {
 
     /// Returns all ready payloads, in order. They stay in the list.
     ///
-    /// Up to 1,000 payloads of 1 MB in sum are read at one instant. A longer list is read in pages, so that no call holds up
-    /// the server. What stays in the list throughout is returned. What is put, taken or moved meanwhile may be missing, and
-    /// what is moved may come twice. Of equal payloads there may then be more, by as many as have left the list.
+    /// Up to 1,000 payloads of 1 MB in sum are read at one instant. A longer list is read in pages, so that
+    /// no call holds up the server. What stays in the list throughout is returned. What is put, taken or
+    /// moved meanwhile may be missing, and what is moved may come twice. Of equal payloads there may then be
+    /// more, by as many as have left the list.
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
@@ -178,8 +179,8 @@ impl<T: 'static> BlockingQueue<T> {
         payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
-    /// Returns whether a payload with the same bytes is ready. O(n): the server compares the whole list, which takes 40 ms for
-    /// a million payloads of 100 bytes.
+    /// Returns whether a payload with the same bytes is ready. O(n): the server compares the whole list,
+    /// which takes 40 ms for a million payloads of 100 bytes.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -209,8 +210,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Returns whether all of these payloads, up to 500,000, are ready. Bytes are compared as in
-    /// [`BlockingQueue::contains`]. If they are not among the last 10,000 of a longer list, the client reads the list as
-    /// [`BlockingQueue::read_all`] does.
+    /// [`BlockingQueue::contains`]. If they are not among the last 10,000 of a longer list, the client reads
+    /// the list as [`BlockingQueue::read_all`] does.
     ///
     /// # Errors
     /// As [`BlockingQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.

@@ -287,7 +287,7 @@ impl<T: 'static> BlockingQueue<T> {
         op.call_idempotent(fields(command.arg(of_messages.control))).await?;
         // Without it, they look a few seconds later.
         let now = Command::new("PUBLISH").arg(of_messages.channel).arg("0");
-        let _ = self.queue.conn.call(now).await;
+        let _ = self.queue.conn.call(&now).await;
         Ok(())
     }
 }

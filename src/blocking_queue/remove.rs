@@ -14,8 +14,8 @@ use crate::wire::keys::new_id;
 use crate::wire::time;
 
 impl<T: 'static> BlockingQueue<T> {
-    /// Removes the first payload with the same bytes. Returns whether there was one. O(n): the server compares the
-    /// payloads up to this one, which takes 40 ms for a million of 100 bytes.
+    /// Removes the first payload with the same bytes. Returns whether there was one. O(n): the server
+    /// compares the payloads up to this one, which takes 40 ms for a million of 100 bytes.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -53,15 +53,17 @@ impl<T: 'static> BlockingQueue<T> {
     /// (Redisson returns true only if a value was in the list exactly once.) Bytes are compared as in
     /// [`BlockingQueue::remove`].
     ///
-    /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts, and so is any for
-    /// more than 1,000 values, or 1 MB of them: then it is read, because they would have to be sent with each part. What stays in
-    /// it throughout is searched, unless others put more payloads in front meanwhile than parts overlap: that is a tenth of a part,
-    /// and at least 250 payloads, or fewer if they are longer than a kilobyte.
+    /// Up to 10,000 payloads of 4 MB in sum are searched at one instant. A longer list is searched in parts,
+    /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
+    /// be sent with each part. What stays in it throughout is searched, unless others put more payloads in
+    /// front meanwhile than parts overlap: that is a tenth of a part, and at least 250 payloads, or fewer if
+    /// they are longer than a kilobyte.
     ///
     /// # Errors
-    /// As [`BlockingQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
-    /// before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many. After
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
+    /// As [`BlockingQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If
+    /// some were removed before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and
+    /// says how many. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but
+    /// may return false.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payloads may or may not be removed.
@@ -86,9 +88,9 @@ impl<T: 'static> BlockingQueue<T> {
         self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
-    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
-    /// whether any was removed. Bytes are compared as in [`BlockingQueue::remove`], and a long list is searched as in
-    /// [`BlockingQueue::remove_all`].
+    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others.
+    /// Returns whether any was removed. Bytes are compared as in [`BlockingQueue::remove`], and a long list
+    /// is searched as in [`BlockingQueue::remove_all`].
     ///
     /// # Errors
     /// As [`BlockingQueue::remove_all`].

@@ -92,8 +92,9 @@ impl ClientBuilder {
     /// Sets the address of the server, of the sentinels that name it, or of servers of a cluster; see
     /// [`Client::connect`] for the forms. Default: `redis://localhost:6379`.
     ///
-    /// A user needs a password, if only an empty one: `redis://joe:@host`. Without the colon, [`connect`](Self::connect) fails:
-    /// other clients take `joe@` for a user or for a password. `redis://:secret@host` is a password of the default user.
+    /// A user needs a password, if only an empty one: `redis://joe:@host`. Without the colon,
+    /// [`connect`](Self::connect) fails: other clients take `joe@` for a user or for a password.
+    /// `redis://:secret@host` is a password of the default user.
     ///
     /// # Examples
     /// ```no_run
@@ -370,8 +371,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s, plus up to 25 %
-    /// jitter). It is a safety net and rarely needs to be changed: overdue entries are looked for every 5 s.
+    /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s,
+    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: overdue entries are looked
+    /// for every 5 s.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
         self
@@ -398,9 +400,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The default is the
-    /// largest string that a server accepts with its default `proto-max-bulk-len`. `client-query-buffer-limit` limits it, too:
-    /// 1 GiB by default.
+    /// Sets the maximum size of a payload in bytes (default 512 MiB minus the header of an entry). The
+    /// default is the largest string that a server accepts with its default `proto-max-bulk-len`.
+    /// `client-query-buffer-limit` limits it, too: 1 GiB by default.
     ///
     /// # Examples
     /// ```no_run
@@ -462,8 +464,8 @@ impl ClientBuilder {
     /// # Errors
     /// * [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the URL or an option is not valid.
     /// * [`ErrorKind::Credentials`](crate::ErrorKind::Credentials): the server requires another user or password.
-    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused): the server lacks a command without which there is no connection, or the
-    ///   user may not run it.
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused): the server lacks a command without which there is
+    ///   no connection, or the user may not run it.
     /// * [`ErrorKind::Tls`](crate::ErrorKind::Tls): the TLS handshake failed, because of a certificate for example.
     /// * [`ErrorKind::UnsupportedServer`](crate::ErrorKind::UnsupportedServer): the server is older than Redis 6.2.
     /// * [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): no server answered within the connect timeout.

@@ -384,7 +384,7 @@ async fn ask(
     address: &Address,
     is_known: impl Fn(&Table) -> bool,
 ) -> Result<Option<Table>, OpError> {
-    let about = |what: &'static str| link.call(Command::new("CLUSTER").arg(what), PATIENCE);
+    let about = async |what: &'static str| link.call(&Command::new("CLUSTER").arg(what), PATIENCE).await;
     let slots = about("SLOTS").await?;
     if is_known(&Table::of_replies(slots.clone(), None, address)?) {
         return Ok(None);

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use fred::clients::Client;
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::interfaces::EventInterface;
-use fred::types::{ClusterHash, CustomCommand, Message, Resp3Frame};
+use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::runtime::Handle;
-use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -37,6 +35,9 @@ const TEST: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_secs(1);
 /// How long a test waits for its answer if nobody else waits. The connection is given up before.
 const PATIENT: Duration = Duration::from_secs(3600);
+
+/// The number of the next try of a script.
+static TAG: AtomicU32 = AtomicU32::new(1);
 
 /// The purpose of a connection. It decides which timeouts can work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +79,9 @@ struct Sent {
 
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 ///
-/// Whoever waits for a reply looks at the [`Silence`], and gives the connection up. While nobody does, a task tests it from time to
-/// time: a network may forget a connection, and tell neither side.
+/// A caller that waits for a reply watches the [`Silence`], and gives up a connection that is silent for too
+/// long. While nobody waits, a task tests the connection from time to time: a network may forget it, and tell
+/// neither side.
 pub(crate) struct Link {
     role: Role,
     /// The client library's own handle, and where it is connected.
@@ -100,7 +102,7 @@ pub(crate) struct Link {
     expected_loss: Arc<AtomicBool>,
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
-    /// It was closed on purpose. Without that, the supervisor connects again whatever ends the connection.
+    /// It was closed on purpose. Otherwise, the supervisor connects again, whatever has ended the connection.
     closed: Arc<AtomicBool>,
     /// Another server has replaced the one that it was connected to.
     abandoned: AtomicBool,
@@ -108,7 +110,7 @@ pub(crate) struct Link {
     distrusted: AtomicU64,
     opened: Instant,
     silence: Silence,
-    /// A pop blocks on it, whose owner watches the time.
+    /// A pop blocks on it. The owner of the pop watches the time.
     is_blocked: AtomicBool,
     /// A caller waits for a test of the connection.
     asked: Arc<Notify>,
@@ -154,8 +156,9 @@ impl Link {
         })
     }
 
-    /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it was idle.
-    pub(crate) async fn call(&self, command: Command, within: Duration) -> Result<Reply, OpError> {
+    /// Runs a command at most once, within this time. Waits for a connection first, and for its test if it
+    /// was idle.
+    pub(crate) async fn call(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
         let is_patient = within >= self.command_timeout;
         if within == self.command_timeout && self.session().is_some_and(|session| !self.is_idle(session)) {
             return self.send(command, None, is_patient).await;
@@ -171,11 +174,12 @@ impl Link {
         Ok((session, within.saturating_sub(begun.elapsed()).max(Duration::from_millis(1))))
     }
 
-    /// Runs a command in this session. Whoever may wait for longer than a silent connection is kept watches the silence.
+    /// Runs a command in this session. A caller that may wait for longer than a silent connection is kept has
+    /// to watch the silence.
     async fn call_in(
         &self,
         session: Session,
-        command: Command,
+        command: &Command,
         within: Duration,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
@@ -194,10 +198,11 @@ impl Link {
         reply.await
     }
 
-    /// Runs a command of so many bytes that a slow link may take longer than the command timeout to transmit them.
+    /// Runs a command of so many bytes that a slow link may take longer than the command timeout to transmit
+    /// them.
     pub(crate) async fn call_long(
         &self,
-        command: Command,
+        command: &Command,
         within: Duration,
         bytes: usize,
     ) -> Result<Reply, OpError> {
@@ -209,7 +214,7 @@ impl Link {
 
     /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
     /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
-    pub(crate) async fn call_blocking(&self, command: Command) -> Result<Reply, OpError> {
+    pub(crate) async fn call_blocking(&self, command: &Command) -> Result<Reply, OpError> {
         self.is_blocked.store(true, Ordering::Relaxed);
         let reply = self.send(command, None, true).await;
         self.is_blocked.store(false, Ordering::Relaxed);
@@ -225,7 +230,7 @@ impl Link {
         let link = self.clone();
         runtime.spawn(async move {
             if let Some(session) = link.session() {
-                let _ = link.call_in(session, Command::new("PING"), PATIENT, true).await;
+                let _ = link.call_in(session, &Command::new("PING"), PATIENT, true).await;
             }
             link.checking.store(false, Ordering::Relaxed);
         });
@@ -233,7 +238,7 @@ impl Link {
 
     async fn send(
         &self,
-        command: Command,
+        command: &Command,
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<Reply, OpError> {
@@ -245,7 +250,7 @@ impl Link {
     #[inline(never)]
     fn begin_sending(
         &self,
-        command: Command,
+        command: &Command,
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<(Sent, Executing), OpError> {
@@ -257,11 +262,19 @@ impl Link {
         }
         let blocking = command.name.starts_with('B');
         let command_name = command.name;
-        let expect = command.tag.map_or_else(|| Expect::of(command_name, &command.args), Expect::Tagged);
+        let mut args = Vec::with_capacity(command.args.len() + 1);
+        args.extend_from_slice(&command.args);
+        let expect = if command.is_tagged {
+            let tag = TAG.fetch_add(1, Ordering::Relaxed);
+            args.push(tag.to_string().into());
+            Expect::Tagged(tag.into())
+        } else {
+            Expect::of(command_name, &args)
+        };
         let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let client = self.client();
         let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, execute(client, custom, command.args, within)))
+        Ok((sent, execute(client, custom, args, within)))
     }
 
     #[inline(never)]
@@ -306,7 +319,8 @@ impl Link {
         Err(error)
     }
 
-    /// A command that was sent at `sent` was not answered in time. The connection is given up if it has been silent for too long.
+    /// A command that was sent at `sent` was not answered in time. The connection is given up if it has been
+    /// silent for too long.
     fn on_silence(&self, session: Option<Session>, sent: u64, patience: Duration) -> Verdict {
         let now = self.micros();
         if self.is_blocked.load(Ordering::Relaxed) {
@@ -327,7 +341,8 @@ impl Link {
         self.idle_for(session) >= IDLE && !self.silence.is_long(self.micros(), self.command_timeout)
     }
 
-    /// Waits until there is a connection on which the server has answered lately, or answers now. As [`Link::connected`].
+    /// Waits until there is a connection on which the server has answered lately, or answers now. As
+    /// [`Link::connected`].
     pub(crate) async fn in_use(&self) -> Result<Session, OpError> {
         loop {
             let session = self.connected().await?;
@@ -347,7 +362,8 @@ impl Link {
             && self.is_idle(session)
             && !self.is_blocked.load(Ordering::Relaxed)
         {
-            let mut ping = pin!(self.call_in(session, Command::new("PING"), PATIENT, true));
+            let ping = Command::new("PING");
+            let mut ping = pin!(self.call_in(session, &ping, PATIENT, true));
             let asked = async {
                 if !is_asked {
                     self.asked.notified().await;
@@ -365,12 +381,13 @@ impl Link {
         IDLE.saturating_sub(idle).max(SOON)
     }
 
-    /// Records an error for `Client::stats`, unless it belongs to normal work, or is recorded with the names of the keys.
+    /// Records an error for `Client::stats`, unless it belongs to normal work, or is recorded with the names
+    /// of the keys.
     pub(super) fn note(&self, command: &str, error: &OpError) {
         let is_normal = |why: &str| {
             ["NOSCRIPT", "UNBLOCKED"].iter().any(|code| why.starts_with(code))
                 || is_wrong_type(why)
-                // It is sent to see whether there is a reply.
+                // Any reply to a test shows that the server lives.
                 || command == "PING"
         };
         let is_redirect = self.topology.is_some() && error.is_redirect();
@@ -508,30 +525,12 @@ impl Link {
         self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
     }
 
-    pub(super) fn messages(&self) -> broadcast::Receiver<Message> {
-        self.client().message_rx()
-    }
-
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
         self.supervisor.abort();
     }
-}
-
-/// The next of what the server sends by itself on a connection; `None` if some of it was lost. Cancel safe. The library's client is
-/// replaced when the connection is led to another server, and then nothing more comes from the old one: this waits, and the next
-/// session has a new receiver.
-pub(super) async fn pushed<T: Clone>(receiver: &mut Option<broadcast::Receiver<T>>) -> Option<T> {
-    while let Some(open) = receiver {
-        match open.recv().await {
-            Ok(message) => return Some(message),
-            Err(RecvError::Lagged(_)) => return None,
-            Err(RecvError::Closed) => *receiver = None,
-        }
-    }
-    std::future::pending().await
 }
 
 /// Tests the connection whenever it is idle, until the link is dropped.

@@ -211,7 +211,7 @@ impl Cause {
         matches!(self.io_kind(), Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
     }
 
-    /// Whether it is what the server has said.
+    /// Whether the server has said it.
     pub(super) fn is_of_server(&self) -> bool {
         self.source.is_none() && library::is_of_server(&self.text)
     }

@@ -413,8 +413,8 @@ fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
     Ok(ServerUrl { config, is_tls: matches!(scheme, "rediss" | "valkeys") })
 }
 
-/// The password of a user for whom this URL has none. redis-cli takes such a user for a password, and other clients for a user, so
-/// the URL has to say it.
+/// The password of a user for whom this URL has none. redis-cli takes such a user for a password, and other
+/// clients for a user, so the URL has to say it.
 fn empty_password(url: &str) -> Result<String, ConnectError> {
     let user = url.split_once("://").and_then(|(_, rest)| Some(rest.rsplit_once('@')?.0));
     match user.is_some_and(|user| user.ends_with(':')) {

@@ -203,12 +203,12 @@ impl Confirmations {
         let Replicas { count, timeout } = self.replicas;
         let wait = Command::new("WAIT").number(count).number(timeout.as_millis());
         let write = Command::new("EVAL").arg(WRITE).number(1).arg(keys.confirmed());
-        // Nothing comes between the two.
+        // Nothing may come between the two commands.
         tokio::time::timeout(self.within, self.link.in_use())
             .await
             .map_err(|_| self.link.no_connection())??;
         let (written, reached) =
-            join(self.link.call(write, self.within), self.link.call(wait, self.within)).await;
+            join(self.link.call(&write, self.within), self.link.call(&wait, self.within)).await;
         written?;
         let reached = reached?.into_int()?;
         if reached >= i64::from(count) {

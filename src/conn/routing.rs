@@ -96,7 +96,7 @@ impl Conn {
     pub(super) fn call_in_cluster<'a>(
         &'a self,
         cluster: &'a Cluster,
-        command: Command,
+        command: &'a Command,
         within: Duration,
     ) -> BoxFuture<'a, Result<Reply, OpError>> {
         Box::pin(self.call_until_accepted(cluster, command, within))
@@ -105,7 +105,7 @@ impl Conn {
     async fn call_until_accepted(
         &self,
         cluster: &Cluster,
-        command: Command,
+        command: &Command,
         within: Duration,
     ) -> Result<Reply, OpError> {
         let slot = command.slot().or(self.slot);
@@ -113,7 +113,7 @@ impl Conn {
         let (mut within, mut refusals) = (within, 0);
         loop {
             let master = cluster.serving(slot, within).await?;
-            let refused = match self.call_on(&master.commands.link, command.clone(), within).await {
+            let refused = match self.call_on(&master.commands.link, command, within).await {
                 Err(error)
                     if error.is_not_here()
                         || master.commands.link.is_abandoned() && error.is_not_executed() =>

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fred::interfaces::PubsubInterface;
+use fred::interfaces::{EventInterface, PubsubInterface};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -20,7 +20,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::link::{Role, pushed};
+use super::link::Role;
+use super::pushed::{Push, Pushed};
 use super::slots::Table;
 use super::topology::{EVERY, FRESH, PATIENCE, Topology};
 use super::{Command, Link, OpError, Options, Reply, Shared};
@@ -166,14 +167,13 @@ impl Sentinel {
     }
 
     /// Asks again and again, until the link has ended, or the sentinel has not answered for long.
-    async fn ask_on(&self, link: &Link, answered: &mut Instant) {
-        let (mut sessions, mut messages) = (link.sessions(), Some(link.messages()));
-        sessions.mark_changed();
+    async fn ask_on(&self, link: &Arc<Link>, answered: &mut Instant) {
+        let mut messages = Pushed::of(link, |client| client.message_rx());
+        let mut is_new = true;
         for question in 0_u32.. {
             let doubted = self.master.topology.doubted();
-            let Ok(is_new) = sessions.has_changed() else { return };
-            if is_new && sessions.borrow_and_update().is_some() {
-                messages = Some(link.messages());
+            if is_new && messages.session().is_some() {
+                is_new = false;
                 // If it fails, the questions go on.
                 let _ = timeout(PATIENCE, link.client().subscribe("+switch-master")).await;
             }
@@ -194,8 +194,11 @@ impl Sentinel {
                 let _ = self.learn_others(link).await;
             }
             tokio::select! {
-                _ = pushed(&mut messages) => while messages.as_mut().is_some_and(|more| more.try_recv().is_ok()) {},
-                _ = sessions.changed() => sessions.mark_changed(),
+                message = messages.next() => match message {
+                    Some(Push::Message(_) | Push::Missed) => {}
+                    Some(Push::Session) => is_new = true,
+                    None => return,
+                },
                 () = self.master.topology.next_question(doubted) => {}
             }
         }
@@ -203,10 +206,10 @@ impl Sentinel {
 
     async fn ask(&self, link: &Link) -> Result<Answer, OpError> {
         let about = |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.name.to_string());
-        let fields = Fields::of(link.call(about("MASTER"), PATIENCE).await?)?;
+        let fields = Fields::of(link.call(&about("MASTER"), PATIENCE).await?)?;
         // The sentinel that leads a failover counts it in the epoch when the new master is promoted, and gives the new address
         // here. In the fields, it still has the old one for a second, until it announces the new one.
-        let address = link.call(about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?.into_strings()?;
+        let address = link.call(&about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?.into_strings()?;
         match (Address::of(&address), fields.number("config-epoch")) {
             (Some(master), Some(epoch)) => Ok(Answer { epoch, master }),
             _ => Err(OpError::Server("the answer has no address".into())),
@@ -215,7 +218,7 @@ impl Sentinel {
 
     async fn learn_others(&self, link: &Link) -> Result<(), OpError> {
         let question = Command::new("SENTINEL").arg("SENTINELS").arg(self.master.name.to_string());
-        for reply in link.call(question, PATIENCE).await?.into_array()? {
+        for reply in link.call(&question, PATIENCE).await?.into_array()? {
             if let Some(other) = Fields::of(reply)?.address() {
                 let _ = self.others.send(other);
             }

@@ -135,7 +135,7 @@ enum Event {
     Demoted,
     /// Another server is the master now, or serves the slot.
     Outdated,
-    /// The library's task has ended, and says why, unless it was asked to.
+    /// The library's task has ended. It says why, unless it was asked to end.
     Ended(Option<FredError>),
 }
 
@@ -209,7 +209,7 @@ impl Supervisor {
         self.expected_loss.clone()
     }
 
-    /// To say that the end is wanted.
+    /// Is set before an end that is wanted.
     pub(super) fn closed(&self) -> Arc<AtomicBool> {
         self.closed.clone()
     }
@@ -342,8 +342,8 @@ impl Supervisor {
         self.begin_session(false).await;
     }
 
-    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for that, nor for any other
-    /// reason that ends the library's task.
+    /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for
+    /// that, nor for any other reason that ends the library's task.
     async fn on_ended(&mut self, error: Option<FredError>) {
         self.end_session();
         self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
@@ -362,9 +362,10 @@ impl Supervisor {
         let mut sessions = self.sessions.subscribe();
         tokio::spawn(async move {
             tokio::select! {
-                found = probe(&here, HANDSHAKE_TIMEOUT) => report(&found.map_or(cause, Cause::from)),
+                biased;
                 // The connection is back, or not wanted any more.
                 _ = async { sessions.wait_for(Option::is_some).await.map(drop) } => {}
+                found = probe(&here, HANDSHAKE_TIMEOUT) => report(&found.map_or(cause, Cause::from)),
             }
         });
     }
@@ -434,8 +435,8 @@ impl Supervisor {
         }
     }
 
-    /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a few keys. A user may
-    /// lack the permission to ask.
+    /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a
+    /// few keys. A user may lack the permission to ask.
     fn warn_of_eviction(&self, info: Option<Resp3Frame>) {
         let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
@@ -449,8 +450,8 @@ impl Supervisor {
         }
     }
 
-    /// Reports why there is still no connection, if that is another reason than before. That nobody answers follows from most losses;
-    /// what is wrong with a password or a certificate, no retry changes.
+    /// Reports why there is still no connection, if that is another reason than before. That nobody answers
+    /// follows from most losses; what is wrong with a password or a certificate, no retry changes.
     fn reporting(&self) -> impl Fn(&Cause) + Send + 'static {
         let (trouble, shared, role) = (self.trouble.clone(), self.shared.clone(), self.role.name());
         let (server, is_expected) = (self.here.address(), self.loss == Loss::Expected);
@@ -531,7 +532,8 @@ impl Supervisor {
             (Role::Blocking, _) if next().is_err() => client_id = None,
             _ => {}
         }
-        // A server may lack the others, or a user the permission: then the connection has no name, or the old one stays.
+        // A server may lack the others, or a user the permission: then the connection has no name, or the old
+        // one stays.
         let info = next().ok().and_then(|info| info.into_bytes().ok());
         self.last = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
         let (number, begun, answered) = (self.number, self.begun, Instant::now());
@@ -577,6 +579,66 @@ pub(super) fn silence() -> Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The look for a reason takes longer than the reconnection.
+    #[cfg(feature = "tls")]
+    #[tokio::test]
+    async fn no_reason_is_reported_when_the_connection_is_back() {
+        use redelay_fixture::{Proxy, Server, until_async};
+
+        use crate::conn::{Credentials, Demotion, Settings, TlsOptions};
+        use crate::telemetry::ClientCounters;
+
+        let server = Server::start();
+        let proxy = Proxy::start(server.port());
+        let tls =
+            TlsOptions { roots: vec![AUTHORITY.into()], only_these_roots: true, ..TlsOptions::default() };
+        let settings = Settings {
+            url: &format!("rediss://127.0.0.1:{}", proxy.port()),
+            credentials: Credentials::OfUrl,
+            sentinel_credentials: None,
+            tls: Some(&tls),
+            client_name: "conn".into(),
+            connect_timeout: HANDSHAKE_TIMEOUT,
+            command_timeout: HANDSHAKE_TIMEOUT,
+            replicas: None,
+        };
+        let options = Options::new(settings).expect("options");
+        let shared = Shared {
+            demotion: Demotion::none_yet(),
+            counters: ClientCounters::new(),
+            begun: Arc::default(),
+            queue: None,
+        };
+        let client = Client::new(options.config.clone(), None, None, None);
+        let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared);
+        let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let now = Instant::now();
+        for session in [Some(Session { number: 0, client_id: None, begun: now, answered: now }), None] {
+            supervisor.sessions.send_replace(None);
+            proxy.blackhole(true);
+            supervisor.explain("the TLS connection failed".into());
+            until_async("it looks for the reason", || async { proxy.connections() == 1 }).await;
+            supervisor.sessions.send_replace(session);
+            proxy.blackhole(false);
+            until_async("it has ended", || async { proxy.connections() == 0 }).await;
+            assert_eq!(reason().is_some(), session.is_none());
+        }
+    }
+
+    /// Of a certificate that signs nothing here.
+    #[cfg(feature = "tls")]
+    const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUE7MRRim1nMCShtRnHJduUaB2pyowCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGbm9ib2R5MCAXDTI2MTEyNjAwMjUyOFoYDzIxMjYxMTAyMDAy
+NTI4WjARMQ8wDQYDVQQDDAZub2JvZHkwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQ7KIdV9P+H+bkm09gOsCLBmbp6JwUeiLbVG2qJe00uvsADQrZhTMD1kLeFYHPh
+2QniYgPybnUjp1BswATemXpIo1MwUTAdBgNVHQ4EFgQUKA9w7biBwJqyW9bq4dey
+Gln0oUEwHwYDVR0jBBgwFoAUKA9w7biBwJqyW9bq4deyGln0oUEwDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiB7a1GGI1rHeXEcOQesPebK04P299NW
+YtwwbU/eVn8BRAIgBX8iWRuRyGZ/8YiqLvtc3qmY+tXsCZeWAYI4LVhid3U=
+-----END CERTIFICATE-----
+";
 
     #[test]
     fn peer_is_read_from_client_info() {

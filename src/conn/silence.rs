@@ -5,10 +5,11 @@ use std::time::Duration;
 
 /// A connection that has been silent for this long, with nothing to say, is tested, also before it is used.
 pub(super) const IDLE: Duration = Duration::from_secs(30);
-/// How slow a link may be, in bytes a second: a long command is on its way for so long.
+/// The slowest link, in bytes a second: it says how long a long command may be on its way.
 const SLOWEST: u64 = 500;
-/// How much longer than otherwise a connection may be silent while a long command is on its way. Nobody sees the bytes move: if
-/// there was no reply by then, the connection is given up, and the next one has twice as long.
+/// How much longer than otherwise a connection may be silent while a long command is on its way. Nobody sees
+/// the bytes move: if there was no reply by then, the connection is given up, and the next one has twice as
+/// long.
 const LONGER: Duration = Duration::from_secs(8);
 
 /// All times are in µs since the link was opened.
@@ -38,7 +39,8 @@ impl Silence {
         self.last_reply.load(Relaxed)
     }
 
-    /// The reply to a command that was sent at `sent`. Replies come in the order of the commands: what was sent before has arrived.
+    /// The reply to a command that was sent at `sent`. Replies come in the order of the commands: what was
+    /// sent before has arrived.
     pub(super) fn replied(&self, now: u64, sent: u64) {
         self.last_reply.fetch_max(now, Relaxed);
         if self.long_until.load(Relaxed) > 0 && sent >= self.long_last.load(Relaxed) {
@@ -64,8 +66,8 @@ impl Silence {
         }
     }
 
-    /// Until when the connection may be silent because long commands are on their way. The callers behind them have no longer
-    /// patience than the first.
+    /// Until when the connection may be silent because long commands are on their way. The callers behind
+    /// them do not wait longer than the first.
     fn long_over(&self, patience: Duration) -> u64 {
         let longer = if self.is_slow.load(Relaxed) { 2 * LONGER } else { LONGER };
         let since = self.long_since.load(Relaxed).max(self.last_reply());
@@ -78,8 +80,8 @@ impl Silence {
         now < self.long_over(patience)
     }
 
-    /// A command that was sent at `sent` has no reply. A silence of `patience` is too long, unless long commands are on
-    /// their way.
+    /// A command that was sent at `sent` has no reply. A silence of `patience` is too long, unless long
+    /// commands are on their way.
     pub(super) fn judge(&self, now: u64, sent: u64, patience: Duration) -> Verdict {
         let since = sent.max(self.last_reply());
         let over = since.saturating_add(patience.as_micros() as u64).max(self.long_over(patience));
@@ -119,7 +121,7 @@ mod tests {
         silence.begin_long(seconds(1), 20_000);
         assert_eq!(judge(5, 0), Verdict::LookAt(seconds(13)));
         assert_eq!(judge(13, 0), Verdict::Over);
-        // A caller behind them has no longer patience than they.
+        // A caller behind them does not wait longer than they do.
         assert_eq!(judge(12, 7), Verdict::LookAt(seconds(13)));
         assert_eq!(judge(13, 9), Verdict::LookAt(seconds(14)));
         // A reply to what was sent before them.
@@ -136,7 +138,7 @@ mod tests {
             silence.begin_long(seconds(20), 20_000);
             assert_eq!(judge(25, 20), Verdict::LookAt(seconds(20 + 5 + 16)));
         }
-        // The reply to what was sent behind them, whoever waits for theirs.
+        // A command that was sent behind them has its reply, so they have theirs.
         silence.replied(seconds(22), seconds(21));
         assert_eq!(judge(27, 21), Verdict::Over);
         silence.begin_long(seconds(30), 20_000);

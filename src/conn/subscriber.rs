@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::interfaces::{ClientLike, PubsubInterface};
+use fred::interfaces::{ClientLike, EventInterface, PubsubInterface};
 use fred::types::{ClusterHash, CustomCommand, Message, Value};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::{Link, Role, pushed};
+use super::link::{Link, Role};
+use super::pushed::{Push, Pushed};
 use super::session::silence;
 use super::topology::Lead;
-use super::{OpError, Options, Session, Shared, library};
+use super::{OpError, Options, Shared, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -38,6 +39,8 @@ pub(crate) enum Notice {
     Confirmed(Vec<Arc<str>>),
     /// A message on a channel.
     Message { channel: String, payload: Bytes },
+    /// The server has refused this channel, which is wanted again. It is tried again anyway.
+    Refused(Arc<str>),
     /// Messages were lost, it is not known which. The connection is still there.
     Missed,
 }
@@ -59,7 +62,14 @@ impl Channels {
         (Self(wish), wishes)
     }
 
-    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection.
+    /// Channels that nobody listens to, until the wishes are read.
+    #[cfg(test)]
+    pub(crate) fn unheard() -> (Self, impl Send) {
+        Self::new()
+    }
+
+    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is listened to already, the
+    /// server confirms that again.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
         // Nobody listens any more only when the client shuts down.
         let _ = self.0.send(Wish::Subscribe(channel));
@@ -86,14 +96,11 @@ pub(super) async fn subscriber(
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };
-    let messages = Some(link.messages());
-    let mut sessions = link.sessions();
-    sessions.mark_unchanged();
+    let messages = Pushed::of(&link, |client| client.message_rx());
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let subscriber = Subscriber {
         link,
         messages,
-        sessions,
         ping,
         wishes,
         notices,
@@ -113,8 +120,7 @@ pub(super) async fn subscriber(
 
 struct Subscriber {
     link: Arc<Link>,
-    messages: Option<broadcast::Receiver<Message>>,
-    sessions: watch::Receiver<Option<Session>>,
+    messages: Pushed<Message>,
     ping: Interval,
     wishes: mpsc::UnboundedReceiver<Wish>,
     notices: mpsc::Sender<Notice>,
@@ -159,32 +165,28 @@ impl Subscriber {
 
     /// One event; `None` when nobody listens any more.
     async fn step(&mut self) -> Option<Step> {
-        let connected = self.link.session().is_some();
+        let connected = self.messages.session().is_some();
         let next = self.next_try().filter(|_| connected);
         let subscribe = next.is_some_and(|next| next <= Instant::now());
         tokio::select! {
             biased;
             wish = self.wishes.recv() => {
-                self.note(wish?);
-                Some(Step::Again)
-            }
-            changed = self.sessions.changed() => {
-                changed.ok()?;
-                // The subscriptions of the old connection ended with it.
-                self.sessions.mark_unchanged();
-                self.messages = Some(self.link.messages());
-                self.unwanted.clear();
-                self.unconfirmed = self.wanted.iter().cloned().collect();
-                Some(Step::Again)
+                Some(self.note(wish?).map_or(Step::Again, Step::Notice))
             }
             () = std::future::ready(()), if subscribe => Some(Step::Subscribe),
-            message = pushed(&mut self.messages) => Some(Step::Notice(match message {
-                Some(message) => Notice::Message {
+            message = self.messages.next() => Some(match message? {
+                Push::Message(message) => Step::Notice(Notice::Message {
                     channel: message.channel.to_string(),
                     payload: message.value.into_bytes().unwrap_or_default(),
-                },
-                None => Notice::Missed,
-            })),
+                }),
+                Push::Missed => Step::Notice(Notice::Missed),
+                Push::Session => {
+                    // The subscriptions of the old connection ended with it.
+                    self.unwanted.clear();
+                    self.unconfirmed = self.wanted.iter().cloned().collect();
+                    Step::Again
+                }
+            }),
             () = async { match next { Some(at) => sleep_until(at).await, None => pending().await } } => {
                 Some(Step::Again)
             }
@@ -197,11 +199,14 @@ impl Subscriber {
         }
     }
 
-    fn note(&mut self, wish: Wish) {
+    fn note(&mut self, wish: Wish) -> Option<Notice> {
         match wish {
             Wish::Subscribe(channel) => {
+                if self.refused.contains(&channel) {
+                    return Some(Notice::Refused(channel));
+                }
                 self.unwanted.retain(|unwanted| *unwanted != channel);
-                if self.wanted.insert(channel.clone()) {
+                if self.wanted.insert(channel.clone()) || !self.unconfirmed.contains(&channel) {
                     self.unconfirmed.push(channel);
                 }
             }
@@ -213,6 +218,7 @@ impl Subscriber {
                 }
             }
         }
+        None
     }
 
     /// When to send the next request; `None` while there is none to send.
@@ -317,7 +323,7 @@ impl Subscriber {
     /// Requests a new connection and gives the old one some time to end.
     async fn give_up_connection(&mut self) {
         self.link.reconnect();
-        let mut sessions = self.sessions.clone();
+        let mut sessions = self.link.sessions();
         sessions.mark_unchanged();
         let _ = timeout(ANSWER_TIMEOUT, sessions.changed()).await;
     }

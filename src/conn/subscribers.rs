@@ -68,6 +68,9 @@ impl Subscribers {
 
     fn subscribe(&mut self, channel: Arc<str>) {
         let server = self.cluster.topology().server_of(Slot::of(channel.as_bytes()));
+        if self.at.get(&channel).is_some_and(|at| *at != server) {
+            self.unsubscribe(&channel);
+        }
         if let Some(server) = &server {
             let (options, shared, notices) = (&self.options, &self.shared, &self.notices);
             let channels = self.servers.entry(server.clone()).or_insert_with(|| {

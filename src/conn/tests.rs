@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use redelay_fixture::{Proxy, Server, until_async};
+use redelay_support::leap;
 use tokio::time::{Instant, sleep};
 
 use super::*;
@@ -64,11 +65,11 @@ async fn bytes_pass_unchanged_both_ways() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
     let all: Bytes = (0..=255).chain(*b"\r\n$3\r\n").collect();
-    conn.call(push(all.clone())).await.unwrap();
-    let reply = conn.call(Command::new("LRANGE").arg("q").number(0).number(-1)).await.unwrap();
+    conn.call(&push(all.clone())).await.unwrap();
+    let reply = conn.call(&Command::new("LRANGE").arg("q").number(0).number(-1)).await.unwrap();
     assert_eq!(reply, Reply::Array(vec![Reply::Bytes(all)]));
-    assert_eq!(conn.call(Command::new("GET").arg("nothing")).await.unwrap(), Reply::Nil);
-    assert_eq!(conn.call(Command::new("LLEN").arg("q")).await.unwrap(), Reply::Int(1));
+    assert_eq!(conn.call(&Command::new("GET").arg("nothing")).await.unwrap(), Reply::Nil);
+    assert_eq!(conn.call(&Command::new("LLEN").arg("q")).await.unwrap(), Reply::Int(1));
 }
 
 #[tokio::test]
@@ -76,10 +77,10 @@ async fn an_error_reply_is_passed_on_and_the_connection_stays() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
     let session = link_of(&conn).session();
-    conn.call(push("a")).await.unwrap();
-    let error = conn.call(Command::new("GET").arg("q")).await.unwrap_err();
+    conn.call(&push("a")).await.unwrap();
+    let error = conn.call(&Command::new("GET").arg("q")).await.unwrap_err();
     assert!(matches!(&error, OpError::Server(why) if why.starts_with("WRONGTYPE")), "{error:?}");
-    let error = conn.call(Command::new("NO-SUCH-COMMAND")).await.unwrap_err();
+    let error = conn.call(&Command::new("NO-SUCH-COMMAND")).await.unwrap_err();
     assert!(matches!(&error, OpError::Server(why) if why.starts_with("ERR unknown command")), "{error:?}");
     assert_eq!(link_of(&conn).session(), session);
 }
@@ -89,7 +90,7 @@ async fn an_error_reply_is_passed_on_and_the_connection_stays() {
 async fn commands_run_in_the_order_in_which_they_are_first_polled() {
     let server = Server::start();
     let conn = connect(&server.url()).await;
-    for result in join_all((0..500).map(|n| conn.call(push(format!("{n}"))))).await {
+    for result in join_all((0..500).map(async |n| conn.call(&push(format!("{n}"))).await)).await {
         result.unwrap();
     }
     let expected: Vec<_> = (0..500).map(|n| format!("{n}").into_bytes()).collect();
@@ -109,12 +110,12 @@ async fn a_command_whose_reply_is_lost_is_not_sent_again() {
             proxy.cut();
             proxy.hold_replies(false);
         };
-        let (result, ()) = soon(futures::future::join(conn.call(push("a")), cut)).await;
+        let (result, ()) = soon(futures::future::join(conn.call(&push("a")), cut)).await;
         assert!(matches!(result, Err(OpError::Unknown(_))), "{result:?}");
         soon(link_of(&conn).connected()).await.unwrap();
     }
     // What the library may have kept for the new connection would be in front of this one.
-    conn.call(Command::new("PING")).await.unwrap();
+    conn.call(&Command::new("PING")).await.unwrap();
     assert_eq!((server.command_calls("rpush"), server.list("q").len()), (5, 5));
 }
 
@@ -127,12 +128,12 @@ async fn nothing_is_sent_for_a_caller_that_found_no_connection() {
     proxy.refuse(true);
     proxy.cut();
     until_async("it is noticed", || async { !conn.is_connected() }).await;
-    let error = soon(conn.call(push("a"))).await.unwrap_err();
+    let error = soon(conn.call(&push("a"))).await.unwrap_err();
     let OpError::NotExecuted(cause) = &error else { panic!("{error:?}") };
     assert_eq!(cause.io_kind(), Some(io::ErrorKind::ConnectionRefused), "{cause}");
     proxy.refuse(false);
     soon(link_of(&conn).connected()).await.unwrap();
-    soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+    soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
     assert_eq!(server.command_calls("rpush"), 0);
 }
 
@@ -142,7 +143,10 @@ async fn a_blocking_pop_waits_for_longer_than_a_command_may_take() {
     let server = Server::start();
     let conn = connect_within(&server.url(), ms(200)).await;
     let link = soon(conn.open_blocking(None)).await.unwrap();
-    let pop = |seconds: u32| link.call_blocking(Command::new("BLPOP").arg("q").number(seconds));
+    let pop = async |seconds: u32| {
+        let pop = Command::new("BLPOP").arg("q").number(seconds);
+        link.call_blocking(&pop).await
+    };
     let begun = Instant::now();
     assert_eq!(soon(pop(1)).await.unwrap(), Reply::Nil);
     assert!(begun.elapsed() >= ms(1_000), "{:?}", begun.elapsed());
@@ -160,7 +164,7 @@ async fn a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session() {
     let link = soon(conn.open_blocking(None)).await.unwrap();
     let before = link.session().unwrap();
     let (popped, ()) =
-        soon(futures::future::join(link.call_blocking(Command::new("BLPOP").arg("q").number(0)), async {
+        soon(futures::future::join(link.call_blocking(&Command::new("BLPOP").arg("q").number(0)), async {
             until_async("it waits", || async { server.blocked_clients() == 1 }).await;
             link.reconnect();
         }))
@@ -183,7 +187,7 @@ async fn a_connection_that_is_killed_comes_back_by_itself() {
         server.kill_client_named("conn");
         let mut sessions = link_of(&conn).sessions();
         soon(sessions.wait_for(|session| session.is_some_and(|session| session != before))).await.unwrap();
-        soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+        soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
     }
 }
 
@@ -197,6 +201,49 @@ async fn dropping_a_link_closes_its_connection() {
     until_async("one is left", || async { server.clients_named("conn") == 1 }).await;
 }
 
+/// What an error is about is asked for in the caller's time; a little later only if the server answers.
+#[tokio::test]
+async fn the_time_to_look_into_an_error() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let conn = connect(&proxy.url()).await;
+    let in_time = |left| conn.time_to_ask(Instant::now() + left);
+    assert_eq!((in_time(ms(60_000)), in_time(ms(0))), (Some(ms(2_000)), Some(ms(200))));
+    proxy.refuse(true);
+    proxy.cut();
+    until_async("it is noticed", || async { !conn.is_connected() }).await;
+    assert_eq!((in_time(ms(60_000)), in_time(ms(0))), (Some(ms(2_000)), None));
+    assert!(in_time(ms(300)).is_none_or(|within| within <= ms(300)));
+}
+
+/// A connection that nobody uses is idle from its handshake on, however long nothing was heard before.
+#[tokio::test]
+async fn a_connection_is_idle_thirty_seconds_after_its_handshake() {
+    let server = Server::start();
+    let conn = connect(&server.url()).await;
+    let length = Command::new("LLEN").arg("q");
+    let reconnected = async || {
+        let before = link_of(&conn).session().unwrap();
+        server.kill_client_named("conn");
+        let mut sessions = link_of(&conn).sessions();
+        soon(sessions.wait_for(|session| session.is_some_and(|session| session != before))).await.unwrap();
+    };
+    let pings = || server.command_calls("ping");
+    conn.call(&length).await.unwrap();
+    leap(Duration::from_secs(29)).await;
+    reconnected().await;
+    // The library has sent one to connect.
+    let before = pings();
+    leap(Duration::from_secs(29)).await;
+    conn.call(&length).await.unwrap();
+    assert_eq!(pings(), before, "it was not idle");
+    reconnected().await;
+    let before = pings();
+    leap(Duration::from_secs(31)).await;
+    conn.call(&length).await.unwrap();
+    assert_eq!(pings(), before + 1, "it was tested first");
+}
+
 mod timeouts {
     use super::*;
 
@@ -208,23 +255,21 @@ mod timeouts {
         let hasty = conn.with_timeout(ms(50));
         let (session, accepted) = (link_of(&conn).session(), proxy.accepted());
         assert_eq!((hasty.command_timeout(), conn.command_timeout()), (ms(50), ms(5_000)));
-        hasty.call(Command::new("PING")).await.unwrap();
+        hasty.call(&Command::new("PING")).await.unwrap();
 
         proxy.delay(ms(400));
         for _ in 0..3 {
-            let begun = Instant::now();
-            let error = hasty.call(push("a")).await.unwrap_err();
-            assert!(begun.elapsed() < ms(350), "{:?}", begun.elapsed());
+            let error = hasty.call(&push("a")).await.unwrap_err();
             let OpError::Unknown(cause) = error else { panic!("{error:?}") };
             assert!(cause.is_timeout(), "{cause}");
-            let error = hasty.call_idempotent(Command::new("PING")).await.unwrap_err();
+            let error = hasty.call_idempotent(&Command::new("PING")).await.unwrap_err();
             assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
         }
         // The other handle waits for the same replies.
-        conn.call(push("b")).await.unwrap();
+        conn.call(&push("b")).await.unwrap();
         proxy.delay(ms(0));
         assert_eq!(server.list("q"), [b"a", b"a", b"a", b"b"]);
-        hasty.call(Command::new("PING")).await.unwrap();
+        hasty.call(&Command::new("PING")).await.unwrap();
         assert_eq!((link_of(&conn).session(), proxy.accepted()), (session, accepted));
     }
 
@@ -238,7 +283,7 @@ mod timeouts {
         proxy.strand();
         let begun = Instant::now();
         soon(async {
-            while hasty.call(Command::new("PING")).await.is_err() {
+            while hasty.call(&Command::new("PING")).await.is_err() {
                 sleep(ms(5)).await;
             }
         })
@@ -254,10 +299,10 @@ mod timeouts {
         let patient = conn.with_timeout(Duration::from_secs(600));
         proxy.strand();
         let begun = Instant::now();
-        let error = soon(patient.call(push("a"))).await.unwrap_err();
+        let error = soon(patient.call(&push("a"))).await.unwrap_err();
         assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
         assert!(begun.elapsed() >= ms(900), "{:?}", begun.elapsed());
-        soon(patient.call(push("b"))).await.unwrap();
+        soon(patient.call(&push("b"))).await.unwrap();
         assert_eq!(server.list("q"), [b"b"]);
     }
 
@@ -269,10 +314,10 @@ mod timeouts {
         for _ in 0..3 {
             proxy.strand();
             let begun = Instant::now();
-            let error = conn.call_idempotent(Command::new("PING")).await.unwrap_err();
+            let error = conn.call_idempotent(&Command::new("PING")).await.unwrap_err();
             assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
             assert!((900..3_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
-            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+            soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
         }
         assert_eq!(proxy.accepted(), 4);
     }
@@ -290,12 +335,13 @@ mod timeouts {
         let long = conn.for_long(text.len());
         assert_eq!((long.command_timeout(), hasty.for_long(9_000).command_timeout()), (ms(1_500), ms(100)));
         let long = conn.for_long(4 * text.len());
-        let long = long.call(Command::new("RPUSH").arg("q").arg(text));
+        let command = push(text);
+        let long = long.call(&command);
         let others = async {
             // Behind it, on the same connection.
             sleep(ms(50)).await;
             for conn in [&conn, &hasty] {
-                let error = conn.call(Command::new("PING")).await.unwrap_err();
+                let error = conn.call(&Command::new("PING")).await.unwrap_err();
                 assert!(matches!(error, OpError::Unknown(_)), "{error:?}");
             }
         };
@@ -305,12 +351,13 @@ mod timeouts {
         // From now on silence is silence.
         proxy.strand();
         let begun = Instant::now();
-        soon(async { while conn.call(Command::new("PING")).await.is_err() {} }).await;
+        soon(async { while conn.call(&Command::new("PING")).await.is_err() {} }).await;
         assert!(begun.elapsed() < ms(3_000), "{:?}", begun.elapsed());
         assert_eq!(proxy.accepted(), accepted + 1);
     }
 
-    /// There was no reply for so long that the connection would be tested, and the test would wait behind a long command.
+    /// There was no reply for so long that the connection would be tested, and the test would wait behind a
+    /// long command.
     #[tokio::test]
     async fn a_connection_with_a_long_command_on_its_way_is_not_idle() {
         let server = Server::start();
@@ -321,11 +368,12 @@ mod timeouts {
         proxy.throttle(1_250);
         let text = vec![b'a'; 10_000];
         let long = conn.for_long(text.len());
-        let long = long.call(Command::new("RPUSH").arg("q").arg(text));
+        let command = push(text);
+        let long = long.call(&command);
         let patient = conn.with_timeout(Duration::from_secs(30));
         let other = async {
             sleep(Duration::from_secs(5)).await;
-            patient.call(Command::new("PING")).await
+            patient.call(&Command::new("PING")).await
         };
         let (long, other) = tokio::join!(long, other);
         assert_eq!((long.unwrap().into_int().unwrap(), proxy.accepted()), (1, accepted));
@@ -342,8 +390,9 @@ mod timeouts {
         proxy.cut();
         until_async("it is noticed", || async { !conn.is_connected() }).await;
         let begun = Instant::now();
-        assert!(matches!(conn.call(push("a")).await, Err(OpError::NotExecuted(_))));
-        let (result, ()) = tokio::join!(patient.call(push("b")), async {
+        assert!(matches!(conn.call(&push("a")).await, Err(OpError::NotExecuted(_))));
+        let command = push("b");
+        let (result, ()) = tokio::join!(patient.call(&command), async {
             sleep(ms(800)).await;
             proxy.refuse(false);
         });
@@ -363,7 +412,7 @@ mod desynchronised {
         let server = Server::start();
         let proxy = Proxy::start(server.port());
         let conn = connect(&proxy.url()).await;
-        conn.call(push("a")).await.unwrap();
+        conn.call(&push("a")).await.unwrap();
         let commands = [
             (":7\r\n", Command::new("LINDEX").arg("q").number(0)),
             ("$1\r\na\r\n", Command::new("LLEN").arg("q")),
@@ -381,7 +430,7 @@ mod desynchronised {
             let what = format!("{extra:?} for {command:?}");
             let before = soon(link_of(&conn).connected()).await.unwrap();
             proxy.hold_replies(true);
-            let (result, ()) = soon(futures::future::join(conn.call(command), async {
+            let (result, ()) = soon(futures::future::join(conn.call(&command), async {
                 until_async("it has run", || async { proxy.held() > 0 }).await;
                 proxy.inject(extra);
             }))
@@ -392,7 +441,7 @@ mod desynchronised {
             let after = soon(link_of(&conn).connected()).await.unwrap();
             assert!(after.number > before.number, "{what}");
             // The next caller gets its own reply.
-            let own = conn.call(Command::new("LINDEX").arg("q").number(0)).await;
+            let own = conn.call(&Command::new("LINDEX").arg("q").number(0)).await;
             assert_eq!(own.unwrap(), Reply::Bytes("a".into()), "{what}");
         }
     }
@@ -406,7 +455,7 @@ mod desynchronised {
             let link = soon(conn.open_blocking(None)).await.unwrap();
             let before = link.session().unwrap();
             let (popped, ()) = soon(futures::future::join(
-                link.call_blocking(Command::new("BLPOP").arg("p").arg("q").number(0)),
+                link.call_blocking(&Command::new("BLPOP").arg("p").arg("q").number(0)),
                 async {
                     until_async("it waits", || async { server.blocked_clients() == 1 }).await;
                     proxy.inject(extra);
@@ -456,7 +505,7 @@ mod desynchronised {
         let proxy = Proxy::start(server.port());
         let conn = connect(&proxy.url()).await;
         proxy.hold_replies(true);
-        let calls = join_all((0..50).map(|n| conn.call(push(format!("{n}")))));
+        let calls = join_all((0..50).map(async |n| conn.call(&push(format!("{n}"))).await));
         let (results, ()) = soon(futures::future::join(calls, async {
             until_async("they have run", || async { server.list("q").len() == 50 }).await;
             proxy.inject("+OK\r\n");
@@ -465,7 +514,7 @@ mod desynchronised {
         .await;
         let trusted = results.iter().filter(|result| !matches!(result, Err(OpError::Unknown(_)))).count();
         assert_eq!(trusted, 0, "{results:?}");
-        assert_eq!(soon(conn.call(push("a"))).await.unwrap(), Reply::Int(51));
+        assert_eq!(soon(conn.call(&push("a"))).await.unwrap(), Reply::Int(51));
     }
 
     /// The library survives a thousand levels. Deeper ones never come to this module: see DESIGN.md.
@@ -477,7 +526,7 @@ mod desynchronised {
         for depth in [17, 64, 500] {
             proxy.hold_replies(true);
             let eval = Command::new("EVAL").arg("return 1").number(0);
-            let (result, ()) = soon(futures::future::join(conn.call(eval), async {
+            let (result, ()) = soon(futures::future::join(conn.call(&eval), async {
                 until_async("it has run", || async { proxy.held() > 0 }).await;
                 proxy.inject(format!("{}:1\r\n", "*1\r\n".repeat(depth)));
             }))
@@ -485,7 +534,7 @@ mod desynchronised {
             proxy.hold_replies(false);
             let Err(OpError::Unknown(cause)) = result else { panic!("{depth}: {result:?}") };
             assert!(cause.to_string().contains("nested"), "{depth}: {cause}");
-            conn.call_idempotent(Command::new("PING")).await.unwrap();
+            conn.call_idempotent(&Command::new("PING")).await.unwrap();
         }
     }
 
@@ -496,7 +545,7 @@ mod desynchronised {
         let conn = connect(&proxy.url()).await;
         for code in ["ERR", "LOADING", "REDELAY"] {
             proxy.hold_replies(true);
-            let (result, ()) = soon(futures::future::join(conn.call(Command::new("PING")), async {
+            let (result, ()) = soon(futures::future::join(conn.call(&Command::new("PING")), async {
                 until_async("it has run", || async { proxy.held() > 0 }).await;
                 proxy.inject(format!("-{code} {}\r\n", "ä".repeat(1_000_000)));
             }))
@@ -505,7 +554,7 @@ mod desynchronised {
             assert!(text.len() < 2_000 && text.ends_with('…'), "{}", text.len());
             proxy.cut();
             proxy.hold_replies(false);
-            soon(conn.call_idempotent(Command::new("PING"))).await.unwrap();
+            soon(conn.call_idempotent(&Command::new("PING"))).await.unwrap();
         }
     }
 }

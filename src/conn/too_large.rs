@@ -1,6 +1,8 @@
-//! Arguments that are larger than the server accepts. It closes the connection without a word, or with one that names no limit.
+//! Arguments that are larger than the server accepts. It closes the connection without a word, or with one
+//! that names no limit.
 //!
-//! Nothing limits the sum of the arguments. The server reads them one by one, and its buffer holds the one that it reads.
+//! Nothing limits the sum of the arguments. The server reads them one by one, and its buffer holds the one
+//! that it reads.
 
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ const LARGE: usize = 1 << 20;
 const LIMITS: [&str; 2] = ["proto-max-bulk-len", "client-query-buffer-limit"];
 /// How long the server may take to tell what an error is about, with a new connection.
 const TELL: Duration = Duration::from_secs(2);
-/// The same after the caller's time.
+/// The same if the caller has no time left.
 const AFTER: Duration = Duration::from_millis(200);
 
 /// How many bytes the largest argument of a call has.
@@ -52,20 +54,20 @@ const ADVICE: &str =
     "raise the limit, or send smaller payloads; `max_payload` refuses large ones before they are sent";
 
 impl Conn {
-    /// How long the server may be asked what the error of a call is about, which has time until `deadline`. `None` if there is no
-    /// time.
+    /// How long the server may be asked what the error of a call is about, which has time until `deadline`.
+    /// `None` if there is no time.
     pub(super) fn time_to_ask(&self, deadline: Instant) -> Option<Duration> {
         let left = deadline.saturating_duration_since(Instant::now());
         let within = if self.is_connected() { left.max(AFTER) } else { left };
         (!within.is_zero()).then(|| within.min(TELL))
     }
 
-    /// What the server's limits make of this error of a call: it was refused, or that is only suspected. In an outage, the server
-    /// does not answer, and the call ends as others do.
+    /// What the server's limits make of this error of a call: it was refused, or that is only suspected. In
+    /// an outage, the server does not answer, and the call ends as others do.
     pub(super) async fn blaming_size(&self, error: OpError, size: Size, deadline: Instant) -> OpError {
         let Some(within) = self.time_to_ask(deadline) else { return error };
-        let asking =
-            LIMITS.map(|limit| self.call_within(Command::new("CONFIG").arg("GET").arg(limit), within));
+        let asking = LIMITS
+            .map(async |limit| self.call_within(&Command::new("CONFIG").arg("GET").arg(limit), within).await);
         for (limit, reply) in LIMITS.into_iter().zip(join_all(asking).await) {
             let most = match reply {
                 Ok(reply) => number(reply),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fred::interfaces::TrackingInterface;
 use fred::types::client::Invalidation;
-use tokio::sync::broadcast;
 use tokio::sync::watch;
 
-use super::link::{Role, pushed};
+use super::link::Role;
+use super::pushed::{Push, Pushed};
 use super::slots::Table;
-use super::{Conn, ConnectError, Link, Session};
+use super::{Conn, ConnectError, Link};
 
 /// What has changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,9 +23,7 @@ pub(crate) enum Change {
 /// The changes of the lists that were read on a tracking connection: the first one after each reading.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    link: Arc<Link>,
-    notices: Option<broadcast::Receiver<Invalidation>>,
-    sessions: watch::Receiver<Option<Session>>,
+    notices: Pushed<Invalidation>,
     /// In a cluster, a list may have gone to another server, which tells nobody.
     tables: Option<watch::Receiver<Option<Table>>>,
 }
@@ -37,9 +35,8 @@ impl Conn {
         let (options, lead) = self.options_here().await?;
         let tables = options.topology().map(|topology| topology.tables());
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
-        let (notices, mut sessions) = (Some(link.client().invalidation_rx()), link.sessions());
-        sessions.mark_unchanged();
-        Ok((link.clone(), Changes { link, notices, sessions, tables }))
+        let notices = Pushed::of(&link, |client| client.invalidation_rx());
+        Ok((link, Changes { notices, tables }))
     }
 }
 
@@ -47,18 +44,12 @@ impl Changes {
     /// Waits for the next change. Cancel safe. `None` when there will be none any more.
     pub(crate) async fn next(&mut self) -> Option<Change> {
         tokio::select! {
-            notice = pushed(&mut self.notices) => Some(match notice {
-                Some(Invalidation { keys, .. }) => {
+            notice = self.notices.next() => Some(match notice? {
+                Push::Message(Invalidation { keys, .. }) => {
                     Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect())
                 }
-                None => Change::Any,
+                Push::Missed | Push::Session => Change::Any,
             }),
-            changed = self.sessions.changed() => {
-                changed.ok()?;
-                self.sessions.mark_unchanged();
-                self.notices = Some(self.link.client().invalidation_rx());
-                Some(Change::Any)
-            }
             Some(changed) = async { Some(self.tables.as_mut()?.changed().await) } => {
                 changed.ok()?;
                 Some(Change::Any)

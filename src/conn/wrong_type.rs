@@ -12,7 +12,7 @@ const MOST: usize = 100;
 
 impl Command {
     /// Its keys.
-    pub(super) fn keys(&self) -> &[Bytes] {
+    pub(crate) fn keys(&self) -> &[Bytes] {
         match self.name {
             "EVAL" | "EVALSHA" => {
                 let count = self.args.get(1).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
@@ -25,8 +25,8 @@ impl Command {
 }
 
 impl Conn {
-    /// The same error of a command that uses these keys, with the names of those that have another type, if it is about types. The
-    /// caller has time until `deadline`.
+    /// The same error of a command that uses these keys, with the names of those that have another type, if
+    /// it is about types. The caller has time until `deadline`.
     pub(crate) async fn naming_keys(
         &self,
         error: OpError,
@@ -47,7 +47,7 @@ impl Conn {
     async fn wrong_types(&self, keys: &[Bytes], deadline: Instant) -> Option<String> {
         let within = self.time_to_ask(deadline)?;
         let types = keys.iter().take(MOST).map(async |key| {
-            let reply = self.call_within(Command::new("TYPE").arg(key.clone()), within).await;
+            let reply = self.call_within(&Command::new("TYPE").arg(key.clone()), within).await;
             Some((key, reply.ok()?.into_bytes().ok()?))
         });
         let wrong: Vec<_> = join_all(types)

@@ -17,8 +17,8 @@ impl<T: 'static> DelayedQueue<T> {
     ///
     /// # Errors
     /// [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission.
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
-    /// timeout: the client asks again until then.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
+    /// command timeout: the client asks again until then.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -68,9 +68,10 @@ impl<T: 'static> DelayedQueue<T> {
     /// Returns all pending payloads in the order in which they were offered, as in Redisson. Malformed entries are left
     /// out. Nothing changes.
     ///
-    /// Up to 1,000 entries of 1 MB in sum are read at one instant. A longer list is read in pages, so that no call holds up
-    /// the server. What stays pending throughout is returned once. What is offered, removed or becomes due meanwhile may be
-    /// missing. Overdue entries that a transfer brings to the front meanwhile come first.
+    /// Up to 1,000 entries of 1 MB in sum are read at one instant. A longer list is read in pages, so that no
+    /// call holds up the server. What stays pending throughout is returned once. What is offered, removed or
+    /// becomes due meanwhile may be missing. Overdue entries that a transfer brings to the front meanwhile
+    /// come first.
     ///
     /// # Errors
     /// [`Decode`](crate::ErrorKind::Decode) for the first payload that does not decode, and those of
@@ -139,24 +140,28 @@ impl<T: 'static> DelayedQueue<T> {
     #[doc(alias = "element")]
     pub async fn peek(&self) -> Result<Option<T>> {
         let op = self.queue.reading("peek");
-        // Skips malformed entries, which are rare.
-        for at in 0.. {
-            let entry = op.element(self.queue.keys.ordered_list(), at).await?;
-            let Some(entry) = entry else { break };
-            if let Some(payload) = entry::payload_in(&entry) {
-                return op.decode(&*self.codec, payload).map(Some);
-            }
+        let list = self.queue.keys.ordered_list();
+        let Some(entry) = op.element(list, 0).await? else { return Ok(None) };
+        let mut first = entry::payload_in(&entry);
+        if first.is_none() {
+            // Malformed entries are rare, and may be many.
+            op.read_entries(list, |entries, _| {
+                first = entries.iter().find_map(entry::payload_in);
+                first.is_none()
+            })
+            .await?;
         }
-        Ok(None)
+        first.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Returns counters and gauges of the queue: what is pending, ready, overdue and quarantined on the server now, and
     /// what this client has done for the queue. O(log n) on the server.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the command
-    /// timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing permission. In these
-    /// cases [`Client::stats`](crate::Client::stats) still works: it does not ask the server.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) without a connection, or when no reply came within the
+    /// command timeout. [`Refused`](crate::ErrorKind::Refused) for a key of another type, or a missing
+    /// permission. In these cases [`Client::stats`](crate::Client::stats) still works: it does not ask the
+    /// server.
     ///
     /// # Cancel safety
     /// Cancel safe: it only reads.
@@ -178,8 +183,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.queue.stats().await
     }
 
-    /// Returns whether a payload with the same bytes is pending. O(n): if it is not among the last 10,000 entries of a longer
-    /// queue, the client reads the queue as [`DelayedQueue::read_all`] does.
+    /// Returns whether a payload with the same bytes is pending. O(n): if it is not among the last 10,000
+    /// entries of a longer queue, the client reads the queue as [`DelayedQueue::read_all`] does.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -209,8 +214,8 @@ impl<T: 'static> DelayedQueue<T> {
         self.contains_each(op, vec![op.encode(&*self.codec, value)?]).await
     }
 
-    /// Returns whether all of these payloads, up to 500,000, are pending. They are searched and compared as in
-    /// [`DelayedQueue::contains`].
+    /// Returns whether all of these payloads, up to 500,000, are pending. They are searched and compared as
+    /// in [`DelayedQueue::contains`].
     ///
     /// # Errors
     /// As [`DelayedQueue::contains`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000.

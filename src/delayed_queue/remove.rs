@@ -95,9 +95,9 @@ impl<T: 'static> DelayedQueue<T> {
         Ok(polled.into_payloads().map(|payload| op.decode(&*self.codec, payload)).collect())
     }
 
-    /// Removes the payload that was offered first among those with the same bytes. Returns whether there was one. O(n):
-    /// of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does, up to the payload.
-    /// [`DelayedQueue::cancel`] with a [`Ticket`](crate::delayed_queue::Ticket) is cheaper.
+    /// Removes the payload that was offered first among those with the same bytes. Returns whether there was
+    /// one. O(n): of more than 10,000 entries, the client reads the queue as [`DelayedQueue::read_all`] does,
+    /// up to the payload. [`DelayedQueue::cancel`] with a [`Ticket`](crate::delayed_queue::Ticket) is cheaper.
     ///
     /// The server compares bytes, not values. `codec::Json` and Java's codec may write different bytes for equal
     /// values: see `docs/codecs.md`.
@@ -157,15 +157,17 @@ impl<T: 'static> DelayedQueue<T> {
     /// Removes every payload that has the same bytes as one of these, up to 500,000. Returns whether any was removed.
     /// Bytes are compared as in [`DelayedQueue::remove`].
     ///
-    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts, and so is any for
-    /// more than 1,000 values, or 1 MB of them: then it is read, because they would have to be sent with each part. What stays in
-    /// it throughout is searched, unless others put more entries in front meanwhile than parts overlap, as a transfer of very many
-    /// overdue ones may: that is a tenth of a part, and at least 250 entries, or fewer if payloads are longer than a kilobyte.
+    /// Up to 10,000 entries of 4 MB in sum are searched at one instant. A longer queue is searched in parts,
+    /// and so is any for more than 1,000 values, or 1 MB of them: then it is read, because they would have to
+    /// be sent with each part. What stays in it throughout is searched, unless others put more entries in
+    /// front meanwhile than parts overlap, as a transfer of very many overdue ones may: that is a tenth of a
+    /// part, and at least 250 entries, or fewer if payloads are longer than a kilobyte.
     ///
     /// # Errors
-    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some were removed
-    /// before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how many. After
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return false.
+    /// As [`DelayedQueue::remove`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. If some
+    /// were removed before the error, it is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) and says how
+    /// many. After [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown), a retry is harmless, but may return
+    /// false.
     ///
     /// # Cancel safety
     /// Not cancel safe: if the future is dropped, the payloads may or may not be removed.
@@ -191,9 +193,10 @@ impl<T: 'static> DelayedQueue<T> {
         self.remove_by(op, "all", op.encode_all(&*self.codec, values)?).await
     }
 
-    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others. Returns
-    /// whether any was removed. What is removed is never delivered. (Redisson's `retainAll` still delivers it.) Bytes
-    /// are compared as in [`DelayedQueue::remove`], and a long queue is searched as in [`DelayedQueue::remove_all`].
+    /// Keeps the payloads that have the same bytes as one of these, up to 500,000, and removes all others.
+    /// Returns whether any was removed. What is removed is never delivered. (Redisson's `retainAll` still
+    /// delivers it.) Bytes are compared as in [`DelayedQueue::remove`], and a long queue is searched as in
+    /// [`DelayedQueue::remove_all`].
     ///
     /// # Errors
     /// As [`DelayedQueue::remove_all`].
@@ -274,20 +277,20 @@ impl<T: 'static> DelayedQueue<T> {
         op.ensure_beside(destination)?;
         let keys = &self.queue.keys;
         let destination = self.queue.engine.target(destination);
-        let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&[
-            keys.timeout_set(),
-            keys.ordered_list(),
-            keys.quarantine(),
-            &destination,
-            keys.scratch(),
-        ]);
-        let [quarantined, payload] = op.parts(op.run(call).await?)?;
-        let quarantined = op.int(quarantined)?;
-        if self.queue.counters.quarantined(quarantined) {
-            events::quarantined(keys, quarantined);
+        let named =
+            [keys.timeout_set(), keys.ordered_list(), keys.quarantine(), &destination, keys.scratch()];
+        loop {
+            let call = scripts::POLL_LAST_AND_OFFER_FIRST_TO.on(&named);
+            let [quarantined, payload, is_more] = op.parts(op.run(call).await?)?;
+            let quarantined = op.int(quarantined)?;
+            if self.queue.counters.quarantined(quarantined) {
+                events::quarantined(keys, quarantined);
+            }
+            if op.int(is_more)? == 0 {
+                let payload = op.optional_bytes(payload)?;
+                return payload.map(|payload| op.decode(&*self.codec, payload)).transpose();
+            }
         }
-        let payload = op.optional_bytes(payload)?;
-        payload.map(|payload| op.decode(&*self.codec, payload)).transpose()
     }
 
     /// Deletes all pending payloads, irrevocably. Returns whether there were any. Ready payloads and the quarantine are

@@ -185,11 +185,10 @@ impl Store {
             .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))
             .number(REMEMBERED_MS)
             .args(args);
-        let bare = call.without_args();
         let deadline = Instant::now() + conn.command_timeout();
         let parts = call.run(conn).await?.into_array()?;
         if let Some(refusal) = refusal(&parts) {
-            return Ok(Err(explained(&bare, conn, refusal, deadline).await));
+            return Ok(Err(explained(&call, conn, refusal, deadline).await));
         }
         let [Reply::Int(base), head] = &parts[..] else { return Err(conn.desynchronised()) };
         let head = head.clone().into_optional_score()?;
@@ -203,11 +202,10 @@ impl Store {
         call: impl Fn(&Bytes, Option<u64>) -> Call,
     ) -> Result<Vec<Reply>, OpError> {
         let send = async |call: Call| {
-            let bare = call.without_args();
             let deadline = Instant::now() + self.conn.command_timeout();
             let parts = call.run(&self.conn).await?.into_array()?;
             match refusal(&parts) {
-                Some(refusal) => Ok(Err(explained(&bare, &self.conn, refusal, deadline).await)),
+                Some(refusal) => Ok(Err(explained(&call, &self.conn, refusal, deadline).await)),
                 None => Ok(Ok(parts)),
             }
         };
@@ -241,7 +239,7 @@ impl Store {
     async fn delete(self, receipts: Vec<Bytes>) {
         if !receipts.is_empty() {
             // If this command is lost, the server deletes them later by itself.
-            let _ = self.conn.call(Command::new("DEL").args(receipts)).await;
+            let _ = self.conn.call(&Command::new("DEL").args(receipts)).await;
         }
     }
 

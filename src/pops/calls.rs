@@ -20,10 +20,10 @@ use crate::wire::keys::Keys;
 
 /// How long one blocking pop blocks. An endless pop would not notice that the server is gone.
 const SLICE: Duration = Duration::from_secs(10);
-/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or `CLIENT UNBLOCK`, or the user the
-/// permission. What is not in its lists waits for so long.
+/// The same, in seconds, for a pop that nothing can interrupt: the server lacks `CLIENT ID` or
+/// `CLIENT UNBLOCK`, or the user the permission. A payload in another list waits for so long.
 const SHORT_SLICE: f64 = 0.5;
-/// And for one that is only to look at its lists.
+/// The same for a pop that only looks whether its lists have a payload.
 const GLANCE: f64 = 0.01;
 /// How long after its slice a pop may still be answered before the connection is given up.
 const GRACE: Duration = Duration::from_secs(3);
@@ -101,7 +101,8 @@ impl BlockingPop {
             (false, false) => SHORT_SLICE,
             (false, true) => GLANCE,
         };
-        let mut pop = std::pin::pin!(link.call_blocking(self.command(slice)));
+        let command = self.command(slice);
+        let mut pop = std::pin::pin!(link.call_blocking(&command));
         // The pop must not be dropped: whatever else happens, it is awaited until it ends.
         let ends_at_once = can_interrupt && self.interrupt_at_once;
         let mut deadline =
@@ -197,11 +198,11 @@ pub(super) async fn try_pop(
         // A moved payload is in the other list, whether or not the reply arrives.
         Kind::Move { source, destination } => {
             let command = Command::new("RPOPLPUSH").arg(source.target().clone()).arg(destination.clone());
-            let payload = conn.call(command).await.and_then(|reply| Ok(reply.into_optional_bytes()?));
+            let payload = conn.call(&command).await.and_then(|reply| Ok(reply.into_optional_bytes()?));
             return (payload.map(|payload| payload.into_iter().collect()), earlier);
         }
         Kind::Receive { source, inbox } => {
-            let moved = conn.call(move_to_inbox("LMOVE", source, inbox)).await;
+            let moved = conn.call(&move_to_inbox("LMOVE", source, inbox)).await;
             let payload = moved.and_then(|reply| Ok(reply.into_optional_bytes()?));
             return (payload.map(|payload| payload.into_iter().collect()), earlier);
         }
@@ -291,7 +292,7 @@ impl Return {
         }
         if !self.spent.is_empty() {
             // If this command is lost, the server deletes the receipts later by itself.
-            let _ = self.conn.call(Command::new("DEL").args(self.spent)).await;
+            let _ = self.conn.call(&Command::new("DEL").args(self.spent)).await;
         }
     }
 
@@ -312,7 +313,8 @@ impl Return {
 
 /// Finds out which of these lists the server refuses to pop from, and why. `refused` is its error for all of them together.
 pub(super) async fn examine(conn: &Conn, lists: Vec<Keys>, refused: OpError) -> HashMap<Keys, OpError> {
-    let types = lists.iter().map(|keys| conn.query(Command::new("TYPE").arg(keys.target().clone())));
+    let types =
+        lists.iter().map(async |keys| conn.query(&Command::new("TYPE").arg(keys.target().clone())).await);
     let types = futures::future::join_all(types).await;
     let all_known = types.iter().all(|reply| matches!(reply, Ok(_) | Err(OpError::Server(_))));
     let why =

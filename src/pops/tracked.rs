@@ -203,7 +203,7 @@ impl Lists {
         let (link, list, within) = (self.link.clone(), wait.list.clone(), self.within);
         self.waiting.entry(wait.list).or_default().push(wait.changed);
         self.reading.push(Box::pin(async move {
-            let length = link.call(Command::new("LLEN").arg(list.clone()), within).await;
+            let length = link.call(&Command::new("LLEN").arg(list.clone()), within).await;
             (list, length)
         }));
     }

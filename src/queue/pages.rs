@@ -1,19 +1,20 @@
 //! Reading a list of any length in pages, while others change it.
 //!
-//! Each page is read at one instant, and a list that fits into one is read at one instant, too. What stays in the list
-//! is returned, although what others put or take moves it to another index between two pages. There are two ways to
-//! ensure that:
+//! Each page is read at one instant, and a list that fits into one is read at one instant, too. What stays in
+//! the list is returned, although what others put or take moves it to another index between two pages. There
+//! are two ways to ensure that:
 //!
-//! * **[`Payloads`]: from the tail to the head.** What leaves the list moves the rest towards the head, and what comes
-//!   moves it nowhere: so neither moves an element past the reader. Each page begins with the last few elements of the
-//!   one before. That shows where they are now; from there on, the page replaces what was read. Equal payloads in a row
-//!   may be taken for each other: then they are returned as often as they were there, or more often, by as many as have left
-//!   the list. If all that was read has left the list, the reading begins again; and if that happens often, it goes on where
-//!   it was. Then what is put in front meanwhile may hide as many elements from it, and nothing else does.
-//! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are overdue to
-//!   the front; so from the tail, the last few of a page might be found there, behind others that nobody has read. From
-//!   the head, what was read is always in front of everything else. So a page is right if it begins with a known entry. At
-//!   the end, the front is read again, for the overdue ones.
+//! * **[`Payloads`]: from the tail to the head.** What leaves the list moves the rest towards the head, and
+//!   what comes moves it nowhere: so neither moves an element past the reader. Each page begins with the last
+//!   few elements of the one before. That shows where they are now; from there on, the page replaces what was
+//!   read. Equal payloads in a row may be taken for each other: then they are returned as often as they were
+//!   there, or more often, by as many as have left the list. If all that was read has left the list, the
+//!   reading begins again; and if that happens often, it goes on where it was. Then what is put in front
+//!   meanwhile may hide as many elements from it, and nothing else does.
+//! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are
+//!   overdue to the front; so from the tail, the last few of a page might be found there, behind others that
+//!   nobody has read. From the head, what was read is always in front of everything else. So a page is right
+//!   if it begins with a known entry. At the end, the front is read again, for the overdue ones.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +29,7 @@ use crate::scripts::{self, Call};
 
 /// The most elements of a page, those that are already known not included.
 const PAGE: usize = 1000;
-/// So many known elements begin a page, at most, and no more than so many bytes of them.
+/// The most known elements at the beginning of a page, and the most bytes of them.
 const KNOWN: usize = 16;
 const KNOWN_BYTES: usize = 65_536;
 /// The most payloads that are sent with each part of a list, and their bytes.
@@ -70,8 +71,9 @@ impl Op<'_> {
         Ok(payloads.into_elements())
     }
 
-    /// Reads the ordered list, and calls `found` with the entries of each page, and whether they are from the front, which is read
-    /// again at the end. They are in their order but for those that were moved meanwhile. Ends early if it returns false.
+    /// Reads the ordered list, and calls `found` with the entries of each page, and whether they are from the
+    /// front, which is read again at the end. They are in their order but for those that were moved
+    /// meanwhile. Ends early if it returns false.
     pub(crate) async fn read_entries(
         self,
         list: &Bytes,
@@ -87,9 +89,11 @@ impl Op<'_> {
         }
     }
 
-    /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail. Returns how many.
+    /// Removes payloads by a script that does it in a part of the list: from this index on, or from the tail.
+    /// Returns how many.
     ///
-    /// What is taken or offered meanwhile hides nothing from it. What is put in front may, if it is more than a part overlaps.
+    /// What is taken or offered meanwhile hides nothing from it. What is put in front may hide something, if
+    /// it is more than the overlap of two parts.
     pub(crate) async fn remove_in_parts(self, call: impl Fn(i64) -> Call) -> Result<usize> {
         let (mut removed, mut at) = (0, -1);
         loop {
@@ -103,8 +107,9 @@ impl Op<'_> {
         }
     }
 
-    /// The same for so many payloads that they cannot be sent with each part: reads the list, and removes the payloads that `goes`
-    /// accepts, those of a page by a script that looks for them from the index on where the page begins.
+    /// The same for so many payloads that they cannot be sent with each part: reads the list, and removes the
+    /// payloads that `goes` accepts, those of a page by a script that looks for them from the index on where
+    /// the page begins.
     pub(crate) async fn remove_in_pages(
         self,
         list: &Bytes,
@@ -177,8 +182,8 @@ struct Payloads {
     read: Vec<Bytes>,
     /// The index of the last one that was read; `None` at the beginning.
     low: Option<usize>,
-    /// The next page begins with elements that were read before so many others. More than 0 if the last page did not begin with
-    /// elements that were read: somebody has put others in front, or removed some of them.
+    /// How far before the last elements that were read the next page begins. More than 0 if the last page did
+    /// not begin with known elements: somebody has put others in front, or removed some of them.
     back: usize,
     /// The index of the first one to read.
     from: usize,
@@ -212,8 +217,8 @@ impl Payloads {
         (self.low, self.back) = (Some(low), 0);
     }
 
-    /// Nothing of what was read is found. What was in front of it is still in front of that index: it moves towards the head
-    /// alone, unless somebody puts elements in front.
+    /// Nothing of what was read is found. What was in front of it is still in front of that index: it moves
+    /// towards the head alone, unless somebody puts elements in front.
     fn go_on(&mut self, length: usize) {
         self.restarts += 1;
         self.back = 0;
@@ -227,8 +232,9 @@ impl Payloads {
     }
 }
 
-/// The first element of the page that was read, and the last place where it and the known ones behind it can have been.
-/// Those that were in front of it in the page came since; those that were between them have left the list.
+/// The first element of the page that was read, and the last place where it and the known ones behind it can
+/// have been. Those that were in front of it in the page came since; those that were between them have left
+/// the list.
 fn scattered(read: &[Bytes], page: &[Bytes]) -> Option<(usize, usize)> {
     let those: HashSet<_> = read.iter().collect();
     let first = page.iter().position(|element| those.contains(element))?;
@@ -267,7 +273,8 @@ impl Reading for Payloads {
             return;
         }
         let begin = &elements[..ask.known.min(elements.len())];
-        // The last place where they are: the first that is possible takes none of several equal ones for another.
+        // The last place where they are: the first that is possible takes none of several equal ones for
+        // another.
         if let Some(at) = self.read.windows(begin.len()).rposition(|read| read == begin) {
             self.join(at, elements, low);
             return;
@@ -292,12 +299,13 @@ struct Entries {
     seen: Seen,
     /// The index behind the last one.
     at: usize,
-    /// The next page begins so many elements earlier. More than 0 if the last page did not begin with an element that was read.
+    /// How many elements earlier the next page begins. More than 0 if the last page did not begin with an
+    /// element that was read.
     back: usize,
     /// How many were read in this stage.
     count: usize,
-    /// How many there were at the beginning. Those that were offered since are behind them, and others may offer faster than this
-    /// reads.
+    /// How many there were at the beginning. Those that were offered since are behind them, and others may
+    /// offer faster than this reads.
     most: usize,
     stage: Stage,
 }

@@ -68,7 +68,8 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// What the network took, and the wait for a connection; not known of a call that was sent more than once.
+    /// What the network took, and the wait for a connection; not known of a call that was sent more than
+    /// once.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         (!self.repeated).then(|| self.ended - self.sent)
     }
@@ -148,13 +149,13 @@ impl InFlight {
             self.idle.drain(..).filter(|caller| !caller.lost).map(|caller| caller.id).collect();
         if !ids.is_empty() {
             let receipts = Command::new("HDEL").arg(self.shared.of_messages.receipts.clone()).args(ids);
-            let _ = self.shared.conn.call(receipts).await;
+            let _ = self.shared.conn.call(&receipts).await;
         }
     }
 }
 
 impl Shared {
-    /// The same outcome. What it says of refusals names the keys of another type.
+    /// The same outcome, in which refusals name the keys of another type.
     async fn explained(&self, mut outcome: Outcome, call: &Call) -> Outcome {
         let refusals = outcome.settled.iter_mut().filter_map(|settled| match settled {
             Err(OpError::Server(why)) => Some(why),
@@ -183,7 +184,7 @@ impl Shared {
         let mut unconfirmed;
         let result = loop {
             unconfirmed = self.conn.before_write(&self.keys);
-            match call.clone().run_noting(&self.conn, &mut lost).await {
+            match call.run_noting(&self.conn, &mut lost).await {
                 Ok(reply) => match Outcome::read(reply, settlements) {
                     Some(outcome) => break Ok(self.explained(outcome, &call).await),
                     None => drop(self.conn.desynchronised()),

@@ -95,7 +95,7 @@ pub(super) struct Task {
     /// The server's clock, epoch ms, and when the last reply has told it.
     clock: Option<(u64, Instant)>,
     next_sweep: Instant,
-    /// Lets keys agree again, and not before then.
+    /// Makes keys agree again, and when it may do so next.
     agreeing: Option<AbortOnDropHandle<()>>,
     may_agree_at: Instant,
     /// The server has refused to claim or to wait, or receivers are held back: no attempt before then.
@@ -105,7 +105,7 @@ pub(super) struct Task {
     /// The queue is paused, or one of its limits is reached.
     hold: bool,
     refusals: u32,
-    /// Reported, until a call has done what was refused.
+    /// A refusal was reported, and no call has done since what was refused.
     is_failing: bool,
     may_park_at: Instant,
     /// When the last receive ended.
@@ -270,7 +270,8 @@ impl Task {
         }
     }
 
-    /// A call took this long. Leases are extended, and silences told from pauses, only if that is short beside a lease.
+    /// A call took this long. Leases are extended, and silences told from pauses, only if that is short
+    /// beside a lease.
     fn notice_distance(&mut self, round_trip: Duration) {
         if round_trip <= LONGEST_ROUND_TRIP.min(self.lease / 3) {
             self.slow = 0;
@@ -282,11 +283,11 @@ impl Task {
         }
     }
 
-    /// Another receiver announces a retry that is due at this time, epoch ms, or that there is room for more messages. Not all
-    /// receivers look for it at the same time.
+    /// Another receiver announces a retry that is due at this time, epoch ms, or that there is room for more
+    /// messages. Not all receivers look for it at the same time.
     fn on_announced(&mut self, due: f64) {
         let now = Instant::now();
-        // Before the first reply, every time may be now.
+        // Before the first reply, the clock is not known, and every time may be now.
         let (clock, read) = self.clock.unwrap_or((u64::MAX, now));
         let wait = Duration::from_millis((due - clock as f64).max(0.0) as u64);
         let Some(due) = read.checked_add(wait) else { return };

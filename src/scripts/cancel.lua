@@ -4,10 +4,10 @@
 -- Reply  1, or 0 if it is no longer pending
 -- Cost   O(log n), and one native scan of the ordered list from its tail, as most cancelled entries are young
 -- Nothing is announced: a timer that is set for this entry finds nothing due, and is set again.
-redis.call('LLEN', KEYS[2])
-ensure_permitted(KEYS[3], {'LREM'}, {})
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then
+redis.call('LLEN', KEYS.ordered_list)
+ensure_permitted({'LREM'}, {})
+if redis.call('ZREM', KEYS.timeout_set, ARGV[1]) == 0 then
     return 0
 end
-redis.call('LREM', KEYS[2], -1, ARGV[1])
+redis.call('LREM', KEYS.ordered_list, -1, ARGV[1])
 return 1

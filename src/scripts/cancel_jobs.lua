@@ -7,12 +7,12 @@
 --        scan for all that a call finds, which reads a thousand entries at a time
 local budget = tonumber(ARGV[1])
 local reply, ids_of, pending = {-1}, {}, 0
-redis.call('LLEN', KEYS[2])
-ensure_permitted(KEYS[4], {'LREM', 'ZREM', 'HDEL'}, {})
+redis.call('LLEN', KEYS.ordered_list)
+ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {})
 
 local function remove(i, entry)
-    redis.call('ZREM', KEYS[1], entry)
-    redis.call('HDEL', KEYS[3], ARGV[i])
+    redis.call('ZREM', KEYS.timeout_set, entry)
+    redis.call('HDEL', KEYS.jobs, ARGV[i])
     reply[i - 2] = 1
 end
 
@@ -20,14 +20,14 @@ local from = tonumber(ARGV[2])
 for i = 4, #ARGV do
     reply[i - 2] = -1
     if from >= 0 or i == 4 or spent() < budget then
-        local entry, _, _, field = job_of(KEYS[3], KEYS[1], ARGV[i])
+        local entry, _, _, field = job_of(ARGV[i])
         if not entry then
-            redis.call('HDEL', KEYS[3], ARGV[i])
+            redis.call('HDEL', KEYS.jobs, ARGV[i])
             reply[i - 2] = 0
         elseif from < 0 then
-            local count = nearer_end(field, KEYS[2], KEYS[3])
+            local count = nearer_end(field)
             remove(i, entry)
-            redis.call('LREM', KEYS[2], count, entry)
+            redis.call('LREM', KEYS.ordered_list, count, entry)
         else
             ids_of[entry] = i
             pending = pending + 1
@@ -41,14 +41,14 @@ end
 local SLICE, marked = 1000, 0
 -- To find the entries of a thousand ids takes a time of its own, in each call.
 local till = spent() + budget
-local is_far = 2 * from > redis.call('LLEN', KEYS[2])
+local is_far = 2 * from > redis.call('LLEN', KEYS.ordered_list)
 repeat
-    local entries = redis.call('LRANGE', KEYS[2], -from - SLICE, -from - 1)
+    local entries = redis.call('LRANGE', KEYS.ordered_list, -from - SLICE, -from - 1)
     for i = #entries, 1, -1 do
         local id = ids_of[entries[i]]
         if id then
             ids_of[entries[i]] = nil
-            redis.call('LSET', KEYS[2], i - 1 - #entries - from, ARGV[3])
+            redis.call('LSET', KEYS.ordered_list, i - 1 - #entries - from, ARGV[3])
             remove(id, entries[i])
             marked, pending = marked + 1, pending - 1
         end
@@ -57,8 +57,8 @@ repeat
 until #entries < SLICE or pending == 0 or spent() >= till
 if marked > 0 then
     -- From the end that is nearer.
-    redis.call('LREM', KEYS[2], is_far and marked or -marked, ARGV[3])
+    redis.call('LREM', KEYS.ordered_list, is_far and marked or -marked, ARGV[3])
 end
 -- What was removed lies no longer between the tail and the next entry.
-reply[1] = pending > 0 and from < redis.call('LLEN', KEYS[2]) + marked and from - marked or -1
+reply[1] = pending > 0 and from < redis.call('LLEN', KEYS.ordered_list) + marked and from - marked or -1
 return reply

@@ -12,59 +12,59 @@ local name, record, withdrawn = ARGV[1], ARGV[4], ARGV[6]
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 -- A schedule that was removed and stored again has the same record, but not the same next run.
-if (redis.call('HGET', KEYS[7], name) or '') ~= ARGV[2] or (redis.call('ZSCORE', KEYS[6], name) or '') ~= ARGV[3] then
+if (redis.call('HGET', KEYS.records, name) or '') ~= ARGV[2] or (redis.call('ZSCORE', KEYS.schedules, name) or '') ~= ARGV[3] then
     return {0, false}
 end
 if ARGV[2] == '' and ARGV[8] and tonumber(ARGV[8]) <= now then
     -- The first run of a new schedule lies ahead. This call was late, and there may have been such a schedule since.
     return {0, false}
 end
-if not redis.call('ZSCORE', KEYS[1], withdrawn) and withdrawn ~= '' then
+if not redis.call('ZSCORE', KEYS.timeout_set, withdrawn) and withdrawn ~= '' then
     -- It was moved since the schedule was read: the run would come twice.
     return {-1, false}
 end
-redis.call('LLEN', KEYS[2])
-redis.call('HLEN', KEYS[4])
+redis.call('LLEN', KEYS.ordered_list)
+redis.call('HLEN', KEYS.jobs)
 if record ~= '' then
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
-    redis.call('SET', KEYS[5], '', 'XX')
+    redis.call('SET', KEYS.scratch, '', 'XX')
 end
-ensure_permitted(KEYS[5], {'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
-redis.call('ZADD', KEYS[1], 'XX', 0, '') -- changes nothing, but fails without the permission
+ensure_permitted({'LREM', 'ZREM', 'HDEL'}, {'RPUSH'})
+redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
 if record == '' then
-    redis.call('HDEL', KEYS[7], name)
-    redis.call('ZREM', KEYS[6], name)
+    redis.call('HDEL', KEYS.records, name)
+    redis.call('ZREM', KEYS.schedules, name)
 else
-    redis.call('HSET', KEYS[7], name, record)
-    redis.call('ZADD', KEYS[6], ARGV[5], name)
+    redis.call('HSET', KEYS.records, name, record)
+    redis.call('ZADD', KEYS.schedules, ARGV[5], name)
 end
 
 if withdrawn ~= '' then
-    redis.call('ZREM', KEYS[1], withdrawn)
-    redis.call('LREM', KEYS[2], -1, withdrawn)
-    local field = redis.call('HGET', KEYS[4], ARGV[7])
+    redis.call('ZREM', KEYS.timeout_set, withdrawn)
+    redis.call('LREM', KEYS.ordered_list, -1, withdrawn)
+    local field = redis.call('HGET', KEYS.jobs, ARGV[7])
     if field and entry_of(field) == withdrawn then
-        redis.call('HDEL', KEYS[4], ARGV[7])
+        redis.call('HDEL', KEYS.jobs, ARGV[7])
     end
 end
 local is_new = {}
 for i = 8, #ARGV, 3 do
     local due, id, entry = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-    if redis.call('ZADD', KEYS[1], 'NX', due, entry) == 1 then
-        redis.call('RPUSH', KEYS[2], entry)
+    if redis.call('ZADD', KEYS.timeout_set, 'NX', due, entry) == 1 then
+        redis.call('RPUSH', KEYS.ordered_list, entry)
         -- The id may be that of a job which is pending. It keeps it.
-        if not job_of(KEYS[4], KEYS[1], id) then
-            redis.call('HSET', KEYS[4], id, field_of(now, due, entry))
+        if not job_of(id) then
+            redis.call('HSET', KEYS.jobs, id, field_of(now, due, entry))
         end
         is_new[entry] = due
     end
 end
 -- The schedule is changed. A refusal of what follows changes nothing in that.
-local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err or not head[1] then
     return {1, ARGV[8] or false}
 elseif is_new[head[1]] then
-    redis.pcall('PUBLISH', KEYS[3], head[2])
+    redis.pcall('PUBLISH', KEYS.channel, head[2])
     return {1, head[2]}
 end
 return {1, tonumber(head[2]) <= now and head[2]}

@@ -3,8 +3,6 @@
 -- ARGV   1 ms from now
 -- Reply  1 if either key existed, else 0
 -- Cost   O(1)
-local set = 0
-for _, key in ipairs(KEYS) do
-    set = math.max(set, redis.call('PEXPIRE', key, ARGV[1]))
-end
-return set
+local has_set = redis.call('PEXPIRE', KEYS.timeout_set, ARGV[1])
+local has_list = redis.call('PEXPIRE', KEYS.ordered_list, ARGV[1])
+return math.max(has_set, has_list)

@@ -18,10 +18,10 @@ for i = 3, #ARGV, 2 do
     end
 end
 -- The first write, and the only one whose refusal ends the script. It fails if the memory is full.
-if not redis.call('SET', KEYS[4], base, 'NX', 'PX', ARGV[2]) then
-    local outcome = redis.call('GET', KEYS[4])
+if not redis.call('SET', KEYS.receipt, base, 'NX', 'PX', ARGV[2]) then
+    local outcome = redis.call('GET', KEYS.receipt)
     if tonumber(outcome) then
-        return {tonumber(outcome), redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false}
+        return {tonumber(outcome), redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2] or false}
     end
     return {false, string.sub(outcome, 3), tonumber(string.sub(outcome, 1, 1))}
 end
@@ -32,17 +32,17 @@ local added, entries = {}, {}
 local function refuse(error)
     local undone = 1
     for i = 1, #entries, 1000 do
-        if type(redis.pcall('ZREM', KEYS[1], unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
+        if type(redis.pcall('ZREM', KEYS.timeout_set, unpack(entries, i, math.min(i + 999, #entries)))) == 'table' then
             undone = 0
         end
     end
-    redis.call('SET', KEYS[4], undone .. ' ' .. error, 'PX', ARGV[2])
+    redis.call('SET', KEYS.receipt, undone .. ' ' .. error, 'PX', ARGV[2])
     return {false, error, undone}
 end
 
 for i = 3, #ARGV, 2 do
     local due, entry = string.format('%.0f', base + ARGV[i]), ARGV[i + 1]
-    local is_new = redis.pcall('ZADD', KEYS[1], 'NX', due, entry)
+    local is_new = redis.pcall('ZADD', KEYS.timeout_set, 'NX', due, entry)
     if is_new == 1 then
         added[entry] = due
         entries[#entries + 1] = entry
@@ -51,18 +51,18 @@ for i = 3, #ARGV, 2 do
     end
 end
 for i = 1, #entries, 1000 do
-    local length = redis.pcall('RPUSH', KEYS[2], unpack(entries, i, math.min(i + 999, #entries)))
+    local length = redis.pcall('RPUSH', KEYS.ordered_list, unpack(entries, i, math.min(i + 999, #entries)))
     if type(length) == 'table' then
         return refuse(length.err)
     end
 end
 -- The entries are stored. A refusal of what follows changes nothing in that.
-local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 local to_start = false
 if added[head[1]] then
     -- Redisson sets its timer to whatever is announced, later times too, so only a new head is announced.
     to_start = added[head[1]]
-    redis.pcall('PUBLISH', KEYS[3], to_start)
+    redis.pcall('PUBLISH', KEYS.channel, to_start)
 elseif not head[2] or tonumber(head[2]) <= now then
     -- An announcement was lost, or never made.
     to_start = head[2] or added[entries[1]] or false

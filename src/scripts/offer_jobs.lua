@@ -9,7 +9,8 @@
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end
--- An entry that is pending under the id of a job, with its payload, is that job, also if somebody has deleted its field.
+-- An entry that is pending under the id of a job, with its payload, is that job, also if somebody has deleted
+-- its field.
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now
@@ -20,8 +21,8 @@ local reply, changes, fields, accepted = {base, false}, {}, {}, {}
 local replaces, known_id, known_field = false, nil, nil
 for i = 6, #ARGV, 3 do
     local due, id, entry = base + ARGV[i], ARGV[i + 1], ARGV[i + 2]
-    local throttle = KEYS[5 + i / 3]
-    local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or redis.call('PTTL', throttle)) or 0
+    local throttle = throttle_of(i / 3 - 1)
+    local left = throttle and (accepted[throttle] and tonumber(ARGV[5]) or throttled_for(throttle)) or 0
     local pending, pending_due, first, field
     if id ~= '' then
         local earlier = fields[id]
@@ -29,7 +30,7 @@ for i = 6, #ARGV, 3 do
             pending, pending_due, first = earlier.entry, earlier.due, earlier.first
             field = field_of(first, pending_due, pending)
         else
-            pending, pending_due, first, field = job_of(KEYS[5], KEYS[1], id)
+            pending, pending_due, first, field = job_of(id)
             if pending then
                 known_id, known_field = id, field
             end
@@ -74,33 +75,33 @@ end
 local function remembered(outcome)
     local reply = cmsgpack.unpack(outcome)
     if reply[1] then
-        reply[2] = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false
+        reply[2] = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2] or false
     end
     return reply
 end
 
 if #changes == 0 then
     -- The ids may be taken by an earlier try of this call.
-    local outcome = redis.call('GET', KEYS[4])
+    local outcome = redis.call('GET', KEYS.receipt)
     return outcome and remembered(outcome) or reply
 end
 if replaces or #changes > 1 then
-    local outcome = redis.call('GET', KEYS[4])
+    local outcome = redis.call('GET', KEYS.receipt)
     if outcome then
         return remembered(outcome)
     end
-    redis.call('LLEN', KEYS[2])
+    redis.call('LLEN', KEYS.ordered_list)
     -- Changes nothing, but fails if the memory is full: after the next command, nothing would.
-    redis.call('SET', KEYS[4], '', 'XX')
-    ensure_permitted(KEYS[6], {'LREM', 'ZREM'}, {'RPUSH'})
-    redis.call('ZADD', KEYS[1], 'XX', 0, '') -- changes nothing, but fails without the permission
+    redis.call('SET', KEYS.receipt, '', 'XX')
+    ensure_permitted({'LREM', 'ZREM'}, {'RPUSH'})
+    redis.call('ZADD', KEYS.timeout_set, 'XX', 0, '') -- changes nothing, but fails without the permission
     if known_id then
-        redis.call('HSET', KEYS[5], known_id, known_field) -- the same
+        redis.call('HSET', KEYS.jobs, known_id, known_field) -- the same
     end
 end
 -- The first write. It fails if the memory is full.
-if not redis.call('SET', KEYS[4], cmsgpack.pack(reply), 'NX', 'PX', ARGV[2]) then
-    return remembered(redis.call('GET', KEYS[4]))
+if not redis.call('SET', KEYS.receipt, cmsgpack.pack(reply), 'NX', 'PX', ARGV[2]) then
+    return remembered(redis.call('GET', KEYS.receipt))
 end
 
 -- A write was refused: the first one of its kind, so no other job is stored if it is of the first job.
@@ -109,11 +110,11 @@ local function refuse(i, error, added)
     if i == 1 then
         if not changes[1].old then
             -- A field without an entry does no harm.
-            redis.pcall('HDEL', KEYS[5], changes[1].id)
+            redis.pcall('HDEL', KEYS.jobs, changes[1].id)
         end
-        undone = (not added or type(redis.pcall('ZREM', KEYS[1], changes[1].entry)) == 'number') and 1 or 0
+        undone = (not added or type(redis.pcall('ZREM', KEYS.timeout_set, changes[1].entry)) == 'number') and 1 or 0
     end
-    redis.call('SET', KEYS[4], cmsgpack.pack({false, error, undone}), 'PX', ARGV[2])
+    redis.call('SET', KEYS.receipt, cmsgpack.pack({false, error, undone}), 'PX', ARGV[2])
     return {false, error, undone}
 end
 
@@ -123,7 +124,7 @@ local function is_kept(change, due)
     reply[change.place] = is_kept and 'kept' or 'replaced'
     if is_kept then
         reply[change.place + 1] = due
-        redis.call('HSET', KEYS[5], change.id, field_of(change.first, due, change.entry))
+        redis.call('HSET', KEYS.jobs, change.id, field_of(change.first, due, change.entry))
     end
     return is_kept
 end
@@ -133,58 +134,58 @@ for i, change in ipairs(changes) do
     local score, is_changed = string.format('%.0f', change.due), true
     -- The field of a job that keeps its entry stays as it is.
     if change.id ~= '' and change.old ~= change.entry then
-        local stored = redis.pcall('HSET', KEYS[5], change.id, field_of(change.first, change.due, change.entry))
+        local stored = redis.pcall('HSET', KEYS.jobs, change.id, field_of(change.first, change.due, change.entry))
         if type(stored) == 'table' then
             return refuse(i, stored.err)
         end
     end
     local added = 0
     if change.old ~= change.entry then
-        added = redis.pcall('ZADD', KEYS[1], 'NX', score, change.entry)
+        added = redis.pcall('ZADD', KEYS.timeout_set, 'NX', score, change.entry)
         if type(added) == 'table' then
             return refuse(i, added.err)
         end
     end
     if added == 1 then
-        local length = redis.pcall('RPUSH', KEYS[2], change.entry)
+        local length = redis.pcall('RPUSH', KEYS.ordered_list, change.entry)
         if type(length) == 'table' then
             return refuse(i, length.err, true)
         end
     else
         -- It is the pending entry, or one whose field somebody has deleted.
-        local due = change.id ~= '' and change.old ~= change.entry and redis.pcall('ZSCORE', KEYS[1], change.entry)
+        local due = change.id ~= '' and change.old ~= change.entry and redis.pcall('ZSCORE', KEYS.timeout_set, change.entry)
         if type(due) == 'table' then
             return refuse(i, due.err)
         elseif due then
             is_changed, is_corrected = not is_kept(change, tonumber(due)), true
         end
-        local changed = is_changed and redis.pcall('ZADD', KEYS[1], 'XX', score, change.entry)
+        local changed = is_changed and redis.pcall('ZADD', KEYS.timeout_set, 'XX', score, change.entry)
         if type(changed) == 'table' then
             return refuse(i, changed.err)
         end
     end
     if change.old and change.old ~= change.entry then
-        redis.call('ZREM', KEYS[1], change.old)
-        redis.call('LREM', KEYS[2], nearer_end(change.old_field, KEYS[2], KEYS[5]), change.old)
+        redis.call('ZREM', KEYS.timeout_set, change.old)
+        redis.call('LREM', KEYS.ordered_list, nearer_end(change.old_field), change.old)
     end
     if is_changed then
         if change.throttle then
-            redis.pcall('SET', change.throttle, '', 'PX', ARGV[5])
+            start_throttle(change.throttle, ARGV[5])
         end
         is_new[change.entry] = score
     end
 end
 if is_corrected then
-    redis.call('SET', KEYS[4], cmsgpack.pack(reply), 'PX', ARGV[2])
+    redis.call('SET', KEYS.receipt, cmsgpack.pack(reply), 'PX', ARGV[2])
 end
 -- The jobs are stored. A refusal of what follows changes nothing in that.
-local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err then
     reply[2] = string.format('%.0f', changes[1].due)
 elseif is_new[head[1]] then
     -- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.
     reply[2] = is_new[head[1]]
-    redis.pcall('PUBLISH', KEYS[3], reply[2])
+    redis.pcall('PUBLISH', KEYS.channel, reply[2])
 elseif tonumber(head[2]) <= now then
     -- An announcement was lost, or never made.
     reply[2] = head[2]

@@ -8,8 +8,14 @@ local time = redis.call('TIME')
 local reply = {time[1] * 1000000 + time[2]}
 local till = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[1])
 for n, timeout_set in ipairs(KEYS) do
-    -- A key of another type has none. Its transfer says so.
     local due = redis.pcall('ZCOUNT', timeout_set, '-inf', till)
-    reply[n + 1] = type(due) == 'number' and due > 0 and 1 or 0
+    if type(due) == 'number' then
+        reply[n + 1] = due > 0 and 1 or 0
+    elseif string.find(due.err, 'wrong kind of value', 1, true) then
+        -- A key of another type has none. Its transfer says so.
+        reply[n + 1] = 0
+    else
+        return due
+    end
 end
 return reply

@@ -5,7 +5,7 @@
 -- Reply  {how many were quarantined, 1 if it came to the end of the list, else 0, entry, score or '', entry, score or '', ...}
 -- Cost   O(log n) per entry. The one with which 1 MB is exceeded is the last
 local BYTES = 1048576
-local polled = claimed(KEYS[4], ARGV[3])
+local polled = claimed(ARGV[3])
 if polled then
     return {0, 0, unpack(polled)}
 end
@@ -14,7 +14,7 @@ local bytes, count, longest = 0, 16, 1
 polled = {}
 while not is_end and #polled < 2 * most and bytes <= BYTES do
     count = math.min(count, most - #polled / 2, math.max(1, math.floor((BYTES - bytes) / longest)))
-    local entries = redis.call('LRANGE', KEYS[2], read, read + count - 1)
+    local entries = redis.call('LRANGE', KEYS.ordered_list, read, read + count - 1)
     is_end, count = #entries < count, 8 * count
     for _, entry in ipairs(entries) do
         if bytes > BYTES then
@@ -23,7 +23,7 @@ while not is_end and #polled < 2 * most and bytes <= BYTES do
         end
         read = read + 1
         bytes, longest = bytes + #entry, math.max(longest, #entry)
-        local score = redis.call('ZSCORE', KEYS[1], entry) or ''
+        local score = redis.call('ZSCORE', KEYS.timeout_set, entry) or ''
         if payload_of(entry) then
             polled[#polled + 1] = entry
             polled[#polled + 1] = score
@@ -35,21 +35,21 @@ while not is_end and #polled < 2 * most and bytes <= BYTES do
 end
 if read == 0 then
     if ARGV[4] ~= '' then
-        redis.call('HDEL', KEYS[4], ARGV[4])
+        redis.call('HDEL', KEYS.claims, ARGV[4])
     end
     return {0, 1}
 end
-redis.call('LLEN', KEYS[3])
-ensure_permitted(KEYS[5], {'ZREM'}, #malformed > 0 and {'RPUSH'} or {})
+redis.call('LLEN', KEYS.quarantine)
+ensure_permitted({'ZREM'}, #malformed > 0 and {'RPUSH'} or {})
 if #polled > 0 then
-    claim(KEYS[4], ARGV[3], ARGV[4], 'poll', polled, ARGV[2])
+    claim(ARGV[3], ARGV[4], 'poll', polled, ARGV[2])
 end
 for i = 1, #polled, 2 do
-    redis.call('ZREM', KEYS[1], polled[i])
+    redis.call('ZREM', KEYS.timeout_set, polled[i])
 end
 for i = 1, #malformed, 2 do
-    redis.call('RPUSH', KEYS[3], malformed[i], malformed[i + 1])
-    redis.call('ZREM', KEYS[1], malformed[i + 1])
+    redis.call('RPUSH', KEYS.quarantine, malformed[i], malformed[i + 1])
+    redis.call('ZREM', KEYS.timeout_set, malformed[i + 1])
 end
-redis.call('LTRIM', KEYS[2], read, -1)
+redis.call('LTRIM', KEYS.ordered_list, read, -1)
 return {#malformed / 2, is_end and 1 or 0, unpack(polled)}

@@ -1,5 +1,6 @@
--- Reads a page of a list. What elements others wrote may look like an announcement to the client library, so this is a script.
--- KEYS   1 target, ordered list or quarantine
+-- Reads a page of a list. What elements others wrote may look like an announcement to the client library, so
+-- this is a script.
+-- KEYS   1 list: target, ordered list or quarantine
 -- ARGV   1 index of the first element to read; if it is behind the end, or -1, that of the last one
 --        2 'on', towards the tail | 'back', towards the head   3 most elements   4 elements that are read however long they are
 -- Reply  {length of the list, element, element, ...} in the order of the reading
@@ -7,7 +8,7 @@
 --        than those before
 local BYTES = 1048576
 local at, is_back, most, least = tonumber(ARGV[1]), ARGV[2] == 'back', tonumber(ARGV[3]), tonumber(ARGV[4])
-local length = redis.call('LLEN', KEYS[1])
+local length = redis.call('LLEN', KEYS.list)
 if at < 0 or is_back and at >= length then
     at = length - 1
 end
@@ -17,10 +18,10 @@ while at >= 0 and at < length and #reply <= most and (bytes < BYTES or #reply <=
     count = math.min(count, most + 1 - #reply, math.max(1, math.floor((BYTES - bytes) / longest)))
     local chunk
     if is_back then
-        chunk = redis.call('LRANGE', KEYS[1], math.max(0, at + 1 - count), at)
+        chunk = redis.call('LRANGE', KEYS.list, math.max(0, at + 1 - count), at)
         at = at - #chunk
     else
-        chunk = redis.call('LRANGE', KEYS[1], at, at + count - 1)
+        chunk = redis.call('LRANGE', KEYS.list, at, at + count - 1)
         at = at + #chunk
     end
     for i = 1, #chunk do

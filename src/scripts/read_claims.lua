@@ -14,7 +14,7 @@ for i = 3, #ARGV do
     end
     reply[1] = reply[1] + 1
     local id = ARGV[i]
-    local kind, popped_at, popped = stored_claim(KEYS[1], id)
+    local kind, popped_at, popped = stored_claim(id)
     for _, element in ipairs(popped or {}) do
         bytes = bytes + #element
     end

@@ -3,5 +3,5 @@
 -- ARGV   1 id
 -- Reply  {due, first offer, both epoch ms; entry}; or false if there is no such job
 -- Cost   O(1)
-local entry, due, first = job_of(KEYS[2], KEYS[1], ARGV[1])
+local entry, due, first = job_of(ARGV[1])
 return entry and {due, first, entry} or false

@@ -8,7 +8,7 @@ local time = redis.call('TIME')
 local reply, bytes = {time[1] * 1000 + math.floor(time[2] / 1000), 0}, 0
 
 local function add(name, next)
-    local record = redis.call('HGET', KEYS[2], name)
+    local record = redis.call('HGET', KEYS.records, name)
     reply[#reply + 1] = name
     reply[#reply + 1] = next
     reply[#reply + 1] = record
@@ -16,11 +16,11 @@ local function add(name, next)
 end
 
 if ARGV[3] then
-    add(ARGV[3], redis.call('ZSCORE', KEYS[1], ARGV[3]))
+    add(ARGV[3], redis.call('ZSCORE', KEYS.schedules, ARGV[3]))
     return reply
 end
-reply[2] = redis.call('ZCARD', KEYS[1]) == redis.call('HLEN', KEYS[2]) and 0 or 1
-local found = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
+reply[2] = redis.call('ZCARD', KEYS.schedules) == redis.call('HLEN', KEYS.records) and 0 or 1
+local found = redis.call('ZRANGE', KEYS.schedules, ARGV[1], ARGV[1] + ARGV[2] - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
     add(found[i], found[i + 1])
     if bytes > 1048576 then

@@ -2,7 +2,7 @@
 -- and gets the same reply, without the claims that no longer hold. A try that arrives after a later call has no effect.
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, results, claims
---        7 dead letters: id -> time, epoch ms   8 their content   9 control   10 channel of retries
+--        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
 --        7 words: 'sweep', 'retries' (before new messages), 'inbox' (is to be put back), 'send' (dead letters)
@@ -18,9 +18,8 @@
 --        the refusals, which follow in a number that the results tell.
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each message
-local queue = {
-    target = KEYS[1], inbox = KEYS[2], messages = KEYS[3], leases = KEYS[4], retries = KEYS[5], receipts = KEYS[6],
-    dead = KEYS[7], dead_messages = KEYS[8], control = KEYS[9],
+-- What this call finds out.
+local noted = {
     is_retry_earlier = false, -- whether the first retry is due earlier than before this call
     has_room = false, -- whether there were too many messages in flight before this call, and are no longer
     gone = 0, -- messages that had a lease or a retry, and whose records somebody has deleted
@@ -40,16 +39,20 @@ end
 -- What is looked at once a call: when the first lease may be ended, and when the first retry is due.
 local lease_ends, retry_due
 
-local function first_score(set)
-    return tonumber(redis.call('ZRANGE', set, '0', '0', 'WITHSCORES')[2])
+local function first_lease()
+    return tonumber(redis.call('ZRANGE', KEYS.leases, '0', '0', 'WITHSCORES')[2])
+end
+
+local function first_retry()
+    return tonumber(redis.call('ZRANGE', KEYS.retries, '0', '0', 'WITHSCORES')[2])
 end
 
 -- When the first lease may be ended. `later` says it for the first of those that have ended and are spared for now.
 local function first_end(later)
-    local first = first_score(queue.leases)
+    local first = first_lease()
     if later and first and first <= now then
         local after = string.format('(%.0f', now)
-        local next = redis.call('ZRANGEBYSCORE', queue.leases, after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
+        local next = redis.call('ZRANGEBYSCORE', KEYS.leases, after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')[2]
         return math.min(later, tonumber(next) or later)
     end
     return first
@@ -57,16 +60,16 @@ end
 
 -- Nothing here ends the script: what is done is done.
 local function reply(numbers, left, hold, refused, results, refusals, claims)
-    local to_send = string.find(words, 'send') and redis.pcall('ZCOUNT', queue.dead, '-inf', '(0')
-    local announced = queue.has_room and now or queue.is_retry_earlier and retry_due
+    local to_send = string.find(words, 'send') and redis.pcall('ZCOUNT', KEYS.dead, '-inf', '(0')
+    local announced = noted.has_room and now or noted.is_retry_earlier and retry_due
     if announced then
         -- Other receivers sleep until the retry that they know, or until there is room. Without the permission, they look a few
         -- seconds later.
-        redis.pcall('PUBLISH', KEYS[10], string.format('%.0f', announced))
+        redis.pcall('PUBLISH', KEYS.channel, string.format('%.0f', announced))
     end
     local out = {
         now, lease_ends or -1, retry_due or -1, left,
-        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, queue.gone, numbers[4], hold, refused,
+        numbers[1], numbers[2], numbers[3], type(to_send) == 'number' and to_send or 0, noted.gone, numbers[4], hold, refused,
         results,
     }
     for _, refusal in ipairs(refusals) do
@@ -79,29 +82,30 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
-local control = redis.pcall('HMGET', queue.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
+local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
 
 local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
-    return look_at_the_clock(queue, now, lease, has_ended, control[1], control[2], last, expected)
+    return look_at_the_clock(now, lease, has_ended, control[1], control[2], last, expected)
 end
 
-local receipt = redis.call('HGET', queue.receipts, receiver)
+local receipt = redis.call('HGET', KEYS.receipts, receiver)
 if receipt and string.sub(receipt, 1, 16) == token then
     local length = struct.unpack('>I4', receipt, 17)
-    local results, claims = string.sub(receipt, 21, 20 + length), Claims.new(queue, token, policy, now, 0, true)
+    local results, claims = string.sub(receipt, 21, 20 + length), Claims.new(noted, token, policy, now, 0, true)
     local refusals = {}
     for _ in string.gmatch(results, 'r') do
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
     end
     for _, member in ipairs(Claims.unpacked(token, receipt, 21 + length)) do
         local id = string.sub(member, 1, 16)
-        local record = redis.call('ZSCORE', queue.leases, member) and redis.call('HGET', queue.messages, id)
+        local record = redis.call('ZSCORE', KEYS.leases, member) and redis.call('HGET', KEYS.messages, id)
         if record then
             Claims.add(claims, id, member, record)
         end
     end
-    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at what is left.
+    -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at
+    -- what is left.
     pcall(look, now, 0)
     return reply({0, 0, 0, 0}, 1, -1, '', results, refusals, claims)
 end
@@ -115,11 +119,11 @@ if receipt and #receipt >= 16 then
     end
 end
 -- The first write. It needs no memory, and after it no command is refused for lack of memory.
-redis.call('HDEL', queue.receipts, receiver)
+redis.call('HDEL', KEYS.receipts, receiver)
 
 -- Before the settlements, which may make room.
 local limits = Limits.new(control.err and {} or {unpack(control, 3)})
-local is_known, were_full = pcall(Limits.are_full, limits, queue)
+local is_known, were_full = pcall(Limits.are_full, limits)
 were_full = is_known and were_full
 
 local results, refusals, died = {}, {}, 0
@@ -137,51 +141,52 @@ local function settled(count, ok, done)
 end
 local at = 14
 if acks > 0 then
-    settled(acks, pcall(acknowledge, queue, ARGV, at, at + acks - 1))
+    settled(acks, pcall(acknowledge, ARGV, at, at + acks - 1))
     at = at + acks
 end
 if extends > 0 then
-    settled(extends, pcall(extend, queue, ARGV, at, at + extends - 1, string.format('%d', now + lease)))
+    settled(extends, pcall(extend, ARGV, at, at + extends - 1, string.format('%d', now + lease)))
     at = at + extends
 end
 for _ = 1, others do
-    local ok, result = pcall(settle, queue, now, ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4])
+    local ok, result = pcall(settle, noted, now, ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4])
     ok, result = ok and type(result) == 'string', result
     died = died + (result == 'd' and 1 or 0)
     settled(1, ok, ok and {result} or result)
     at = at + 5
 end
 
--- The receipt of the call before is still there, so no other try of this one was executed: it would have left its own.
+-- The receipt of the call before is still there, so no other try of this one was executed: it would have left
+-- its own.
 local is_first_try = receipt and #receipt >= 16
-local claims = Claims.new(queue, token, policy, now, now + lease, is_first_try)
+local claims = Claims.new(noted, token, policy, now, now + lease, is_first_try)
 local recovered, trimmed, apart, left, hold = 0, 0, 0, 0, -1
 local ok, refused = pcall(function()
     if control.err then
         error(control.err, 0)
     end
-    lease_ends = first_score(queue.leases)
+    lease_ends = first_lease()
     local silences, later = look(last, last + pause), nil
     if lease_ends and lease_ends <= now then
         local taken, dead
-        taken, dead, later = recover(queue, now, silences)
+        taken, dead, later = recover(noted, now, silences)
         recovered, died = taken, died + dead
         lease_ends = first_end(later)
     end
     if string.find(words, 'sweep') then
-        apart = sweep(queue, now) and 1 or 0
+        apart = sweep(now) and 1 or 0
         lease_ends = first_end(later)
     end
-    retry_due = first_score(queue.retries)
+    retry_due = first_retry()
     if died > 0 or string.find(words, 'sweep') then
-        trimmed = trim(queue, now, tonumber(ARGV[5]), tonumber(ARGV[6]))
+        trimmed = trim(now, tonumber(ARGV[5]), tonumber(ARGV[6]))
     end
     if most > 0 then
-        most, hold = Limits.allowed(limits, queue, most, time[1] * 1000000 + time[2])
+        most, hold = Limits.allowed(limits, most, time[1] * 1000000 + time[2])
     end
     if string.find(words, 'inbox') or hold >= 0 and most == 0 then
         for _ = 1, 1000 do
-            if not redis.call('RPOPLPUSH', queue.inbox, queue.target) then
+            if not redis.call('RPOPLPUSH', KEYS.inbox, KEYS.target) then
                 break
             end
         end
@@ -195,27 +200,28 @@ local ok, refused = pcall(function()
         if is_due then
             Claims.retries(claims, first, now)
         end
-        for _, list in ipairs({queue.inbox, queue.target}) do
-            if not Claims.payloads(claims, list, most) and redis.call('LLEN', list) > 0 then
-                left = 1
-            end
+        if not Claims.payloads(claims, true, most) and redis.call('LLEN', KEYS.inbox) > 0 then
+            left = 1
+        end
+        if not Claims.payloads(claims, false, most) and redis.call('LLEN', KEYS.target) > 0 then
+            left = 1
         end
         if is_due then
             Claims.retries(claims, most, now)
-            retry_due = first_score(queue.retries)
+            retry_due = first_retry()
         end
-        Limits.claimed(limits, queue, #claims.members)
+        Limits.claimed(limits, #claims.members)
         if #claims.members < most and left == 0 then
             -- There is room for the next one.
             hold = -1
         end
     end
-    queue.has_room = were_full and not Limits.are_full(limits, queue)
+    noted.has_room = were_full and not Limits.are_full(limits)
 end)
 if #claims.members > 0 then
     lease_ends = math.min(lease_ends or claims.till, claims.till)
 end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
-redis.pcall('HSET', queue.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. Claims.packed(claims))
+redis.pcall('HSET', KEYS.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. Claims.packed(claims))
 return reply({recovered, died, trimmed, apart}, left, hold, ok and '' or message_of(refused), results, refusals, claims)

@@ -3,10 +3,10 @@
 -- ARGV   1 score or ''   2 entry
 -- Reply  1, or 0 if it is not there
 -- Cost   native scans of the quarantine, up to the entry
-local at = find_pair(KEYS[1], ARGV[1], ARGV[2])
+local at = find_pair(ARGV[1], ARGV[2])
 if not at then
     return 0
 end
-ensure_permitted(KEYS[2], {'LREM'}, {})
-remove_pair(KEYS[1], at)
+ensure_permitted({'LREM'}, {})
+remove_pair(at)
 return 1

@@ -1,5 +1,5 @@
 -- Removes elements of a list by their payloads, in a part of it.
--- KEYS   1 target   2 scratch
+-- KEYS   1 list: the target   2 scratch
 -- ARGV   1 'all': every element with one of the payloads | 'all_except': every element with none of them
 --        2 index from which on the list is searched towards its head, or -1   3 a text that is no payload   4.. payloads
 -- Reply  {how many elements were removed, the index of the next part, or -1}
@@ -9,15 +9,15 @@ for i = 4, #ARGV do
     listed[ARGV[i]] = true
 end
 local positions, first = {}, nil
-local next = search(KEYS[1], tonumber(ARGV[2]), function(element, position)
+local next = search(tonumber(ARGV[2]), function(element, position)
     if (listed[element] or false) ~= except then
         positions[#positions + 1] = position
         first = first or element
     end
 end)
 if #positions > 0 then
-    ensure_permitted(KEYS[2], {'LREM'}, {})
-    redis.call('LSET', KEYS[1], positions[1], first) -- changes nothing, but fails without the permission
-    remove_at(KEYS[1], positions, ARGV[3])
+    ensure_permitted({'LREM'}, {})
+    redis.call('LSET', KEYS.list, positions[1], first) -- changes nothing, but fails without the permission
+    remove_at(positions, ARGV[3])
 end
 return {#positions, next}

@@ -3,21 +3,25 @@
 -- ARGV   1 id of the claim
 -- Reply  {how many were returned, the head of the queue if one of them is the head now, else false}
 -- Cost   O(log n) for each
-local kind, _, popped = stored_claim(KEYS[1], ARGV[1])
+local kind, _, popped = stored_claim(ARGV[1])
 if not kind then
     return {0, false}
 end
-redis.call('LLEN', KEYS[2])
-redis.call('LLEN', KEYS[4])
-redis.call('ZRANGE', KEYS[3], 0, 0)
-ensure_permitted(KEYS[6], {}, {kind == 'RPOP' and 'RPUSH' or 'LPUSH'})
-redis.call('ZADD', KEYS[6], 'XX', 0, '') -- changes nothing, but fails without the permission
-redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('LLEN', KEYS.target)
+redis.call('LLEN', KEYS.ordered_list)
+redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
+ensure_permitted({}, {kind == 'RPOP' and 'RPUSH' or 'LPUSH'})
+redis.call('ZADD', KEYS.scratch, 'XX', 0, '') -- changes nothing, but fails without the permission
+redis.call('HDEL', KEYS.claims, ARGV[1])
 if kind ~= 'poll' then
     for i = #popped, 1, -1 do
-        redis.call(kind == 'RPOP' and 'RPUSH' or 'LPUSH', KEYS[2], popped[i])
+        if kind == 'RPOP' then
+            redis.call('RPUSH', KEYS.target, popped[i])
+        else
+            redis.call('LPUSH', KEYS.target, popped[i])
+        end
     end
     return {#popped, false}
 end
-local returned = restore(KEYS[3], KEYS[4], KEYS[5], popped)
+local returned = restore(popped)
 return {#popped / 2, returned}

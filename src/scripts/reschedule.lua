@@ -11,16 +11,16 @@ local due = (tonumber(ARGV[1]) or now) + ARGV[2]
 if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end
-redis.call('ZRANGE', KEYS[1], 0, 0)
-if not redis.call('ZSCORE', KEYS[1], ARGV[3]) then
+redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
+if not redis.call('ZSCORE', KEYS.timeout_set, ARGV[3]) then
     return false
 end
 local score = string.format('%.0f', due)
-redis.call('ZADD', KEYS[1], 'XX', score, ARGV[3])
-local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+redis.call('ZADD', KEYS.timeout_set, 'XX', score, ARGV[3])
+local head = redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head[1] == ARGV[3] then
     -- Redisson sets its timer to whatever is announced, later times too, so only a head is announced.
-    redis.pcall('PUBLISH', KEYS[2], score)
+    redis.pcall('PUBLISH', KEYS.channel, score)
     return {now, score}
 end
 return {now, tonumber(head[2]) <= now and head[2]}

@@ -10,15 +10,15 @@ local due = (tonumber(ARGV[1]) or now) + ARGV[2]
 if due >= 1e15 then
     return redis.error_reply('REDELAY the due time is beyond 10^15 ms')
 end
-local entry = job_of(KEYS[3], KEYS[1], ARGV[3])
+local entry = job_of(ARGV[3])
 if not entry then
     return false
 end
 local score = string.format('%.0f', due)
-redis.call('ZADD', KEYS[1], 'XX', score, entry)
-local head = redis.pcall('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+redis.call('ZADD', KEYS.timeout_set, 'XX', score, entry)
+local head = redis.pcall('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')
 if head.err or head[1] == entry then
-    redis.pcall('PUBLISH', KEYS[2], score)
+    redis.pcall('PUBLISH', KEYS.channel, score)
     return {due, score}
 end
 return {due, tonumber(head[2]) <= now and head[2]}

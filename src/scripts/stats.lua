@@ -7,26 +7,26 @@
 -- Cost   O(log n)
 local time = redis.call('TIME')
 local now = string.format('%.3f', time[1] * 1000 + time[2] / 1000)
-local again = redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')[2]
-local lease = redis.call('ZRANGE', KEYS[6], 0, 0, 'WITHSCORES')[2]
+local again = redis.call('ZRANGE', KEYS.retries, 0, 0, 'WITHSCORES')[2]
+local lease = redis.call('ZRANGE', KEYS.leases, 0, 0, 'WITHSCORES')[2]
 if lease and tonumber(lease) <= tonumber(now) and tonumber(lease) < (tonumber(again) or math.huge) then
     -- No receiver has taken its message back.
     again = lease
 end
 return {
-    redis.call('ZCARD', KEYS[1]),
-    redis.call('LLEN', KEYS[2]),
-    redis.call('LLEN', KEYS[3]),
-    redis.call('LLEN', KEYS[4]) / 2,
-    redis.call('HLEN', KEYS[5]),
-    redis.call('ZCOUNT', KEYS[1], '-inf', now),
-    redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or false,
-    redis.call('ZCARD', KEYS[6]),
-    redis.call('ZCARD', KEYS[7]),
-    redis.call('ZCARD', KEYS[8]),
+    redis.call('ZCARD', KEYS.timeout_set),
+    redis.call('LLEN', KEYS.ordered_list),
+    redis.call('LLEN', KEYS.target),
+    redis.call('LLEN', KEYS.quarantine) / 2,
+    redis.call('HLEN', KEYS.claims),
+    redis.call('ZCOUNT', KEYS.timeout_set, '-inf', now),
+    redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2] or false,
+    redis.call('ZCARD', KEYS.leases),
+    redis.call('ZCARD', KEYS.retries),
+    redis.call('ZCARD', KEYS.dead),
     again or false,
-    redis.call('HGET', KEYS[9], 'paused') and 1 or 0,
+    redis.call('HGET', KEYS.control, 'paused') and 1 or 0,
     -- What is no number limits nothing: see receive/limits.lua.
-    string.match(redis.call('HGET', KEYS[9], 'most') or '', '^%d+$') or false,
+    string.match(redis.call('HGET', KEYS.control, 'most') or '', '^%d+$') or false,
     time[1] * 1000000 + time[2],
 }

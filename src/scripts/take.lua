@@ -5,7 +5,7 @@
 -- Reply  {payload, payload, ...} in the order of the pops
 -- Cost   O(1) per payload. The one with which 1 MB is exceeded is the last
 local BYTES = 1048576
-local payloads = claimed(KEYS[2], ARGV[4])
+local payloads = claimed(ARGV[4])
 if payloads then
     return payloads
 end
@@ -17,9 +17,9 @@ repeat
     count = math.min(count, most - taken, math.max(1, math.floor((BYTES - bytes) / longest)))
     local chunk
     if at_head then
-        chunk = redis.call('LRANGE', KEYS[1], taken, taken + count - 1)
+        chunk = redis.call('LRANGE', KEYS.target, taken, taken + count - 1)
     else
-        chunk = redis.call('LRANGE', KEYS[1], -taken - count, -taken - 1)
+        chunk = redis.call('LRANGE', KEYS.target, -taken - count, -taken - 1)
     end
     for i = 1, #chunk do
         local payload = chunk[at_head and i or #chunk + 1 - i]
@@ -33,19 +33,19 @@ repeat
 until is_end or #payloads == most or bytes > BYTES
 if #payloads == 0 then
     if ARGV[5] ~= '' then
-        redis.call('HDEL', KEYS[2], ARGV[5])
+        redis.call('HDEL', KEYS.claims, ARGV[5])
     end
     return payloads
 end
-claim(KEYS[2], ARGV[4], ARGV[5], ARGV[1], payloads, ARGV[3])
+claim(ARGV[4], ARGV[5], ARGV[1], payloads, ARGV[3])
 local popped
 if at_head then
-    popped = redis.pcall('LTRIM', KEYS[1], #payloads, -1)
+    popped = redis.pcall('LTRIM', KEYS.target, #payloads, -1)
 else
-    popped = redis.pcall('LTRIM', KEYS[1], 0, -#payloads - 1)
+    popped = redis.pcall('LTRIM', KEYS.target, 0, -#payloads - 1)
 end
 if popped.err then
-    unclaim(KEYS[2], ARGV[4])
+    unclaim(ARGV[4])
     return popped
 end
 return payloads

@@ -42,23 +42,23 @@ local PASS_PART, PASS_WIDTH, PASS_TIME = 50, 4, 2.4 -- a pass over a long list: 
 local budget = tonumber(ARGV[2])
 -- To move an entry takes two microseconds at least.
 local most = math.min(tonumber(ARGV[1]), math.max(SLICE, math.floor(budget / 2)))
-local length = redis.call('LLEN', KEYS[2])
+local length = redis.call('LLEN', KEYS.ordered_list)
 local cursor = math.max(-length, math.min(tonumber(ARGV[4]), length))
-local due_count = redis.call('ZCOUNT', KEYS[1], '-inf', string.format('%.3f', now / 1000))
+local due_count = redis.call('ZCOUNT', KEYS.timeout_set, '-inf', string.format('%.3f', now / 1000))
 
 -- Other clients hear of it, and need not call. Without permission to publish, the transfer still succeeds.
 local function announce(head)
-    redis.pcall('PUBLISH', KEYS[5], ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
+    redis.pcall('PUBLISH', KEYS.channel, ARGV[3] .. ' ' .. string.format('%.0f', now) .. ' ' .. (head or ''))
 end
 
 -- Whether to read all due entries at once.
 local are_few = cursor == 0 and due_count <= math.min(most, MOST_OF_FEW)
     and (due_count < 2 or due_count * length <= SHORT_WALK)
 if are_few and due_count > 1 then
-    are_few = #redis.call('ZRANGE', KEYS[1], 0, 0)[1] < LONG_ENTRY
+    are_few = #redis.call('ZRANGE', KEYS.timeout_set, 0, 0)[1] < LONG_ENTRY
 end
 if are_few then
-    local first, due = redis.call('ZRANGE', KEYS[1], 0, due_count, 'WITHSCORES'), {}
+    local first, due = redis.call('ZRANGE', KEYS.timeout_set, 0, due_count, 'WITHSCORES'), {}
     for n = 1, due_count do
         due[n] = first[2 * n - 1]
     end
@@ -66,9 +66,9 @@ if are_few then
     if due_count == 0 then
         return {0, 0, head or false, now, 0, 0}
     end
-    local moved = move_few(due, KEYS[1], KEYS[2], length, KEYS[3], KEYS[6])
+    local moved = move_few(due, length)
     if moved == true then
-        forget(KEYS[7], due, due_count)
+        forget(due, due_count)
         announce(head)
         return {due_count, 0, head or false, now, 0, moved_runs}
     elseif moved then
@@ -82,13 +82,13 @@ end
 local wide = math.max(most, math.min(most * PASS_WIDTH, math.floor(length / PASS_PART)))
 local pass_time = wide > most and budget * PASS_TIME or budget
 
-local ttl = redis.call('PTTL', KEYS[2])
-local search = new_search(KEYS[1], KEYS[2], length, due_count)
+local ttl = redis.call('PTTL', KEYS.ordered_list)
+local search = new_search(length, due_count)
 local gone, quarantined = 0, 0
 
 local function move_due(missing)
-    gone, quarantined = move(search, KEYS[3], KEYS[4], most, budget, missing)
-    forget(KEYS[7], search.due, gone)
+    gone, quarantined = move(search, most, budget, missing)
+    forget(search.due, gone)
 end
 
 local function move_found(at, missing)
@@ -162,10 +162,10 @@ end
 local next_cursor = 0
 if due_count > 0 then
     -- The types of these two; those of the other keys were checked by now.
-    redis.call('LLEN', KEYS[3])
-    redis.call('LLEN', KEYS[4])
-    redis.call('ZSCORE', KEYS[1], '')
-    ensure_permitted(KEYS[6], {'LREM', 'ZREMRANGEBYRANK'}, {'RPUSH', 'LPUSH'})
+    redis.call('LLEN', KEYS.target)
+    redis.call('LLEN', KEYS.quarantine)
+    redis.call('ZSCORE', KEYS.timeout_set, '')
+    ensure_permitted({'LREM', 'ZREMRANGEBYRANK'}, {'RPUSH', 'LPUSH'})
     if cursor < 0 then
         next_cursor = move_from_front()
     elseif cursor > 0 then
@@ -175,7 +175,7 @@ if due_count > 0 then
     end
 end
 
-local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+local head = redis.call('ZRANGE', KEYS.timeout_set, 0, 0, 'WITHSCORES')[2]
 if due_count > 0 then
     announce(head)
 end

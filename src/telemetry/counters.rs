@@ -187,7 +187,8 @@ impl ClientCounters {
         self.0.redirects.fetch_add(1, Relaxed);
     }
 
-    /// Notes what the server does when its memory is full; `None` if it deletes nothing, or is left. Returns whether that is news.
+    /// Notes the server's eviction policy; `None` if it deletes nothing, or the client has left it. Returns
+    /// whether that has changed.
     pub(crate) fn evicts(&self, server: &str, policy: Option<&str>) -> bool {
         let mut evicting = self.0.evicting.lock().unwrap_or_else(PoisonError::into_inner);
         match policy {

@@ -34,9 +34,9 @@ pub struct ClientStats {
     pub redirects: u64,
     /// Lost connections that were replaced, including those for announcements and for blocking pops.
     pub reconnects: u64,
-    /// The server's eviction policy, if it is another than `noeviction`: the server deletes keys when its memory is full, and with
-    /// them messages. In a cluster, that of one such master. Looked at with each new connection; `None` if the user may not run
-    /// `INFO`.
+    /// The server's eviction policy, if it is another than `noeviction`: the server deletes keys when its
+    /// memory is full, and with them messages. In a cluster, that of one such master. Looked at with each new
+    /// connection; `None` if the user may not run `INFO`.
     pub eviction_policy: Option<String>,
     /// Queues for which this client transfers now.
     pub transferring_queues: u64,
@@ -47,7 +47,8 @@ pub struct ClientStats {
     /// Transfer calls that failed. Each is retried.
     pub failed_transfers: u64,
     /// How often an entry was overdue for more than 5 s although the server answered, and this client had not tried to move it:
-    /// its announcement was lost, or there was none. Then the client moves it.
+    /// its announcement was lost, or there was none. Then the client moves it. A transfer without a reply for longer than its
+    /// timeouts allow counts, too.
     pub stalled_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
@@ -119,8 +120,8 @@ pub struct QueueStats {
     pub last_transfer: Option<Duration>,
     /// Transfer calls of this client that failed. Each is retried.
     pub failed_transfers: u64,
-    /// How often an entry of this queue was overdue for more than 5 s although the server answered, and this client had not tried
-    /// to move it.
+    /// How often an entry of this queue was overdue for more than 5 s although the server answered, and this
+    /// client had not tried to move it.
     pub stalled_transfers: u64,
     /// Payloads that this client moved to the target.
     pub transferred: u64,
@@ -210,7 +211,8 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
-    /// Messages and dead letters that this client has found to be without content on the server: somebody deleted it.
+    /// Messages and dead letters that this client has found to be without content on the server: somebody
+    /// deleted it.
     pub vanished: u64,
 }
 

@@ -21,11 +21,14 @@ pub(super) fn next_look(release_after: Duration) -> Instant {
 pub(super) async fn release(conn: Conn, keys: Keys, after: Duration) {
     let of_messages = keys.of_messages();
     let call = scripts::release_all(&keys, &of_messages, after.as_millis().max(1));
-    let run = async || -> Result<i64, OpError> { Ok(call.clone().run(&conn).await?.into_count()?) };
+    let run = async || -> Result<_, OpError> {
+        let [released, looked_at] = call.run(&conn).await?.into_parts()?;
+        Ok((released.into_count()?.unsigned_abs(), looked_at.into_count()?))
+    };
     let mut released = 0;
     loop {
         match run().await {
-            Ok(more @ 1..) => released += more as u64,
+            Ok((more, 1..)) => released += more,
             Ok(_) => break,
             Err(error) => {
                 let what = format!("release of abandoned messages of `{}`", events::name(&keys));

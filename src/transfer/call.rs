@@ -39,6 +39,8 @@ pub(super) struct Report {
     pub(super) sent: Instant,
     pub(super) received: Instant,
     pub(super) result: Result<Transferred, OpError>,
+    /// Whether it has taken longer than all of its timeouts.
+    pub(super) hangs: bool,
     /// Whether the queue has schedules, or a key that is none; `None` if that is not known.
     pub(super) has_schedules: Option<bool>,
 }
@@ -110,11 +112,17 @@ impl Call {
                 span.transferred(Err(error));
             }
         }
-        Report { queue, server, sent, received, result, has_schedules }
+        Report { queue, server, sent, received, result, hangs: false, has_schedules }
     }
 }
 
 impl Report {
+    /// The report of a run that takes longer than it can.
+    pub(super) fn without_reply(queue: QueueId, server: ServerId, sent: Instant) -> Self {
+        let result = Err(OpError::Unknown("a transfer has taken longer than its timeouts".into()));
+        Self { queue, server, sent, received: Instant::now(), result, hangs: true, has_schedules: None }
+    }
+
     /// The server's clock, if the reply has it.
     pub(super) fn clock(&self) -> Option<ClockReading> {
         let Transferred { clock, .. } = self.result.as_ref().ok()?;

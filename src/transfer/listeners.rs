@@ -22,18 +22,32 @@ impl<L> Listeners<L> {
         channels.subscribe(channel);
     }
 
-    /// Removes a listener from a channel, and the subscription with the last one.
-    pub(super) fn remove(&mut self, channel: &[u8], is_it: impl Fn(&L) -> bool, channels: &Channels) {
+    /// Removes a listener from a channel, and the subscription with the last one. Returns the channel's name.
+    pub(super) fn remove(
+        &mut self,
+        channel: &[u8],
+        is_it: impl Fn(&L) -> bool,
+        channels: &Channels,
+    ) -> Arc<str> {
         let channel = name(channel);
-        let Some(listeners) = self.0.get_mut(&channel) else { return };
-        listeners.retain(|other| !is_it(other));
-        if listeners.is_empty() {
-            self.0.remove(&channel);
-            channels.unsubscribe(channel);
+        if let Some(listeners) = self.0.get_mut(&channel) {
+            listeners.retain(|other| !is_it(other));
+            if listeners.is_empty() {
+                self.0.remove(&channel);
+                channels.unsubscribe(channel.clone());
+            }
         }
+        channel
     }
 
-    /// Subscribes all of them anew.
+    /// Subscribes to a channel again. Returns its name.
+    pub(super) fn subscribe_again(&self, channel: &[u8], channels: &Channels) -> Arc<str> {
+        let channel = name(channel);
+        channels.subscribe(channel.clone());
+        channel
+    }
+
+    /// Subscribes to all channels that have a listener.
     pub(super) fn subscribe_all(&self, channels: &Channels) {
         self.0.keys().for_each(|channel| channels.subscribe(channel.clone()));
     }

@@ -4,8 +4,9 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// When the first retry of a queue is due, as another receiver has announced it: epoch ms, by the server's clock. Shared by the
-/// transfer task, which listens, and the task of a receiver, whose calls tell it that clock.
+/// When the first retry of a queue is due, as another receiver has announced it: epoch ms, by the server's
+/// clock. Shared by the transfer task, which listens, and the task of a receiver, whose calls tell it that
+/// clock.
 #[derive(Debug, Default)]
 pub(crate) struct AnnouncedRetry {
     at: Mutex<Option<f64>>,

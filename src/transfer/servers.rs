@@ -1,4 +1,5 @@
-//! What is known of each server: its clock, the session with it, and the transfers that it has or will have. Pure.
+//! What is known of each server: its clock, the session with it, and the transfers that it has or will have.
+//! Pure.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,5 +1,5 @@
-//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their entries. The look for them
-//! also shows whether dead letters and their content agree.
+//! The ids of jobs that are no longer pending: Redisson, which knows no ids, has moved or removed their
+//! entries. The look for them also shows whether dead letters and their content agree.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) async fn remove(conn: Conn, keys: Keys) {
     let call = scripts::SWEEP_JOBS.on(&named).number(FIELDS);
     let mut has_agreed = false;
     let mut step = async || -> Result<i64, OpError> {
-        let [_removed, wait, disagree] = call.clone().run(&conn).await?.into_parts()?;
+        let [_removed, wait, disagree] = call.run(&conn).await?.into_parts()?;
         if disagree.into_int()? > 0 && !std::mem::replace(&mut has_agreed, true) {
             Pair::Dead.agree_or_report(&conn, &keys).await;
         }

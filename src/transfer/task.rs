@@ -1,6 +1,8 @@
 //! The task that transfers for all queues of a client: when to call the script for which queue, and what its replies and the
 //! announcements say.
 
+mod looks;
+
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -19,20 +21,19 @@ use tokio_util::task::AbortOnDropHandle;
 use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::listeners::Listeners;
-use super::overdue::{self, Look, look};
+use super::overdue;
 use super::precise_sleep::PreciseSleep;
 use super::recurring::Recurring;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
 use super::servers::{IN_FLIGHT, Servers};
 use super::{AnnouncedRetry, Request, Settings, abandoned, stale_jobs};
 use crate::conn::{Channels, Conn, Notice, ServerId};
+use crate::scripts;
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
-
-/// How long a subscription is kept that seems to miss announcements. There may be producers who announce nothing.
-const SUBSCRIBED: Duration = Duration::from_secs(60);
+use looks::Looks;
 
 /// The channels that are subscribed to, and what is heard on them.
 type Listening = (Channels, mpsc::Receiver<Notice>);
@@ -92,16 +93,19 @@ pub(super) struct Task {
     running: FuturesUnordered<BoxFuture<'static, Report>>,
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
-    /// Looks at the servers' clocks and at overdue entries in flight.
-    looking: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
-    /// Not before this may it subscribe again.
-    keep_until: Instant,
+    looks: Looks,
+    /// A run that takes longer has no reply, and never will.
+    longest_run: Duration,
     next_id: QueueId,
+    /// What a test does to it.
+    #[cfg(test)]
+    fault: Option<Bytes>,
 }
 
 impl Task {
     pub(super) fn new(conn: Conn, settings: Settings, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
         let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
+        let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE);
         Self {
             conn,
             settings,
@@ -115,9 +119,11 @@ impl Task {
             client_id: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
-            looking: FuturesUnordered::new(),
-            keep_until: Instant::now(),
+            looks: Looks::default(),
+            longest_run,
             next_id: 0,
+            #[cfg(test)]
+            fault: None,
         }
     }
 
@@ -179,20 +185,25 @@ impl Task {
                     }
                     None => break,
                 },
-                Some(notice) = async { listening.as_mut()?.1.recv().await } => self.on_notice(notice),
+                Some(notice) = async { listening.as_mut()?.1.recv().await } => {
+                    self.on_notice(notice);
+                    #[cfg(test)]
+                    self.deafen(listening);
+                }
                 // The sender lives as long as the connections.
                 Ok(()) = sessions.changed() => self.on_session(),
                 // A client that listens to nothing has nothing to look at, and is not woken.
-                _ = look_timer.tick(), if listening.is_some() && self.looking.is_empty() => {
+                _ = look_timer.tick(), if listening.is_some() && self.looks.in_flight.is_empty() => {
                     self.look();
-                    if listening.as_ref().is_some_and(|(_, notices)| notices.is_closed()) {
-                        // Whoever listens has ended. Nothing should end it.
+                    // Whoever listens has ended, which nothing should end; or does nothing.
+                    let has_ended = listening.as_ref().is_some_and(|(_, notices)| notices.is_closed());
+                    if has_ended || self.looks.is_deaf(Instant::now()) {
                         *listening = Some(self.subscribe_again());
                     }
                 }
-                Some(look) = self.looking.next() => {
-                    if look.is_some_and(|look| self.on_look(look)) {
-                        *listening = Some(self.subscribe_again());
+                Some(look) = self.looks.in_flight.next() => {
+                    if let (Some(look), Some((channels, _))) = (look, &*listening) {
+                        self.on_look(look, channels);
                     }
                 }
                 Some(report) = self.running.next() => {
@@ -218,7 +229,7 @@ impl Task {
         self.schedule = Schedule::new(self.settings.sweep_interval, fastrand::u64(..));
         self.servers = Servers::default();
         self.running = FuturesUnordered::new();
-        self.looking = FuturesUnordered::new();
+        self.looks = Looks::default();
         // The drop wakes up those that wait for the end of a call.
         self.in_flight.clear();
         for (id, queue) in &mut self.queues {
@@ -270,7 +281,14 @@ impl Task {
             cursor: std::mem::take(&mut queue.cursor),
             looks_for_schedules: queue.schedules_at <= Instant::now(),
         };
-        self.running.push(Box::pin(call.run()));
+        let (run, longest) = (call.run(), self.longest_run);
+        #[cfg(test)]
+        let run = self.hang_up(run);
+        let sent = Instant::now();
+        let run = timeout(longest, run);
+        self.running.push(Box::pin(async move {
+            run.await.unwrap_or_else(|_| Report::without_reply(id, server, sent))
+        }));
         self.in_flight.insert(id, Vec::new());
     }
 
@@ -283,65 +301,17 @@ impl Task {
         }
     }
 
-    /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
-    fn look(&mut self) {
-        let now = Instant::now();
-        let mut of_servers: HashMap<_, Vec<_>> = HashMap::new();
-        for (id, queue) in &self.queues {
-            let server = self.conn.server_of(queue.keys.target());
-            of_servers.entry(server).or_default().push((queue.looked, *id));
-        }
-        for (server, mut queues) in of_servers {
-            queues.sort_unstable();
-            let first = queues.first().and_then(|(_, id)| self.queues.get(id));
-            let Some(slot) = first.map(|first| self.conn.slot_of(&first.keys)) else { continue };
-            let mut chosen = Vec::new();
-            for (_, id) in queues {
-                if let Some(queue) = self.queues.get_mut(&id)
-                    && chosen.len() < overdue::MOST
-                    && self.conn.slot_of(&queue.keys) == slot
-                {
-                    queue.looked = now;
-                    chosen.push((id, queue.keys.clone()));
-                }
-            }
-            self.looking.push(Box::pin(look(self.conn.clone(), server, chosen)));
-        }
-    }
-
-    /// Sweeps queues with overdue entries that nobody has tried to move. Returns whether to subscribe again, because an
-    /// announcement seems to have been missed.
-    fn on_look(&mut self, look: Look) -> bool {
-        let Look { server, reading, overdue } = look;
-        let mut stalled = None;
-        for id in overdue {
-            let since = reading.sent.checked_sub(overdue::OVERDUE);
-            let is_stalled =
-                since.is_some_and(|since| self.schedule.is_idle_since(id, since, reading.received));
-            if let Some(queue) = self.queues.get(&id).filter(|_| is_stalled) {
-                queue.counters.transfer_stalled();
-                self.schedule.sweep(id, reading.received);
-                stalled = stalled.or(Some(&queue.keys));
-            }
-        }
-        let subscribes = stalled.filter(|_| self.keep_until <= Instant::now());
-        subscribes.into_iter().for_each(events::transfer_stalled);
-        let subscribes = subscribes.is_some();
-        self.observe(server, reading);
-        subscribes
-    }
-
     /// Opens a new connection for announcements. The old one ends with its channels.
     fn subscribe_again(&mut self) -> Listening {
-        self.keep_until = Instant::now() + SUBSCRIBED;
+        self.looks.subscribed_again(Instant::now());
         let listening = self.conn.listen();
         self.listeners.subscribe_all(&listening.0);
         self.receivers.subscribe_all(&listening.0);
         listening
     }
 
-    /// A connection for commands is back, maybe with another server: queues whose server this concerns are swept, even if nobody
-    /// can listen there.
+    /// A connection for commands is back, maybe with another server: queues whose server this concerns are
+    /// swept, even if nobody can listen there.
     fn on_session(&mut self) {
         let (now, mut back) = (Instant::now(), HashSet::new());
         let mut known = HashSet::new();
@@ -421,7 +391,8 @@ impl Task {
         self.ids.remove(keys);
         self.schedule.close(id);
         for channel in [keys.channel(), keys.moved()] {
-            self.listeners.remove(channel, |other| *other == id, channels);
+            let name = self.listeners.remove(channel, |other| *other == id, channels);
+            self.looks.confirmed(&name);
         }
     }
 
@@ -430,6 +401,7 @@ impl Task {
         match notice {
             Notice::Confirmed(channels) => {
                 for channel in channels {
+                    self.looks.confirmed(&channel);
                     // What was announced before is not known.
                     self.receivers.of(&channel).for_each(|receiver| receiver.announce_now());
                     for id in self.listeners.of(&channel) {
@@ -437,6 +409,8 @@ impl Task {
                     }
                 }
             }
+            // It is reported, and tried again.
+            Notice::Refused(channel) => self.looks.confirmed(&channel),
             Notice::Missed => {
                 self.receivers.all().for_each(|receiver| receiver.announce_now());
                 for id in self.queues.keys() {
@@ -445,7 +419,10 @@ impl Task {
             }
             Notice::Message { channel, payload } => {
                 #[cfg(test)]
-                assert_ne!(payload, tests::PANIC, "a panic on purpose");
+                {
+                    assert_ne!(payload, tests::PANIC, "a panic on purpose");
+                    self.fault = Some(payload.clone());
+                }
                 if channel.starts_with(keys::MOVED) {
                     let Some((head, clock)) = self.peer_transfer(&channel, &payload) else { return };
                     for id in self.listeners.of(&channel) {
@@ -525,6 +502,16 @@ impl Task {
                 queue.run_schedules(&self.conn, &self.requests);
             }
         }
+        if report.hangs {
+            // Nobody knows why, so it begins with another connection.
+            self.count_stalled(report.queue, report.received);
+            let queue = self.queues.get(&report.queue)?;
+            if let Err(error) = &report.result {
+                queue.counters.transfer_failed(events::name(&queue.keys), error);
+            }
+            self.conn.of(&queue.keys).reconnect();
+        }
+        let queue = self.queues.get_mut(&report.queue)?;
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(reply) => {
@@ -558,52 +545,11 @@ impl Task {
 
 /// The due time of an announcement, epoch ms.
 fn announced(payload: &[u8]) -> f64 {
-    // Redisson understands decimal integers only. Any other message still means that something happened, and one transfer call
-    // costs little.
+    // Redisson understands decimal integers only. Any other message still means that something happened, and
+    // one transfer call costs little.
     let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
     due.filter(|due| !due.is_nan()).unwrap_or(0.0)
 }
 
 #[cfg(test)]
-mod tests {
-    use redelay_fixture::{Server, until_async};
-
-    use super::*;
-    use crate::{Client, codec};
-
-    /// A message that makes the task panic.
-    pub(super) const PANIC: &str = "panic";
-
-    #[tokio::test]
-    async fn a_panic_does_not_end_the_transfers() {
-        let server = Server::start();
-        let client = Client::connect(&server.url()).await.unwrap();
-        let queues: Vec<_> = ["p", "q"]
-            .map(|name| client.blocking_queue(name, codec::Long))
-            .map(|ready| (client.delayed_queue(&ready), ready))
-            .into();
-        for round in 0..3 {
-            until_async("it is subscribed", || async {
-                ["p", "q"]
-                    .iter()
-                    .all(|name| server.subscribers(format!("redisson_delay_queue_channel:{{{name}}}")) == 1)
-            })
-            .await;
-            for (number, (delayed, ready)) in queues.iter().enumerate() {
-                delayed.offer(&round, Duration::from_millis(20)).await.unwrap();
-                let taken = timeout(Duration::from_secs(20), ready.take()).await;
-                assert_eq!(
-                    taken.unwrap_or_else(|_| panic!("queue {number} in round {round}")).unwrap(),
-                    round
-                );
-            }
-            assert_eq!(client.stats().transferring_queues, 2);
-            server.cmd(["PUBLISH", "redisson_delay_queue_channel:{p}", PANIC]);
-        }
-        until_async("it is reported", || async {
-            client.stats().last_error.is_some_and(|error| error.message.contains("panic"))
-        })
-        .await;
-        timeout(Duration::from_secs(20), client.shutdown()).await.unwrap();
-    }
-}
+mod tests;

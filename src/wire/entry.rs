@@ -95,7 +95,7 @@ pub(crate) fn payload(entry: &[u8]) -> Option<&[u8]> {
     current.map(|(payload, _trailing)| payload)
 }
 
-/// The same, of the same memory.
+/// The same, without a copy: both share their memory.
 pub(crate) fn payload_in(entry: &Bytes) -> Option<Bytes> {
     payload(entry).map(|payload| entry.slice_ref(payload))
 }

@@ -216,6 +216,49 @@ async fn dead_letters_agree_again_without_receivers() {
     client.shutdown().await;
 }
 
+/// What somebody else has written into the hash of the letters stays. It is looked at once, and reported once.
+#[tokio::test]
+async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
+    let server = Server::start();
+    let (client, ready, _) = still_number_queues(&server).await;
+    bury(&ready, &[1, 2, 3]).await;
+    client.shutdown().await;
+    server.cmd(["HSET", DEAD_MESSAGES, "somebody", "else's", "0123456789012345", "no letter"]);
+    let scans = || server.command_calls("hscan");
+    let sweeping = || builder(&server).sweep_interval(ms(1000));
+    let Queues { client, ready, delayed: _transferred } = Queues::of_numbers(sweeping()).await;
+    until_async("they are looked at", || async { scans() > 0 }).await;
+    let sweeps = async |more| {
+        let transfers = client.stats().transfers;
+        until_async("sweeps", || async { client.stats().transfers >= transfers + more }).await;
+    };
+    sweeps(3).await;
+    let before = scans();
+    sweeps(6).await;
+    assert_eq!(scans(), before, "by those that transfer");
+    assert!(ready.receiver().try_receive().await.unwrap().is_none());
+    // The first call of a receiver looks at its receipts.
+    tokio::time::sleep(ms(500)).await;
+    assert_eq!(scans(), before + 1, "by receivers");
+    let agreed = scans();
+    assert_eq!(ready.dead_letters().requeue(1).await.unwrap(), 1);
+    assert_eq!(scans(), agreed, "by calls for dead letters");
+
+    // All else is found.
+    let member = server.zset(DEAD)[0].0.clone();
+    server.cmd([b"ZREM", DEAD.as_bytes(), &member]);
+    until_async("it is listed again", || async { ready.dead_letters().len().await.unwrap() == 2 }).await;
+    server.cmd(["HDEL", DEAD_MESSAGES, "somebody"]);
+    sweeps(6).await;
+    let before = scans();
+    sweeps(6).await;
+    assert_eq!(scans(), before);
+    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 2);
+    let left: Vec<String> = server.get(["HKEYS", DEAD_MESSAGES]);
+    assert_eq!(left, ["0123456789012345"]);
+    client.shutdown().await;
+}
+
 /// Without anybody who looks in the background.
 #[tokio::test]
 async fn calls_for_dead_letters_find_those_that_are_not_listed() {

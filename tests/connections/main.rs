@@ -11,7 +11,6 @@ mod receiver_permissions;
 mod refusals;
 mod server_settings;
 mod silent_links;
-mod slow_links;
 mod timeouts;
 #[cfg(feature = "tls")]
 mod tls;

@@ -284,6 +284,13 @@ async fn receivers(server: &Server, listener: &Listener) {
         ["dead", &letters.to_string(), "0"]
     );
 
+    // What is no dead letter.
+    server.cmd(["HSET", "redelay:dead-messages:{r}", "somebody", "else's"]);
+    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 0);
+    let foreign = listener.named("redelay.keys.foreign");
+    assert_eq!(foreign.len(), 1, "{foreign:?}");
+    assert_eq!(["what", "fields"].map(|field| &*foreign[0].fields[field]), ["dead", "1"]);
+
     // Receivers that are gone.
     client.shutdown().await;
     let watching = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(1));
@@ -374,6 +381,13 @@ async fn everything_documented_is_reported() {
     until_async("it is reported", || async { times("redelay.transfer.stalled") == 1 }).await;
     assert_eq!(listener.named("redelay.transfer.stalled")[0].fields["queue"], "q");
     assert_eq!(client.stats().stalled_transfers, 1);
+
+    // A permission that is taken away.
+    server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
+    until_async("no look is possible", || async { times("redelay.look.failing") == 1 }).await;
+    server.cmd(["ACL", "SETUSER", "worker", "+zcount"]);
+    delayed.offer(&1, ms(0)).await.unwrap();
+    assert_eq!(soon(ready.take()).await.unwrap(), 1);
 
     // Entries that cannot be read.
     for n in 1..=3_u64 {

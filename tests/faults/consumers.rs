@@ -44,6 +44,20 @@ pub(crate) enum How {
     Works(usize),
 }
 
+impl How {
+    pub(crate) fn deed(self) -> &'static str {
+        match self {
+            Self::Receives => "messages received",
+            Self::Tries => "messages received without waiting",
+            Self::WithTimeout => "messages received with a timeout",
+            Self::Many => "messages received with others",
+            Self::Streams => "messages streamed",
+            Self::Drops => "messages received by calls that may be dropped",
+            Self::Works(_) => "messages received by workers",
+        }
+    }
+}
+
 /// From this lease on, nothing is held beyond it: a plan is short.
 const SHORT: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,6 @@
 //! What receivers and workers did with messages, and whether that agrees with what is left on the server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use redelay::ErrorKind;
@@ -12,7 +12,26 @@ use crate::consumers::Consumer;
 use crate::ledger::{Ledger, Price, number};
 
 /// Each of them must have happened in a run of many plans.
-pub(crate) const DEEDS: [&str; 23] = [
+pub(crate) const DEEDS: [&str; 42] = [
+    "payloads offered",
+    "calls that offered several payloads",
+    "payloads offered that are cancelled then",
+    "payloads offered by calls that may be dropped",
+    "payloads taken",
+    "payloads polled",
+    "payloads polled with a timeout",
+    "payloads drained",
+    "payloads streamed",
+    "payloads taken by calls that may be dropped",
+    "payloads polled before they were due",
+    "messages received",
+    "messages received without waiting",
+    "messages received with a timeout",
+    "messages received with others",
+    "messages streamed",
+    "messages received by calls that may be dropped",
+    "messages received by workers",
+    "entries moved by clients that do nothing else",
     "messages acknowledged by hand",
     "messages retried by hand",
     "messages snoozed by hand",
@@ -113,12 +132,21 @@ pub(crate) struct Deliveries {
     left: Vec<Left>,
     events: usize,
     deeds: BTreeMap<&'static str, usize>,
+    /// Messages whose leases somebody has deleted.
+    pub(crate) unleased: BTreeSet<MessageId>,
+    /// The number of events when somebody had last deleted the receipts of receivers.
+    without_receipts: usize,
 }
 
 impl Deliveries {
     pub(crate) fn did(&mut self, deed: &'static str) {
         assert!(DEEDS.contains(&deed), "{deed} is not in the list");
         *self.deeds.entry(deed).or_default() += 1;
+    }
+
+    /// Clients that do nothing else have moved this number of entries.
+    pub(crate) fn moved_alone(&mut self, entries: usize) {
+        self.deeds.insert("entries moved by clients that do nothing else", entries);
     }
 
     pub(crate) fn ends_if_open(&mut self, delivery: usize, end: End) {
@@ -168,32 +196,48 @@ impl Deliveries {
         acknowledged.chain(self.left.iter().map(|left| left.number))
     }
 
-    /// What cannot be explained.
-    pub(crate) fn judge(&self, price: Price) -> Vec<String> {
+    /// Somebody is about to delete the receipts of receivers. A settlement whose reply is lost at that time may be done, although its
+    /// next try finds no lease.
+    pub(crate) fn lose_receipts(&mut self) {
+        self.without_receipts = usize::MAX;
+    }
+
+    /// The receipts are deleted.
+    pub(crate) fn have_lost_receipts(&mut self) {
+        self.without_receipts = self.events;
+    }
+
+    /// What cannot be explained. `may_be_twice` says which numbers may be two messages.
+    pub(crate) fn judge(&self, price: Price, may_be_twice: &dyn Fn(i64) -> bool) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut messages = BTreeMap::<MessageId, Vec<&Delivered>>::new();
         let mut ids = BTreeMap::<i64, MessageId>::new();
         for one in &self.all {
             messages.entry(one.id).or_default().push(one);
-            if *ids.entry(one.number).or_insert(one.id) != one.id && !price.undone {
+            if *ids.entry(one.number).or_insert(one.id) != one.id
+                && !price.undone
+                && !may_be_twice(one.number)
+            {
                 wrong.push(format!("{} is two messages", one.number));
             }
         }
         if price.undone {
             wrong.extend(self.judge_messages_of_one_number());
         }
-        for deliveries in messages.values_mut() {
+        let price_of =
+            |id: &MessageId| Price { refused: price.refused || self.unleased.contains(id), ..price };
+        for (id, deliveries) in &mut messages {
             // The reply to an earlier claim may arrive later.
             deliveries.sort_by_key(|one| (one.attempt, one.received));
             for (index, later) in deliveries.iter().enumerate() {
-                if let Some(why) = explain(&deliveries[..index], later, price) {
+                if let Some(why) = explain(&deliveries[..index], later, price_of(id)) {
                     wrong.push(format!("{why}: {deliveries:#?}"));
                 }
             }
         }
         for left in &self.left {
             let deliveries = messages.get(&left.id).map_or(&[][..], Vec::as_slice);
-            if let Some(why) = explain_left(deliveries, left, price) {
+            if let Some(why) = explain_left(deliveries, left, price_of(&left.id)) {
                 wrong.push(format!("{why}: {left:?}, {deliveries:#?}"));
             }
         }
@@ -315,7 +359,8 @@ impl Ledger {
         let deliveries = &mut record.deliveries;
         deliveries.events += 1;
         let (received, at) = (deliveries.events, Instant::now());
-        let Consumer { lease, extends, .. } = consumer;
+        let Consumer { how, lease, extends, .. } = consumer;
+        deliveries.did(how.deed());
         deliveries.all.push(Delivered {
             number,
             id,
@@ -343,8 +388,10 @@ impl Ledger {
         deliveries.events += 1;
         let delivered = &mut deliveries.all[delivery];
         delivered.answered = deliveries.events;
+        let has_no_receipt = delivered.ended.is_some_and(|(order, ..)| order <= deliveries.without_receipts);
         delivered.answer = match answer.as_ref().map_err(redelay::Error::kind) {
             Ok(()) => Answer::Done,
+            Err(ErrorKind::LeaseLost) if has_no_receipt => Answer::Unclear,
             Err(ErrorKind::LeaseLost) => Answer::LeaseLost,
             Err(ErrorKind::OutcomeUnknown | ErrorKind::Refused) => Answer::Unclear,
             Err(ErrorKind::Closed) => Answer::Closed,
@@ -388,7 +435,7 @@ impl Ledger {
     }
 }
 
-fn read(id: &[u8]) -> MessageId {
+pub(crate) fn read(id: &[u8]) -> MessageId {
     let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     digits.parse().expect("an id")
 }
@@ -468,7 +515,7 @@ fn judgements_of_deliveries() {
         });
         let deliveries =
             Deliveries { all: all.collect(), left: left.into_iter().collect(), ..Deliveries::default() };
-        deliveries.judge(price).is_empty()
+        deliveries.judge(price, &|_| false).is_empty()
     };
     let (faults, exact) = (Price::default(), Price { exact: true, ..Price::default() });
     let refused = Price { refused: true, ..Price::default() };
@@ -538,7 +585,7 @@ fn judgements_of_messages_of_one_payload() {
             answered: *answered,
             answer: *answer,
         });
-        Deliveries { all: all.collect(), ..Deliveries::default() }.judge(price).is_empty()
+        Deliveries { all: all.collect(), ..Deliveries::default() }.judge(price, &|_| false).is_empty()
     };
     let undone = Price { undone: true, ..Price::default() };
     let lost = |answer| [(1, 1, 4, answer), (2, 2, 3, Done)];

@@ -2,8 +2,8 @@
 //! print is the evidence: nothing is lost, nothing is handled twice without a reason, and no handler begins when somebody else has
 //! settled its message.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fastrand::Rng;
 use redelay::{BlockingQueue, Client, Delivery, Worker, codec};
 use redelay_fixture::{Program, Server, until_async, until_async_within};
-use redelay_support::{MINUTE, ms, part, soon};
+use redelay_support::{MINUTE, Part, ms, soon};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::never_stuck::variable;
+use super::never_stuck::seeds;
 use super::receivers::is_drained;
 
-/// The number of plans. `REDELAY_PLANS=100` runs 100.
-const PLANS: u64 = 6;
+/// The plans of a run without the variables of `never_stuck`.
+const SEEDS: Range<u64> = 9..15;
 /// The bound of docs/guarantees.md for the leases here is 12 s. On a busy machine it takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -92,6 +92,7 @@ fn tell(what: &str, number: i64) {
 async fn handle(number: i64) {
     tell("begun", number);
     sleep(ms(fastrand::u64(0..40))).await;
+    tell("ended", number);
 }
 
 async fn settle(delivery: Delivery<i64>) {
@@ -136,6 +137,9 @@ struct Running {
     away: Vec<(u128, u128)>,
 }
 
+/// The end of a time in which a process was away that was killed.
+const FOR_EVER: u128 = u128::MAX / 2;
+
 fn now() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros()
 }
@@ -161,6 +165,28 @@ impl Running {
     }
 }
 
+/// What the fleets of a run did, and what the faults did to them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    /// How many messages each of [`KINDS`] has handled.
+    handled: [usize; KINDS.len()],
+    /// How many were delivered again after their process was stopped, ...
+    after_stops: usize,
+    /// ... and after it was killed.
+    after_kills: usize,
+    /// How long the end of a plan took at most.
+    longest: Duration,
+}
+
+impl Done {
+    fn add(&mut self, other: Self) {
+        self.handled = std::array::from_fn(|kind| self.handled[kind] + other.handled[kind]);
+        self.after_stops += other.after_stops;
+        self.after_kills += other.after_kills;
+        self.longest = self.longest.max(other.longest);
+    }
+}
+
 /// Something that a member has told.
 #[derive(Clone, Debug)]
 struct Told {
@@ -169,8 +195,8 @@ struct Told {
     by: usize,
 }
 
-/// How many messages were delivered again, and what cannot be explained.
-fn judge(all: &[Running], pushed: i64) -> (usize, Vec<String>) {
+/// What was done, and what cannot be explained.
+fn judge(all: &[Running], pushed: i64) -> (Done, Vec<String>) {
     let mut stories = BTreeMap::<i64, Vec<Told>>::new();
     for (by, member) in all.iter().enumerate() {
         for (at, what, number) in member.told() {
@@ -178,7 +204,7 @@ fn judge(all: &[Running], pushed: i64) -> (usize, Vec<String>) {
         }
     }
     let mut wrong = Vec::new();
-    let (mut late, mut again) = (0, 0);
+    let (mut late, mut done_in_all) = (0, Done::default());
     for number in 0..pushed {
         let Some(story) = stories.get_mut(&number) else {
             wrong.push(format!("{number} was never handled"));
@@ -191,18 +217,24 @@ fn judge(all: &[Running], pushed: i64) -> (usize, Vec<String>) {
             wrong.push(format!("{number} was acknowledged {} times: {story:?}", done.len()));
         }
         let lease = |told: &Told| all[told.by].member.lease.as_micros();
-        again += usize::from(begun.len() > 1);
+        for told in &begun {
+            done_in_all.handled[all[told.by].member.kind as usize] += 1;
+        }
         let mut is_late = false;
         for pair in begun.windows(2) {
             let (first, second) = (pair[0], pair[1]);
             // Whoever had it did not run, between the call that brought it and the next delivery.
             let away = |told: &Told| {
-                all[told.by].away.iter().any(|(from, to)| *from < second.at && *to + lease(told) > first.at)
+                let mut times = all[told.by].away.iter();
+                times.rfind(|(from, to)| *from < second.at && *to + lease(told) > first.at)
             };
-            if !away(first) && away(second) {
-                is_late = true;
-            } else if !away(first) {
-                wrong.push(format!("{number} was delivered again without a reason: {story:?}"));
+            match (away(first), away(second)) {
+                (Some((_, FOR_EVER)), _) => done_in_all.after_kills += 1,
+                (Some(_), _) => done_in_all.after_stops += 1,
+                (None, Some(_)) => is_late = true,
+                (None, None) => {
+                    wrong.push(format!("{number} was delivered again without a reason: {story:?}"));
+                }
             }
         }
         is_late |= begun.iter().any(|begun| done.iter().any(|done| done.at < begun.at));
@@ -215,11 +247,10 @@ fn judge(all: &[Running], pushed: i64) -> (usize, Vec<String>) {
             "{late} handlers began when somebody else had their messages, or had settled them"
         ));
     }
-    (again, wrong)
+    (done_in_all, wrong)
 }
 
-/// Returns how long the end took, and how many messages were delivered again.
-async fn play(plan: &Plan) -> Result<(Duration, usize), String> {
+async fn play(plan: &Plan) -> Result<Done, String> {
     let server = Server::start();
     let client = Client::builder().url(server.url()).connect_timeout(MINUTE).transfer(false);
     let client = client.connect().await.unwrap();
@@ -249,13 +280,10 @@ async fn play(plan: &Plan) -> Result<(Duration, usize), String> {
     for step in &plan.steps {
         sleep(step.after).await;
         push(&queue).await;
-        // Some are in hand then.
-        sleep(ms(fastrand::u64(0..10))).await;
         let member = &mut present[step.member];
-        let begun = now();
+        let begun = stop_in_the_middle(member, async || push(&queue).await).await;
         match step.stopped {
             Some(time) => {
-                member.program.freeze();
                 sleep(time).await;
                 member.program.thaw();
                 member.away.push((begun, now()));
@@ -264,7 +292,7 @@ async fn play(plan: &Plan) -> Result<(Duration, usize), String> {
                 let next = Running::start(member.member, &server.url());
                 let mut killed = std::mem::replace(member, next);
                 killed.program.kill();
-                killed.away.push((begun, u128::MAX / 2));
+                killed.away.push((begun, FOR_EVER));
                 past.push(killed);
             }
         }
@@ -278,32 +306,65 @@ async fn play(plan: &Plan) -> Result<(Duration, usize), String> {
     }
     let took = ended.elapsed();
     past.extend(present);
-    let (again, wrong) = judge(&past, pushed.load(Relaxed));
-    if wrong.is_empty() { Ok((took, again)) } else { Err(wrong.join("\n")) }
+    let (done, wrong) = judge(&past, pushed.load(Relaxed));
+    if wrong.is_empty() { Ok(Done { longest: took, ..done }) } else { Err(wrong.join("\n")) }
 }
 
-fn fail(seed: u64, plan: &impl Debug, why: &str) -> ! {
-    panic!(
-        "{plan:#?}\n{why}\nTo run it again: REDELAY_SEED={seed} cargo test --all-features --test faults fleet"
-    )
+/// Stops a member while it handles something. Returns when that was.
+async fn stop_in_the_middle(member: &Running, push: impl AsyncFn()) -> u128 {
+    loop {
+        sleep(ms(fastrand::u64(0..10))).await;
+        let begun = now();
+        member.program.freeze();
+        // A worker drops the handlers of the messages that it had when it was stopped before.
+        let since = member.away.last().map_or(0, |(_, to)| *to);
+        let told = member.told();
+        let numbers = |wanted: &str| -> BTreeSet<i64> {
+            let found = told.iter().filter(|(at, what, _)| *at > since && what == wanted);
+            found.map(|(.., number)| *number).collect()
+        };
+        if !numbers("begun").is_subset(&numbers("ended")) {
+            return begun;
+        }
+        member.program.thaw();
+        push().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fleets() {
-    let seeds = match variable("REDELAY_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..variable("REDELAY_PLANS").unwrap_or(PLANS),
-    };
-    let (mut longest, mut again) = (Duration::ZERO, 0);
-    for seed in seeds.filter(|seed| variable("REDELAY_SEED").is_some() || part().has(*seed)) {
+    let (mut done, mut plans) = (Done::default(), 0);
+    for seed in seeds(SEEDS) {
+        println!("the fleet of seed {seed}");
         let plan = Plan::of_seed(seed);
         match play(&plan).await {
-            Ok((took, more)) => (longest, again) = (longest.max(took), again + more),
-            Err(why) => fail(seed, &plan, &why),
+            Ok(more) => done.add(more),
+            Err(why) => panic!(
+                "{plan:#?}\n{why}\nTo run it again: REDELAY_SEED={seed} cargo test --all-features --test faults fleets"
+            ),
         }
+        plans += 1;
     }
-    println!(
-        "all is handled {longest:?} after the last fault and the last push at most; {again} messages were delivered again"
-    );
-    assert!(again > 0, "the faults did nothing");
+    println!("{plans} fleets: {done:?}");
+    if plans > 1 {
+        assert!(done.handled.iter().all(|count| *count > 0), "a kind of member did nothing");
+        assert!(done.after_stops > 0 && done.after_kills > 0, "a kind of fault did nothing");
+    }
+}
+
+#[test]
+fn each_kind_of_member_and_of_fault_is_in_each_of_three_parts() {
+    for number in 0..3 {
+        let part = Part::new(number, 3);
+        let plans: Vec<_> = SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed).collect();
+        let steps =
+            |is: fn(&Step) -> bool| plans.iter().flat_map(|plan| &plan.steps).filter(|step| is(step)).count();
+        let kinds =
+            KINDS.map(|kind| plans.iter().flat_map(|plan| &plan.members).any(|member| member.kind == kind));
+        assert_eq!(kinds, [true; KINDS.len()], "{part:?}");
+        assert!(
+            steps(|step| step.stopped.is_some()) > 1 && steps(|step| step.stopped.is_none()) > 0,
+            "{part:?}"
+        );
+    }
 }

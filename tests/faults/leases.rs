@@ -53,15 +53,20 @@ pub(super) async fn two_workers(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stands_still_doubles_nothing() {
     let server = Server::start();
-    let (_client, ready, _) = number_queues(&server).await;
+    doubles_nothing(&server, Server::freeze, Server::thaw).await;
+}
+
+/// Nothing of what two workers have in hand is handled twice if the server is away for three leases.
+async fn doubles_nothing(server: &Server, leave: impl Fn(&Server), come_back: impl Fn(&Server)) {
+    let (_client, ready, _) = number_queues(server).await;
     let begun = Arc::<AtomicUsize>::default();
-    let (handled, _workers) = two_workers(&server, ms(2000), ms(9000), &begun).await;
+    let (handled, _workers) = two_workers(server, ms(2000), ms(9000), &begun).await;
     ready.offer_all(&(0..12).collect::<Vec<_>>()).await.unwrap();
     until_async("they run", || async { begun.load(Ordering::SeqCst) == 12 }).await;
-    server.freeze();
+    leave(server);
     sleep(ms(6000)).await;
-    server.thaw();
-    until_drained(&server).await;
+    come_back(server);
+    until_drained(server).await;
     assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
 }
 
@@ -119,16 +124,7 @@ async fn a_blocked_runtime_loses_its_lease_and_settles_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_away_doubles_nothing() {
     let server = Server::builder().appendonly(true).start();
-    let (_client, ready, _) = number_queues(&server).await;
-    let begun = Arc::<AtomicUsize>::default();
-    let (handled, _workers) = two_workers(&server, ms(2000), ms(9000), &begun).await;
-    ready.offer_all(&(0..12).collect::<Vec<_>>()).await.unwrap();
-    until_async("they run", || async { begun.load(Ordering::SeqCst) == 12 }).await;
-    server.kill_9();
-    sleep(ms(6000)).await;
-    server.start_again();
-    until_drained(&server).await;
-    assert!(handled.lock().unwrap().values().all(|times| *times == 1), "{:?}", handled.lock().unwrap());
+    doubles_nothing(&server, Server::kill_9, Server::start_again).await;
 }
 
 /// Case 28: a receiver that takes a message back goes by the limits of the one that had it.

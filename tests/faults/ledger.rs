@@ -23,6 +23,8 @@ const UNCONFIRMED: &str = "local payloads, entries = {}, {}
         end
     end
     return {payloads, entries}";
+/// The most payloads that a plan's client returns in one call.
+const MOST_RETURNED: usize = 100;
 /// By how much two readings of the same clock may differ.
 const TOLERANCE: Duration = Duration::from_millis(2);
 
@@ -52,8 +54,13 @@ pub(crate) struct Record {
     pub(crate) ready_by: BTreeMap<i64, SystemTime>,
     /// The times of the offers whose delays are known.
     pub(crate) times: BTreeMap<i64, Times>,
-    /// When a server without append-only file was ended: it has lost all entries and receipts.
-    pub(crate) data_losses: Vec<SystemTime>,
+    /// When the receipts of offers were lost, at the earliest and at the latest: a server without append-only file was ended, or
+    /// somebody has deleted them.
+    pub(crate) receipt_losses: Vec<(SystemTime, SystemTime)>,
+    /// What only a deleted key may have had.
+    pub(crate) deleted: BTreeSet<i64>,
+    /// How many receipts of returns were deleted.
+    pub(crate) returns_deleted: usize,
     /// What the server's clock showed.
     pub(crate) clock: ServerClock,
     /// The number of taker calls that ended with an error.
@@ -123,20 +130,29 @@ impl Record {
             found.map(|(number, _)| *number).collect::<Vec<_>>()
         };
         let may_come = |number: i64| {
-            let offered = self.offered.get(&number);
-            let is_offered = offered.is_some_and(|offered| *offered != Offered::Refused);
-            // It was delivered before its offer was stored again, and cancelled after that.
-            is_offered && (!self.cancelled.contains(&number) || self.may_be_stored_again(number))
+            let Some(offered) = self.offered.get(&number) else { return false };
+            let may_be_gone = *offered == Offered::Refused || self.cancelled.contains(&number);
+            // It was delivered before its offer was stored again, or refused then, or cancelled after that.
+            !may_be_gone || self.may_be_stored_again(number)
         };
-        let lost: Vec<_> = self.must_come().filter(|number| !times.contains_key(number)).collect();
-        let doubled = numbers(&|number, times| times > 1 && !self.may_be_stored_again(number));
+        let is_missing = |number: &i64| !times.contains_key(number) && !self.deleted.contains(number);
+        let lost: Vec<_> = self.must_come().filter(is_missing).collect();
+        let mut doubled = numbers(&|number, times| times > 1 && !self.may_be_stored_again(number));
+        if doubled.len() <= MOST_RETURNED * self.returns_deleted {
+            doubled.clear();
+        }
         let mut uncalled = numbers(&|number, _| !may_come(number));
         uncalled.extend(self.deliveries.numbers().filter(|number| !may_come(*number)));
         let stories = doubled.iter().chain(&uncalled).map(|number| self.story(*number)).collect();
         Verdict {
             is_too_dear: !price.forgot && lost.len() > price.dead_pops,
             lost,
-            wrong: if price.forgot { Vec::new() } else { self.deliveries.judge(price) },
+            wrong: if price.forgot {
+                Vec::new()
+            } else {
+                let may_be_twice = |number| self.returns_deleted > 0 || self.may_be_stored_again(number);
+                self.deliveries.judge(price, &may_be_twice)
+            },
             doubled,
             stories,
             uncalled,
@@ -156,12 +172,12 @@ impl Record {
         self.times.iter().filter(|(number, times)| self.is_early(**number, times)).map(|(number, _)| *number)
     }
 
-    /// Whether a try of its offer may have been executed before a server lost its receipt, and another one after that.
+    /// Whether a try of its offer may have been executed before its receipt was lost, and another one after that.
     fn may_be_stored_again(&self, number: i64) -> bool {
         let Some(times) = self.times.get(&number) else { return false };
-        self.data_losses
+        self.receipt_losses
             .iter()
-            .any(|lost| times.begun <= *lost && times.ended.is_none_or(|ended| ended >= *lost))
+            .any(|(from, to)| times.begun <= *to && times.ended.is_none_or(|ended| ended >= *from))
     }
 
     fn is_early(&self, number: i64, times: &Times) -> bool {
@@ -318,13 +334,12 @@ impl Ledger {
     }
 
     /// Makes offers in one call, and records their result.
-    pub(crate) async fn offer_all(&self, queues: &Queues<i64>, delays: &[Duration]) {
+    pub(crate) async fn offer_all(&self, queues: &Queues<i64>, delays: &[Duration]) -> Option<()> {
         let numbers = self.begin_delayed(delays);
         let offered = queues.delayed.offer_all(numbers.iter().zip(delays.iter().copied())).await;
         self.end(&numbers, outcome(&offered));
-        if let Ok(tickets) = offered {
-            self.promised(&numbers, &tickets);
-        }
+        self.promised(&numbers, &offered.ok()?);
+        Some(())
     }
 }
 
@@ -410,7 +425,7 @@ fn judgements_of_what_is_stored_again() {
             cancelled: is_cancelled.then_some(1).into_iter().collect(),
             times: [(1, times)].into(),
             taken: if is_cancelled { vec![1] } else { vec![1, 1] },
-            data_losses: lost.iter().copied().map(at).collect(),
+            receipt_losses: lost.iter().map(|lost| (at(*lost), at(*lost))).collect(),
             ..Record::default()
         };
         record.judge(Price { forgot: true, ..Price::default() }).is_good()

@@ -308,14 +308,20 @@ const POLLS: [(&str, Call); 4] = [
     }),
 ];
 
+/// A queue with its elements. From now on, no reply comes.
+async fn full_queue(proxy: &Proxy) -> (Queues, Vec<i64>) {
+    let queues = behind(proxy).await;
+    let elements: Vec<i64> = (0..3000).collect();
+    queues.ready.offer_all(&elements).await.unwrap();
+    proxy.hold_replies(true);
+    (queues, elements)
+}
+
 #[tokio::test]
 async fn a_poll_whose_reply_is_lost_gets_what_the_server_popped_for_it() {
     let (server, proxy) = server_and_proxy().await;
     for (name, poll) in POLLS {
-        let queues = behind(&proxy).await;
-        let elements: Vec<i64> = (0..3000).collect();
-        queues.ready.offer_all(&elements).await.unwrap();
-        proxy.hold_replies(true);
+        let (queues, elements) = full_queue(&proxy).await;
         let lost = lose_replies(&proxy, || server.list("q").len() < elements.len());
         let (mut found, ()) = tokio::join!(poll(queues.clone()), lost);
         assert!(!found.is_empty(), "{name}");
@@ -330,10 +336,7 @@ async fn a_poll_whose_reply_is_lost_gets_what_the_server_popped_for_it() {
 async fn a_dropped_poll_whose_reply_is_lost_leaves_everything_as_it_was() {
     let (server, proxy) = server_and_proxy().await;
     for (name, poll) in POLLS {
-        let queues = behind(&proxy).await;
-        let elements: Vec<i64> = (0..3000).collect();
-        queues.ready.offer_all(&elements).await.unwrap();
-        proxy.hold_replies(true);
+        let (queues, elements) = full_queue(&proxy).await;
         let mut poll = task::spawn(poll(queues.clone()));
         assert_pending!(poll.poll());
         lose_replies(&proxy, || server.list("q").len() < elements.len()).await;

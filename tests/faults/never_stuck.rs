@@ -6,11 +6,13 @@
 //! | variable | effect |
 //! |---|---|
 //! | `REDELAY_SEED=17` | runs this one plan |
-//! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`) |
+//! | `REDELAY_SOAK=600` | runs plans from random seeds for this number of seconds (`make soak`); also those of `fleet` |
+//! | `REDELAY_FAULT=Delete` | only plans with such a fault, of those |
 //! | `REDELAY_PLANS=200` | runs 200 plans of clusters, from the seeds 0 to 199 |
 
 pub(super) mod clock;
 mod clusters;
+mod deletions;
 mod failover;
 mod faults;
 mod jobs;
@@ -30,6 +32,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::deliveries::DEEDS;
+use deletions::DELETED;
 use faults::{Hit, Hits};
 use plan::Plan;
 use redelay_support::part;
@@ -37,7 +40,7 @@ use rig::{BOUND, Report};
 use tokio::sync::Semaphore;
 
 /// The plans of a run without these variables.
-pub(crate) const SEEDS: Range<u64> = 0..600;
+pub(crate) const SEEDS: Range<u64> = 0..570;
 /// The number of plans that run at a time, in all tests together. Most of the time, a plan waits.
 const AT_A_TIME: usize = 4;
 static RUNNING: Semaphore = Semaphore::const_new(AT_A_TIME);
@@ -53,7 +56,7 @@ pub(super) fn variable(name: &str) -> Option<u64> {
 }
 
 /// The seeds that the variables ask for, or else those of `all` that belong to this part.
-fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
+pub(super) fn seeds(all: Range<u64>) -> Box<dyn Iterator<Item = u64> + Send> {
     let begun = Instant::now();
     let soak = variable("REDELAY_SOAK").map(Duration::from_secs);
     match (variable("REDELAY_SEED"), soak) {
@@ -135,17 +138,39 @@ fn plans_without_faults() {
 #[test]
 fn seeded_plans() {
     let begun = Instant::now();
-    let (good, bad) = run_all(seeds(SEEDS), |seed| {
-        let plan = Plan::of_seed(seed);
-        run("seeded_plans", seed, &plan, rig::run(&plan))
+    let only = std::env::var("REDELAY_FAULT").ok();
+    let seeds = seeds(SEEDS).filter(|seed| {
+        let steps = format!("{:?}", Plan::of_seed(*seed).steps);
+        only.as_ref().is_none_or(|only| steps.contains(only))
     });
-    let hits = summarize(&good, begun.elapsed());
+    let (good, bad) = run_all(seeds, |seed| {
+        let plan = Plan::of_seed(seed);
+        let result = run("seeded_plans", seed, &plan, rig::run(&plan));
+        if let Ok(report) = &result
+            && report.recovery > BOUND / 3
+        {
+            println!("seed {seed}: all delivered after {:.1?}; {:?}", report.recovery, plan.steps);
+        }
+        result
+    });
+    report(&good, begun.elapsed());
+    let hits = summarize(good.iter().map(|report| &report.hits));
     let deeds = deeds(&good);
     let plans = good.len() + bad.len();
     assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
     if plans >= MANY {
-        assert!(hits.iter().all(|hit| 4 * hit.hitting >= hit.faults), "a kind of fault did too little");
-        assert!(deeds.iter().all(|count| *count > 0), "receivers have never done something");
+        let does_too_little = |hit: &&Hit| {
+            if DELETED.contains(&hit.what) {
+                // Some keys are seldom there.
+                hit.faults >= 4 && hit.hitting == 0
+            } else {
+                hit.hitting == 0 || 4 * hit.hitting < hit.faults
+            }
+        };
+        let idle: Vec<_> = hits.iter().filter(does_too_little).collect();
+        assert!(idle.is_empty(), "these kinds of faults did too little: {idle:?}");
+        let never: Vec<_> = DEEDS.iter().zip(deeds).filter(|(_, count)| *count == 0).collect();
+        assert!(never.is_empty(), "this was never done: {never:?}");
     }
 }
 
@@ -163,8 +188,8 @@ fn deeds(good: &[Report]) -> [usize; DEEDS.len()] {
     })
 }
 
-/// Returns what [`Hits::ALL`] counts.
-fn summarize(good: &[Report], took: Duration) -> [Hit; Hits::ALL.len()] {
+/// Prints what happened.
+fn report(good: &[Report], took: Duration) {
     let sum = |of: fn(&Report) -> usize| good.iter().map(of).sum::<usize>();
     println!(
         "{} plans with {} faults in {took:.0?}: {} offers acknowledged, {} of unknown outcome, {} refused; {} taken",
@@ -189,14 +214,23 @@ fn summarize(good: &[Report], took: Duration) -> [Hit; Hits::ALL.len()] {
             recoveries[recoveries.len() / 2]
         );
     }
-    Hits::ALL.map(|what| {
-        let sum = |of: fn(&Hit) -> usize| good.iter().map(|report| of(&report.hits.of(what))).sum();
+}
+
+/// What the faults of each kind did in all plans.
+fn summarize<'a>(plans: impl Iterator<Item = &'a Hits>) -> Vec<Hit> {
+    let plans: Vec<_> = plans.collect();
+    let all = Hits::ALL.iter().chain(&DELETED).map(|what| {
+        let sum = |of: fn(&Hit) -> usize| plans.iter().map(|hits| of(&hits.of(what))).sum();
         let hit = Hit {
+            what,
             count: sum(|hit| hit.count),
             hitting: sum(|hit| hit.hitting),
             faults: sum(|hit| hit.faults),
         };
-        println!("{} {what}, by {} of {} faults", hit.count, hit.hitting, hit.faults);
+        if hit.faults > 0 {
+            println!("{} {what}, by {} of {} faults", hit.count, hit.hitting, hit.faults);
+        }
         hit
-    })
+    });
+    all.collect()
 }

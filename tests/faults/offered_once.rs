@@ -3,17 +3,21 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use redelay::DelayedQueue;
+use redelay::delayed_queue::Ticket;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::{HOUR, MINUTE, Queues, TIMEOUT_SET, builder, ms, soon, still_builder};
 
 use super::never_stuck::clock::Clock;
 
-/// Offers through the proxy, whose reply is lost with the connection; what happens on the server before the client has
-/// another connection is `meanwhile`. The offer must succeed, and nothing of it may be left.
-async fn between_two_tries(meanwhile: impl AsyncFn(&Queues<i64>)) {
-    let server = Server::start();
+/// Offers through a proxy, whose reply is lost with the connection; what happens on the server before the client has another
+/// connection is `meanwhile`. Returns the answer to the offer, and the client that made it.
+async fn offered_while<T>(
+    server: &Server,
+    limit: Duration,
+    meanwhile: impl AsyncFnOnce(&Queues<i64>) -> T,
+) -> (redelay::Result<Ticket>, Queues<i64>, T) {
     let proxy = Proxy::start(server.port());
-    let other = Queues::of_numbers(still_builder(&server)).await;
+    let other = Queues::of_numbers(still_builder(server)).await;
     other.delayed.offer(&0, MINUTE).await.unwrap();
     other.delayed.clear().await.unwrap();
     let offering = Queues::of_numbers(still_builder(&proxy)).await;
@@ -26,13 +30,22 @@ async fn between_two_tries(meanwhile: impl AsyncFn(&Queues<i64>)) {
         proxy.refuse(true);
         proxy.cut();
         proxy.hold_replies(false);
-        meanwhile(&other).await;
+        let done = meanwhile(&other).await;
         proxy.refuse(false);
+        done
     };
-    let (ticket, ()) = tokio::join!(offering.delayed.offer(&1, MINUTE), fault);
+    let (ticket, done) = tokio::join!(offering.delayed.offer(&1, MINUTE).timeout(limit), fault);
+    (ticket, offering, done)
+}
+
+/// The offer must succeed, and nothing of it may be left.
+async fn between_two_tries(meanwhile: impl AsyncFn(&Queues<i64>)) {
+    let server = Server::start();
+    let (ticket, _offering, ()) = offered_while(&server, ms(5_000), meanwhile).await;
     let ticket = ticket.expect("an answer that is known");
     assert_eq!(server.zset(TIMEOUT_SET), [], "it is not stored again");
-    assert!(!offering.delayed.cancel(&ticket).await.unwrap());
+    let other = Queues::of_numbers(still_builder(&server)).await;
+    assert!(!other.delayed.cancel(&ticket).await.unwrap());
 }
 
 #[tokio::test]
@@ -65,27 +78,13 @@ async fn its_payload_was_moved() {
 async fn the_server_lost_its_data() {
     for (is_polled, deliveries) in [(false, 1), (true, 2)] {
         let server = Server::start();
-        let proxy = Proxy::start(server.port());
-        let other = Queues::of_numbers(still_builder(&server)).await;
-        other.delayed.offer(&0, MINUTE).await.unwrap();
-        other.delayed.clear().await.unwrap();
-        let offering = Queues::of_numbers(still_builder(&proxy)).await;
-        proxy.hold_replies(true);
-        let fault = async {
-            until_async("stored, and the reply is held", || async {
-                !server.zset(TIMEOUT_SET).is_empty() && proxy.held() > 0
-            })
-            .await;
-            proxy.refuse(true);
-            proxy.cut();
-            proxy.hold_replies(false);
+        let (ticket, _offering, before) = offered_while(&server, MINUTE, async |other| {
             let polled = if is_polled { other.delayed.poll().await.unwrap() } else { None };
             server.kill_9();
             server.start_again();
-            proxy.refuse(false);
             polled.iter().count()
-        };
-        let (ticket, before) = tokio::join!(offering.delayed.offer(&1, MINUTE).timeout(MINUTE), fault);
+        })
+        .await;
         ticket.expect("it is stored");
         let after = server.zset(TIMEOUT_SET).len();
         assert_eq!(before + after, deliveries);

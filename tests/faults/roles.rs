@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
-use redelay_fixture::{ClientKind, Cluster, Program, Sentinels, Server, until_async};
+use redelay_fixture::{Cluster, Program, Sentinels, Server};
 use redelay_support::{HOUR, MINUTE, is_soak, ms, rounds, soon};
 use tokio::task::block_in_place;
 
@@ -382,65 +382,4 @@ async fn planned_failovers_of_a_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forced_failover_of_a_cluster() {
     play_in_a_cluster(clusters::Failure::Forced, &[ms(1000)], 1).await;
-}
-
-/// Writes an overdue entry as Redisson does, and tells nobody.
-fn offer_silently(server: &Server, queue: &BlockingQueue<i64>, number: i64) {
-    let mut keys = queue.keys();
-    keys.channel = "nobody listens here".into();
-    offer_elsewhere(&mut server.redis(), &keys, number, ms(0)).unwrap();
-}
-
-/// Its announcement was lost, or its producer announces nothing. A sweep is more than a minute away.
-#[tokio::test]
-async fn an_overdue_entry_is_found_without_an_announcement() {
-    let server = Server::start();
-    let client = Client::builder().url(server.url()).connect_timeout(MINUTE).connect().await.unwrap();
-    let queues: Vec<_> = (0..150).map(|n| client.blocking_queue(&format!("{{q}}{n}"), codec::Long)).collect();
-    let delayed: Vec<_> = queues.iter().map(|queue| client.delayed_queue(queue)).collect();
-    until_async("each queue was swept", || async { client.stats().transfers >= 150 }).await;
-    let subscriber = || -> String {
-        let clients: String = server.get(["CLIENT", "LIST", "TYPE", "pubsub"]);
-        clients.split_whitespace().next().unwrap_or_default().to_owned()
-    };
-    let before = subscriber();
-    for (n, stalled) in [(0, 1), (149, 2)] {
-        offer_silently(&server, &queues[n], 7);
-        let taken = tokio::time::timeout(Duration::from_secs(40), queues[n].take()).await;
-        assert_eq!(taken.expect("it is moved before the next sweep").unwrap(), 7);
-        let stats = client.stats();
-        assert_eq!((stats.stalled_transfers, stats.failed_transfers, stats.reconnects), (stalled, 0, 0));
-        // Once a minute at most.
-        until_async("it has subscribed again, and swept", || async {
-            subscriber() != before && client.stats().transfers > 2 * 150
-        })
-        .await;
-    }
-    assert_eq!(queues[0].stats().await.unwrap().stalled_transfers, 1);
-    let after = subscriber();
-    // Whoever announces is heard at once.
-    let other = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
-    soon(other.delayed_queue(&other.blocking_queue("{q}3", codec::Long)).offer(&8, ms(1))).await.unwrap();
-    assert_eq!(soon(queues[3].take()).await.unwrap(), 8);
-    assert_eq!((client.stats().stalled_transfers, subscriber()), (2, after));
-    drop(delayed);
-}
-
-/// A user may not listen to channels, so that no confirmation of a subscription starts the sweep.
-#[tokio::test]
-async fn a_queue_is_swept_when_its_server_is_back() {
-    let server = Server::start();
-    let user = ["ACL", "SETUSER", "deaf", "on", ">secret", "+@all", "allkeys", "resetchannels"];
-    server.cmd(user);
-    let url = format!("redis://deaf:secret@127.0.0.1:{}", server.port());
-    let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
-    let queue = client.blocking_queue("q", codec::Long);
-    let _delayed = client.delayed_queue(&queue);
-    until_async("the queue was swept", || async { client.stats().transfers > 0 }).await;
-    for number in 0..3 {
-        offer_silently(&server, &queue, number);
-        server.kill_clients(ClientKind::Normal);
-        assert_eq!(soon(queue.take()).await.unwrap(), number);
-    }
-    assert_eq!(client.stats().stalled_transfers, 0);
 }

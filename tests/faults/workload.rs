@@ -122,6 +122,17 @@ pub(crate) enum Producer {
     Drops,
 }
 
+impl Producer {
+    fn deed(self) -> &'static str {
+        match self {
+            Self::Offers | Self::Presses => "payloads offered",
+            Self::OffersMany => "calls that offered several payloads",
+            Self::Cancels => "payloads offered that are cancelled then",
+            Self::Drops => "payloads offered by calls that may be dropped",
+        }
+    }
+}
+
 /// The ways in which payloads are taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taker {
@@ -134,6 +145,20 @@ pub(crate) enum Taker {
     Drops,
     /// Takes entries that are not due yet.
     PollsPending,
+}
+
+impl Taker {
+    fn deed(self) -> &'static str {
+        match self {
+            Self::Takes => "payloads taken",
+            Self::Polls => "payloads polled",
+            Self::PollsWithTimeout => "payloads polled with a timeout",
+            Self::Drains => "payloads drained",
+            Self::Streams => "payloads streamed",
+            Self::Drops => "payloads taken by calls that may be dropped",
+            Self::PollsPending => "payloads polled before they were due",
+        }
+    }
 }
 
 impl Member {
@@ -159,6 +184,8 @@ pub(crate) struct Load {
     pub(crate) ledger: Ledger,
     pub(crate) members: Vec<Queues>,
     taking: usize,
+    /// Clients that transfer, and do nothing else.
+    transferring: Vec<Client>,
     stop: CancellationToken,
     /// Ends the takers that use another library.
     end: CancellationToken,
@@ -178,7 +205,8 @@ impl Load {
         if crew.backlog > 0 || !crew.distant.is_empty() {
             pile_up(crew, url, &ledger).await;
         }
-        let (mut producers, mut takers, mut members) = (JoinSet::new(), JoinSet::new(), Vec::new());
+        let (mut producers, mut takers) = (JoinSet::new(), JoinSet::new());
+        let (mut members, mut transferring) = (Vec::new(), Vec::new());
         let mut random = Rng::with_seed(crew.seed);
         for member in &crew.clients {
             let mut queues = connect(member, url).await;
@@ -194,6 +222,9 @@ impl Load {
             for consumer in &member.consumers {
                 takers.spawn(consume(*consumer, queues.clone(), ledger.clone(), random.fork()));
             }
+            if member.producers.is_empty() && member.takers.is_empty() && member.consumers.is_empty() {
+                transferring.push(queues.client.clone());
+            }
             members.push(queues);
         }
         let end = CancellationToken::new();
@@ -201,7 +232,7 @@ impl Load {
             takers.spawn(take_elsewhere(url.to_owned(), ledger.clone(), end.clone()));
         }
         let taking = crew.clients.iter().filter(|member| !member.takers.is_empty()).count();
-        Self { ledger, members, taking, stop, end, producers, takers }
+        Self { ledger, members, taking, transferring, stop, end, producers, takers }
     }
 
     /// Waits until `more` payloads have been taken. Returns how long that took.
@@ -216,6 +247,11 @@ impl Load {
     /// How many clients take.
     pub(crate) fn takers(&self) -> usize {
         self.taking
+    }
+
+    /// How many entries were moved by clients that do nothing else.
+    pub(crate) fn transferred(&self) -> usize {
+        self.transferring.iter().map(|client| client.stats().transferred as usize).sum()
     }
 
     /// Ends the offers, and waits until each has a result.
@@ -278,9 +314,9 @@ async fn produce(
     let ms = Duration::from_millis;
     while !stop.is_cancelled() {
         let delay = ms(random.u64(0..60));
-        let mut count = 1;
+        let (mut count, mut is_done) = (1, false);
         match producer {
-            Producer::Offers => drop(ledger.offer(&queues, delay).await),
+            Producer::Offers => is_done = ledger.offer(&queues, delay).await.is_some(),
             Producer::Presses => {
                 drop(ledger.offer(&queues, delay).await);
                 continue;
@@ -288,7 +324,7 @@ async fn produce(
             Producer::OffersMany => {
                 count = random.u32(1..20);
                 let delays: Vec<_> = (0..count).map(|_| delay + ms(random.u64(0..7))).collect();
-                ledger.offer_all(&queues, &delays).await;
+                is_done = ledger.offer_all(&queues, &delays).await.is_some();
             }
             Producer::Cancels => {
                 let Some((number, ticket)) = ledger.offer(&queues, delay).await else { continue };
@@ -296,6 +332,7 @@ async fn produce(
                 let cancelled = queues.delayed.cancel(&ticket).await;
                 match outcome(&cancelled) {
                     Offered::Acknowledged if matches!(cancelled, Ok(true)) => {
+                        is_done = true;
                         ledger.record().cancelled.insert(number);
                     }
                     Offered::Unknown => {
@@ -305,8 +342,12 @@ async fn produce(
                 }
             }
             Producer::Drops => {
-                let _ = timeout(random_pause(&mut random), ledger.offer(&queues, delay)).await;
+                let offered = timeout(random_pause(&mut random), ledger.offer(&queues, delay)).await;
+                is_done = matches!(offered, Ok(Some(_)));
             }
+        }
+        if is_done {
+            ledger.record().deliveries.did(producer.deed());
         }
         // Takers must be able to keep up.
         sleep(ms(random.u64(1..6)) * count).await;
@@ -353,6 +394,9 @@ async fn take(taker: Taker, queues: Queues, ledger: Ledger, mut random: Rng) {
             }
             Taker::PollsPending => with_pause(pause, delayed.poll()).await.map(Vec::from_iter),
         };
+        if taken.as_ref().is_ok_and(|numbers| !numbers.is_empty()) {
+            ledger.record().deliveries.did(taker.deed());
+        }
         match taken {
             Ok(numbers) if were_pending => ledger.took_pending(numbers),
             Ok(numbers) => ledger.took(numbers),

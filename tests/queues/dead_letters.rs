@@ -388,6 +388,60 @@ async fn a_release_takes_no_lease_of_a_receiver_that_was_cut_off() {
     assert_eq!(server.get::<usize, _>(["EXISTS", TARGET, MESSAGES]), 0);
 }
 
+/// Somebody has deleted what tells when receivers were active. Those that live show it within 7 s.
+#[tokio::test]
+async fn a_release_without_signs_of_life_waits_for_them() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let living = Queues::of_numbers(still_builder(&proxy)).await;
+    living.ready.offer_all(&[7, 8]).await.unwrap();
+    let receiver = living.ready.receiver().lease(ms(1000));
+    let delivery = soon(receiver.receive()).await.unwrap();
+    soon(receiver.receive()).await.unwrap().retry_after(HOUR).await.unwrap();
+    proxy.refuse(true);
+    proxy.cut();
+    let now = || {
+        let (seconds, micros): (u64, u64) = server.get(["TIME"]);
+        seconds * 1000 + micros / 1000
+    };
+    let ended = || async { server.zset(LEASES)[0].1 < now() as f64 };
+    until_async("the lease has ended", ended).await;
+    let (_other, other, _) = still_number_queues(&server).await;
+    for released in [1, 0] {
+        server.cmd(["DEL", CONTROL]);
+        server.cmd(["RPUSH", INBOX, "9"]);
+        assert_eq!(other.release_all().await.unwrap(), released, "only what waits for a retry");
+        assert_eq!(server.list(INBOX).len(), 2 - released);
+    }
+    proxy.refuse(false);
+    until_async("it is extended", || async { !ended().await }).await;
+    delivery.ack().await.unwrap();
+    living.client.shutdown().await;
+    // Nobody has shown it.
+    server.cmd(["DEL", CONTROL]);
+    assert_eq!(other.release_all().await.unwrap(), 0);
+    server.cmd(["HSET", CONTROL, "silent", &(now() - 11_000).to_string()]);
+    assert_eq!(other.release_all().await.unwrap(), server.list(INBOX).len());
+}
+
+/// Somebody has deleted messages. What is left of them hides none of the others.
+#[tokio::test]
+async fn a_release_goes_on_behind_messages_that_are_gone() {
+    let server = Server::start();
+    let (_client, ready, _) = still_number_queues(&server).await;
+    ready.offer_all(&[1, 2]).await.unwrap();
+    let receiver = ready.receiver();
+    for _ in 0..2 {
+        soon(receiver.receive()).await.unwrap().retry_after(HOUR).await.unwrap();
+    }
+    let gone =
+        "for n = 1, 1500 do redis.call('ZADD', KEYS[1], 4102444800000 + n, string.format('%016d', n)) end";
+    server.cmd(["EVAL", gone, "1", RETRIES]);
+    assert_eq!(ready.release_all().await.unwrap(), 2);
+    assert_eq!(ready.read_all().await.unwrap(), [1, 2]);
+    assert_eq!(server.get::<usize, _>(["EXISTS", RETRIES, MESSAGES]), 0);
+}
+
 /// What fails again and again meanwhile does not keep it busy.
 #[tokio::test]
 async fn a_release_ends_beside_a_worker_that_fails() {

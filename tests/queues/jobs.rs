@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use redelay::delayed_queue::{EntryFormat, Offered};
-use redelay::{Client, DelayedQueue, ErrorKind};
+use redelay::{Client, DelayedQueue, ErrorKind, codec};
 use redelay_fixture::{Proxy, Server, until_async, until_async_within};
 use redelay_support::{
     CONTROL, HOUR, JOBS, MINUTE, ORDERED_LIST, Queues, TARGET, TIMEOUT_SET, builder, keys, lasting, ms, soon,
@@ -665,7 +665,10 @@ async fn an_entry_with_the_id_of_a_job_is_that_job() {
 /// A retry after a lost reply gets the corrected answer, too.
 #[tokio::test]
 async fn a_second_try_of_an_offer_that_kept_an_entry_says_so() {
-    let (server, _client, delayed) = still().await;
+    let (server, client, delayed) = still().await;
+    // From now on, the server knows the script.
+    let another = client.delayed_queue(&client.blocking_queue::<String>("another", codec::String));
+    another.offer("payload", HOUR).id("job").throttle(HOUR).await.unwrap();
     let first = due(delayed.offer("payload", HOUR).id("job").await.unwrap());
     server.cmd(["DEL", JOBS]);
     let proxy = Proxy::start(server.port());

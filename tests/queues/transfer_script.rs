@@ -7,25 +7,12 @@ use std::cell::RefCell;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, FromRedisValue};
-use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, part};
-
-/// The script as `src/scripts.rs` assembles it, with its comments.
-const SCRIPT: &str = concat!(
-    include_str!("../../src/scripts/parts/entry.lua"),
-    include_str!("../../src/scripts/parts/permitted.lua"),
-    include_str!("../../src/scripts/parts/clock.lua"),
-    include_str!("../../src/scripts/transfer/find.lua"),
-    include_str!("../../src/scripts/transfer/take_out.lua"),
-    include_str!("../../src/scripts/transfer/jobs.lua"),
-    include_str!("../../src/scripts/transfer/move.lua"),
-    include_str!("../../src/scripts/transfer/few.lua"),
-    include_str!("../../src/scripts/transfer.lua")
-);
+use redelay_support::{MOVED, ORDERED_LIST, QUARANTINE, SCRATCH, TARGET, TIMEOUT_SET, part, script};
 
 type Entry = Vec<u8>;
 
 /// The script with small constants.
-fn script(long_entry: usize) -> String {
+fn small(long_entry: usize) -> String {
     let long_entry = format!("LONG_ENTRY = {long_entry}");
     let constants = [
         ("LONG_ENTRY = 8192", &*long_entry),
@@ -43,7 +30,7 @@ fn script(long_entry: usize) -> String {
         ("SHORT_WALK = 20000", "SHORT_WALK = 40"),
         ("PASS_PART, PASS_WIDTH, PASS_TIME = 50", "PASS_PART, PASS_WIDTH, PASS_TIME = 3"),
     ];
-    constants.iter().fold(SCRIPT.to_owned(), |text, (constant, small)| {
+    constants.iter().fold(script("TRANSFER"), |text, (constant, small)| {
         assert!(text.contains(constant), "{constant}");
         text.replace(constant, small)
     })
@@ -276,7 +263,7 @@ fn is_due(score: f64) -> bool {
 #[test]
 fn each_call_moves_the_first_entries_and_changes_nothing_else() {
     let cases = std::env::var("REDELAY_CASES").map_or(30, |cases| cases.parse().expect("a number"));
-    let (server, scripts) = (Keys::start(), [script(8192), script(100)]);
+    let (server, scripts) = (Keys::start(), [small(8192), small(100)]);
     for seed in (0..cases).filter(|seed| part().has(*seed)) {
         let random = &mut fastrand::Rng::with_seed(seed);
         let script = random.choice(&scripts).unwrap();
@@ -340,7 +327,7 @@ fn an_expiry_is_kept() {
     let server = queue(entries);
     server.cmd(["PEXPIRE", TIMEOUT_SET, "600000"]);
     server.cmd(["PEXPIRE", ORDERED_LIST, "600000"]);
-    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, SCRIPT);
+    let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script("TRANSFER"));
     assert_eq!(moved, 200);
     assert!(server.get::<i64, _>(["PTTL", TIMEOUT_SET]) > 0);
     assert!(server.get::<i64, _>(["PTTL", ORDERED_LIST]) > 0);
@@ -356,7 +343,7 @@ fn long_payloads_and_short_budgets_are_no_reason_to_move_next_to_nothing() {
         let mut calls = 0;
         while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
             assert!(
-                mover.call(&server, SCRIPT) > 0,
+                mover.call(&server, &script("TRANSFER")) > 0,
                 "{length} bytes, {budget} µs: in order, and nothing was moved"
             );
             calls += 1;
@@ -375,7 +362,7 @@ fn due_entries_at_the_end_of_a_long_list_are_found_there() {
         let waiting = (1_000..21_000).map(|n| (later, entry(n, b"later")));
         let server = queue(waiting.chain(last.into_iter().map(|n| (n, entry(n, b"due")))));
         server.cmd(["CONFIG", "RESETSTAT"]);
-        let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, SCRIPT);
+        let moved = Mover { batch: 5_000, budget: 40_000, cursor: 0 }.call(&server, &script("TRANSFER"));
         let reads = server.server.command_calls("lrange");
         assert_eq!(moved, due as usize);
         assert!(reads <= 8, "{due} due: the list was read {reads} times");
@@ -391,7 +378,7 @@ fn a_pass_takes_few_calls_however_short_the_budget_is() {
     let server = queue(all.into_iter().map(|n| (n, entry(n, b"payload"))));
     let mut mover = Mover { batch: 100, budget: 1, cursor: 0 };
     let calls = (1..).take_while(|_| {
-        mover.call(&server, SCRIPT);
+        mover.call(&server, &script("TRANSFER"));
         server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0
     });
     let calls = calls.count();
@@ -408,7 +395,7 @@ fn what_a_pass_has_put_to_the_front_is_found_there_in_any_order() {
     let server = queue(found.chain((8_000..12_000).map(|n| (later, entry(n, b"later")))));
     let mut mover = Mover { batch: 2_000, budget: 1_000_000, cursor: -8_000 };
     for call in 1..=4 {
-        assert_eq!(mover.call(&server, SCRIPT), 2_000, "call {call}");
+        assert_eq!(mover.call(&server, &script("TRANSFER")), 2_000, "call {call}");
     }
     assert_eq!(server.get::<usize, _>(["LLEN", ORDERED_LIST]), 4_000);
 }
@@ -422,7 +409,7 @@ fn long_payloads_are_moved_without_reading_the_list() {
     let server = queue(all.into_iter().map(|n| (n, entry(n, &payload))));
     let mut mover = Mover { batch: 5_000, budget: 40_000, cursor: 0 };
     while server.get::<usize, _>(["ZCARD", TIMEOUT_SET]) > 0 {
-        assert!(mover.call(&server, SCRIPT) > 0);
+        assert!(mover.call(&server, &script("TRANSFER")) > 0);
     }
     assert_eq!(server.server.command_calls("lrange"), 0);
     assert_eq!(server.get::<usize, _>(["LLEN", ORDERED_LIST]), 0);

@@ -511,13 +511,14 @@ impl<R> Prepared<R> {
         let keys = &queue.keys;
         let ids = keys.jobs();
         let throttles: Vec<_> = jobs.iter().filter(|_| throttle > 0).map(|job| job.throttle(keys)).collect();
+        let script = if throttle > 0 { &scripts::OFFER_THROTTLED } else { &scripts::OFFER_JOBS };
         let call = |receipt: &Bytes, base: Option<u64>| {
             let named =
                 [keys.timeout_set(), keys.ordered_list(), keys.channel(), receipt, &ids, keys.scratch()];
             let args = jobs
                 .iter()
                 .flat_map(|job| [Bytes::from(job.time.to_string()), job.id.clone(), job.entry.clone()]);
-            scripts::OFFER_JOBS
+            script
                 .on(&named)
                 .keys(throttles.iter().cloned())
                 .arg(base.map_or_else(|| "now".to_owned(), |base| base.to_string()))

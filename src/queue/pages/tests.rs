@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a caller collects who wants all of them.
+/// What a caller collects that wants all of them.
 #[derive(Default)]
 struct AllEntries {
     entries: Entries,

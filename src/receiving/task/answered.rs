@@ -101,7 +101,8 @@ impl Task {
         if has_claimed {
             self.misses = 0;
         }
-        // The first try may have claimed them long ago: then their leases are nearly over. Or this process stood still.
+        // The first try may have claimed them long ago: then their leases are nearly over. Or this process
+        // stood still.
         let are_old = repeated && sent.elapsed() > self.lease / 2 || sent + self.lease <= now;
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {

@@ -4,22 +4,22 @@
 -- pop whose reply is lost is sent again with its id, and returns what the first try took.
 
 -- Returns what an earlier try of this pop took, or false if there was none.
-local function claimed(claims, id)
-    local copy = redis.call('HGET', claims, id)
+local function claimed(id)
+    local copy = redis.call('HGET', KEYS.claims, id)
     return copy and cmsgpack.unpack(copy)[3]
 end
 
 -- Claims what is going to be popped, and forgets the claim `earlier`, whose reply has arrived. These are the first writes.
 -- HDEL is the first of all: it needs no memory, so takers can empty a server that is full.
-local function claim(claims, id, earlier, kind, payloads, ms)
-    redis.call('HDEL', claims, earlier)
+local function claim(id, earlier, kind, payloads, ms)
+    redis.call('HDEL', KEYS.claims, earlier)
     local time = redis.call('TIME')
-    redis.call('HSET', claims, id, cmsgpack.pack({kind, time[1] * 1000 + math.floor(time[2] / 1000), payloads}))
+    redis.call('HSET', KEYS.claims, id, cmsgpack.pack({kind, time[1] * 1000 + math.floor(time[2] / 1000), payloads}))
     -- Without this permission, claims that a dead process left are kept for ever.
-    redis.pcall('PEXPIRE', claims, ms)
+    redis.pcall('PEXPIRE', KEYS.claims, ms)
 end
 
 -- Takes a claim back, because nothing was popped.
-local function unclaim(claims, id)
-    redis.call('HDEL', claims, id)
+local function unclaim(id)
+    redis.call('HDEL', KEYS.claims, id)
 end

@@ -26,11 +26,11 @@ local function entry_of(field)
 end
 
 -- The entry of a pending job, its due time, when it was offered first, and its field; or nil.
-local function job_of(jobs, timeout_set, id)
-    local field = redis.call('HGET', jobs, id)
+local function job_of(id)
+    local field = redis.call('HGET', KEYS.jobs, id)
     if field and #field > 12 then
         local entry = entry_of(field)
-        local due = redis.call('ZSCORE', timeout_set, entry)
+        local due = redis.call('ZSCORE', KEYS.timeout_set, entry)
         if due then
             return entry, tonumber(due), first_of(field), field
         end

@@ -6,24 +6,24 @@
 local YOUNG = 1000 -- most jobs that are removed are among the last ones
 
 -- The field of the job at an index of the list, if it is one.
-local function field_at(index, ordered_list, jobs)
-    local entry = redis.pcall('LRANGE', ordered_list, index, index)[1]
+local function field_at(index)
+    local entry = redis.pcall('LRANGE', KEYS.ordered_list, index, index)[1]
     if entry then
-        local field = redis.pcall('HGET', jobs, string.sub(entry, 2, 1 + (string.byte(entry) or 0)))
+        local field = redis.pcall('HGET', KEYS.jobs, string.sub(entry, 2, 1 + (string.byte(entry) or 0)))
         return type(field) == 'string' and #field > 12 and entry_of(field) == entry and field or nil
     end
 end
 
 -- The count for LREM: 1 from the head, -1 from the tail. From the head only if both times of the field are early.
-local function nearer_end(field, ordered_list, jobs)
-    local length = redis.pcall('LLEN', ordered_list)
+local function nearer_end(field)
+    local length = redis.pcall('LLEN', KEYS.ordered_list)
     if type(length) ~= 'number' or length < 2 * YOUNG then
         return -1
     end
-    local young = field_at(-YOUNG, ordered_list, jobs)
+    local young = field_at(-YOUNG)
     if not young or first_of(field) >= first_of(young) then
         return -1
     end
-    local middle = field_at(math.floor(length / 2), ordered_list, jobs)
+    local middle = field_at(math.floor(length / 2))
     return middle and first_of(field) < first_of(middle) and due_of(field) < due_of(middle) and 1 or -1
 end

@@ -1,13 +1,15 @@
--- Reads a hash in parts whose size is known, whatever the length of its values. A part of the scripts that do so.
+-- Reads a hash in parts whose size is known, whatever the length of its values. A part of the scripts that do
+-- so.
 -- Provides  scan
 
--- Reads about `most` fields from the cursor on, and about a megabyte, unless one value is longer. Returns a list of fields and
--- values, and the next cursor, which is '0' at the end.
-local function scan(hash, cursor, most)
+-- Reads about `most` fields from the cursor on, and about a megabyte, unless one value is longer. `read`
+-- calls HSCAN with a cursor and a count. Returns a list of fields and values, and the next cursor, which is
+-- '0' at the end.
+local function scan(read, cursor, most)
     local BYTES, TRIES = 1048576, 200
     local found, bytes, count = {}, 0, 1
     for _ = 1, TRIES do
-        local scanned = redis.call('HSCAN', hash, cursor, 'COUNT', count)
+        local scanned = read(cursor, count)
         cursor = scanned[1]
         for _, part in ipairs(scanned[2]) do
             found[#found + 1] = part

@@ -4,10 +4,11 @@ local CHUNK = 1000 -- elements per LRANGE, and per unpack, which fails at 8,000
 local SEARCHED = 10000 -- elements that one call searches
 local SEARCHED_BYTES = 4194304 -- and their bytes, unless they are longer than those before
 
--- Shows the elements to `look` with their positions, from one on towards the head: what is taken or offered meanwhile moves none of
--- the others past the next call. Returns where that is to go on, or -1 at the head: a little earlier, for what is put in front.
-local function search(list, at, look)
-    local length = redis.call('LLEN', list)
+-- Shows the elements to `look` with their positions, from one on towards the head: what is taken or offered
+-- meanwhile moves none of the others past the next call. Returns where that is to go on, or -1 at the head: a
+-- little earlier, for what is put in front.
+local function search(at, look)
+    local length = redis.call('LLEN', KEYS.list)
     if at < 0 or at >= length then
         at = length - 1
     end
@@ -15,7 +16,7 @@ local function search(list, at, look)
     while at >= 0 and searched < SEARCHED and bytes > 0 do
         count = math.min(count, SEARCHED - searched, math.max(1, math.floor(bytes / longest)))
         local first = math.max(0, at + 1 - count)
-        local elements = redis.call('LRANGE', list, first, at)
+        local elements = redis.call('LRANGE', KEYS.list, first, at)
         for i = #elements, 1, -1 do
             look(elements[i], first + i - 1)
             bytes, longest = bytes - #elements[i], math.max(longest, #elements[i])
@@ -26,13 +27,13 @@ local function search(list, at, look)
     return at < 0 and -1 or at + math.floor(math.min(CHUNK, searched / 2))
 end
 
--- Removes the elements at these positions. No element is equal to the tombstone. The script has ensured that LREM is permitted, and
--- that LSET is.
-local function remove_at(list, positions, tombstone)
+-- Removes the elements at these positions. No element is equal to the tombstone. The script has ensured that
+-- LREM is permitted, and that LSET is.
+local function remove_at(positions, tombstone)
     -- Each of them is set to the tombstone; then one pass from the nearer end removes them all.
     for _, position in ipairs(positions) do
-        redis.call('LSET', list, position, tombstone)
+        redis.call('LSET', KEYS.list, position, tombstone)
     end
-    local is_near_tail = 2 * positions[#positions] > redis.call('LLEN', list)
-    redis.call('LREM', list, is_near_tail and -#positions or #positions, tombstone)
+    local is_near_tail = 2 * positions[#positions] > redis.call('LLEN', KEYS.list)
+    redis.call('LREM', KEYS.list, is_near_tail and -#positions or #positions, tombstone)
 end

@@ -3,8 +3,8 @@
 
 -- Returns the kind, the time and what was popped; or nil if there is no such field, or if it was not written by a pop: then
 -- nothing in it may end up in a queue.
-local function stored_claim(claims, id)
-    local readable, claim = pcall(cmsgpack.unpack, redis.call('HGET', claims, id))
+local function stored_claim(id)
+    local readable, claim = pcall(cmsgpack.unpack, redis.call('HGET', KEYS.claims, id))
     if not readable or type(claim) ~= 'table' then
         return nil
     end

@@ -7,9 +7,9 @@
 local Claims = {BYTES = 1048576, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
-function Claims.new(queue, token, policy, now, till, is_first_try)
+function Claims.new(noted, token, policy, now, till, is_first_try)
     return {
-        queue = queue, token = token, policy = policy, till = till, till_text = string.format('%d', till),
+        noted = noted, token = token, policy = policy, till = till, till_text = string.format('%d', till),
         first = struct.pack('>I6', now), is_first_try = is_first_try, ids = {}, members = {}, records = {}, bytes = 0,
         -- The new messages among them have numbers in a row. The others are named by their members.
         from = 0, new = 0, redelivered = {},
@@ -45,17 +45,16 @@ end
 
 -- Claims messages that are due for redelivery, until there are `most` claims in all.
 function Claims.retries(claims, most, now)
-    local queue = claims.queue
     most = most - #claims.members
     if most <= 0 then
         return
     end
-    local due = redis.call('ZRANGEBYSCORE', queue.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
+    local due = redis.call('ZRANGEBYSCORE', KEYS.retries, '-inf', string.format('%.0f', now), 'LIMIT', 0, most)
     for _, id in ipairs(due) do
-        local record = redis.call('HGET', queue.messages, id)
+        local record = redis.call('HGET', KEYS.messages, id)
         if not record or not is_readable(record) then
-            redis.call('ZREM', queue.retries, id)
-            queue.gone = queue.gone + (record and 0 or 1)
+            redis.call('ZREM', KEYS.retries, id)
+            claims.noted.gone = claims.noted.gone + (record and 0 or 1)
         else
             local bytes = claims.bytes + #record
             if bytes > Claims.BYTES and #claims.members > 0 then
@@ -63,10 +62,10 @@ function Claims.retries(claims, most, now)
             end
             local delivery, failed, lost = counts(record)
             record = header(delivery + 1, failed, lost, claims.policy, first_of(record)) .. payload_in(record)
-            redis.call('HSET', queue.messages, id, record)
+            redis.call('HSET', KEYS.messages, id, record)
             local member = id .. string.sub(record, 2, 5)
-            redis.call('ZADD', queue.leases, claims.till_text, member)
-            redis.call('ZREM', queue.retries, id)
+            redis.call('ZADD', KEYS.leases, claims.till_text, member)
+            redis.call('ZREM', KEYS.retries, id)
             claims.bytes = bytes
             Claims.add(claims, id, member, record)
             claims.redelivered[#claims.redelivered + 1] = member
@@ -74,27 +73,28 @@ function Claims.retries(claims, most, now)
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the receipt, another try may
--- have given them to messages, which must not be overwritten: they are delivered again when their leases end.
+-- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the
+-- receipt, another try may have given them to messages, which must not be overwritten: they are delivered
+-- again when their leases end.
 local function are_free(claims, count)
     local ids = {}
     for number = #claims.members, #claims.members + count - 1 do
         ids[#ids + 1] = new_id(claims.token, number)
     end
-    for _, hash in ipairs({claims.queue.messages, claims.queue.dead_messages}) do
-        for _, taken in ipairs(redis.pcall('HMGET', hash, unpack(ids))) do
-            if taken then
-                return false
-            end
+    local messages = redis.pcall('HMGET', KEYS.messages, unpack(ids))
+    local letters = redis.pcall('HMGET', KEYS.dead_messages, unpack(ids))
+    for i = 1, count do
+        if messages[i] or letters[i] then
+            return false
         end
     end
     return true
 end
 
--- Claims payloads from the head of a list, until there are `most` claims in all. Returns whether it came to the end of the
--- list.
-function Claims.payloads(claims, list, most)
-    local queue, chunk = claims.queue, 16
+-- Claims payloads from the head of the inbox or of the target, until there are `most` claims in all. Returns
+-- whether it came to the end of the list.
+function Claims.payloads(claims, is_inbox, most)
+    local chunk = 16
     local fresh = header(1, 0, 0, claims.policy, claims.first)
     local number = string.sub(fresh, 2, 5)
     if claims.new == 0 then
@@ -102,7 +102,12 @@ function Claims.payloads(claims, list, most)
     end
     while #claims.members < most do
         local wanted = math.min(most - #claims.members, chunk)
-        local payloads = redis.call('LRANGE', list, '0', string.format('%d', wanted - 1))
+        local payloads, last = nil, string.format('%d', wanted - 1)
+        if is_inbox then
+            payloads = redis.call('LRANGE', KEYS.inbox, '0', last)
+        else
+            payloads = redis.call('LRANGE', KEYS.target, '0', last)
+        end
         if #payloads > 0 and not claims.is_first_try and not are_free(claims, #payloads) then
             -- The next call has other ids.
             return false
@@ -129,17 +134,22 @@ function Claims.payloads(claims, list, most)
         if is_many then
             leases[2 * count + 1], leases[2 * count + 2] = claims.till_text, Claims.LONG
         end
-        local stored = redis.pcall('HSET', queue.messages, unpack(fields))
-        local added = type(stored) == 'number' and redis.pcall('ZADD', queue.leases, unpack(leases)) or stored
-        local popped = type(added) == 'number' and redis.pcall('LTRIM', list, string.format('%d', count), '-1') or added
+        local stored = redis.pcall('HSET', KEYS.messages, unpack(fields))
+        local added = type(stored) == 'number' and redis.pcall('ZADD', KEYS.leases, unpack(leases)) or stored
+        local popped = added
+        if type(added) == 'number' and is_inbox then
+            popped = redis.pcall('LTRIM', KEYS.inbox, string.format('%d', count), '-1')
+        elseif type(added) == 'number' then
+            popped = redis.pcall('LTRIM', KEYS.target, string.format('%d', count), '-1')
+        end
         if is_many then
-            redis.pcall('ZREM', queue.leases, Claims.LONG)
+            redis.pcall('ZREM', KEYS.leases, Claims.LONG)
         end
         if popped.err then
             -- Nothing is claimed.
             for i = 1, count do
-                redis.pcall('HDEL', queue.messages, fields[2 * i - 1])
-                redis.pcall('ZREM', queue.leases, leases[2 * i])
+                redis.pcall('HDEL', KEYS.messages, fields[2 * i - 1])
+                redis.pcall('ZREM', KEYS.leases, leases[2 * i])
                 table.remove(claims.ids)
                 table.remove(claims.members)
                 table.remove(claims.records)

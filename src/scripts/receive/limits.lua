@@ -16,18 +16,18 @@ function Limits.new(known)
     }
 end
 
-function Limits.are_full(limits, queue)
-    return limits.most and redis.call('ZCARD', queue.leases) >= limits.most
+function Limits.are_full(limits)
+    return limits.most and redis.call('ZCARD', KEYS.leases) >= limits.most
 end
 
 -- How many of `most` messages may be claimed, and for how many ms not all of them: -1 if all may.
-function Limits.allowed(limits, queue, most, now_us)
+function Limits.allowed(limits, most, now_us)
     local wait = -1
     if limits.paused then
         return 0, Limits.ASK
     end
     if limits.most then
-        local free = math.max(0, limits.most - redis.call('ZCARD', queue.leases))
+        local free = math.max(0, limits.most - redis.call('ZCARD', KEYS.leases))
         if free < most then
             most, wait = free, Limits.ASK
         end
@@ -38,7 +38,7 @@ function Limits.allowed(limits, queue, most, now_us)
         local latest = now_us + burst * interval
         if (limits.next or 0) > latest then
             -- It is kept, or it would be as far ahead in each call.
-            redis.pcall('HSET', queue.control, 'next', string.format('%.0f', latest))
+            redis.pcall('HSET', KEYS.control, 'next', string.format('%.0f', latest))
         end
         limits.next = math.min(math.max(limits.next or 0, now_us), latest)
         local ahead = limits.next - now_us
@@ -52,8 +52,8 @@ function Limits.allowed(limits, queue, most, now_us)
 end
 
 -- This many were claimed.
-function Limits.claimed(limits, queue, count)
+function Limits.claimed(limits, count)
     if limits.interval and limits.interval > 0 and count > 0 then
-        redis.call('HSET', queue.control, 'next', string.format('%.0f', limits.next + count * limits.interval))
+        redis.call('HSET', KEYS.control, 'next', string.format('%.0f', limits.next + count * limits.interval))
     end
 end

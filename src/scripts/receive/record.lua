@@ -37,11 +37,11 @@ local function payload_in(record)
     return string.sub(record, 25)
 end
 
--- An id that is not in the hash: this one, unless it is that of something else, which must not be overwritten. Only what somebody
--- wrote there by hand has it.
-local function free_id(hash, id)
+-- An id that is not in a hash, of which `read` reads a field: this one, unless it is that of something else,
+-- which must not be overwritten. Only what somebody wrote there by hand has it.
+local function free_id(read, id)
     for number = 65535, 0, -1 do
-        if type(redis.pcall('HGET', hash, id)) ~= 'string' then
+        if type(read(id)) ~= 'string' then
             break
         end
         id = string.sub(id, 1, 14) .. struct.pack('>I2', number)

@@ -7,31 +7,34 @@ local RECOVERED = 4194304 -- bytes of records that one call takes back, about
 local SHORTEST = 50 -- ms: the shortest silence
 local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
 
--- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off before the lease ended
--- may live, and has had no chance to extend it. A silence that began later says nothing: it may be a pause between two calls.
+-- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off
+-- before the lease ended may live, and has had no chance to extend it. A silence that began later says
+-- nothing: it may be a pause between two calls.
 local function spares(silence, lease, ends)
     local _, length, since = unpack(silence)
     return length > lease / 4 and since < ends
 end
 
--- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who were silent have grown
--- with the silence.
+-- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who
+-- were silent have grown with the silence.
 local function grace(length, lease)
     return math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
 end
 
--- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock showed `last`, and
--- this call was to come when it shows `expected`; both are 0 if it was never answered. Returns the silences that still matter:
--- when each ended, how long it was, and when it began. The caller has looked at no lease since `last`, so its silence begins
--- no later. What exceeds its own pause is no pause of anybody: it counts for every lease, as if it had begun at 0.
--- Signs of life that follow each other quickly are not all noted, unless there is a lease to be ended: it may be a short one.
--- A receiver calls every fifth of its lease, and with what is not noted, that is still less than a quarter.
-local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last, expected)
+-- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock
+-- showed `last`, and this call was to come when it shows `expected`; both are 0 if it was never answered.
+-- Returns the silences that still matter: when each ended, how long it was, and when it began. The caller has
+-- looked at no lease since `last`, so its silence begins no later. What exceeds its own pause is no pause of
+-- anybody: it counts for every lease, as if it had begun at 0. Signs of life that follow each other quickly
+-- are not all noted, unless there is a lease to be ended: it may be a short one. A receiver calls every fifth
+-- of its lease, and with what is not noted, that is still less than a quarter.
+local function look_at_the_clock(now, lease, has_ended, seen, known, last, expected)
     seen = tonumber(seen)
     local silences = {}
     for ended, length, since in string.gmatch(known or '', '(%d+):(%d+):?(%d*)') do
         ended, length = tonumber(ended), tonumber(length)
-        -- One that ended in the future is from before the clock was set back. No lease is spared by it for longer.
+        -- One that ended in the future is from before the clock was set back. No lease is spared by it for
+        -- longer.
         if ended <= now and now < ended + grace(length, 4 * length) then
             -- Other versions of the program do not know when it began.
             silences[#silences + 1] = {ended, length, tonumber(since) or ended - length}
@@ -47,26 +50,26 @@ local function look_at_the_clock(queue, now, lease, has_ended, seen, known, last
             silences[#silences + 1] = {now, length, counts_from}
         end
     end
-    if seen or redis.call('ZCARD', queue.leases) > 0 then
+    if seen or redis.call('ZCARD', KEYS.leases) > 0 then
         local begun = seen or 0
         note(begun, last > 0 and math.min(begun, last) or begun)
         note(last > 0 and math.max(begun, expected) or now, 0)
     end
     if seen and now < seen - 1000 then
         -- The clock was set back, so leases end too late: see `sweep`.
-        redis.call('HSET', queue.control, 'back', string.format('%.0f', seen))
-        redis.call('HDEL', queue.control, 'cursor')
+        redis.call('HSET', KEYS.control, 'back', string.format('%.0f', seen))
+        redis.call('HDEL', KEYS.control, 'cursor')
     end
     local texts = {}
     for i, silence in ipairs(silences) do
         texts[i] = string.format('%.0f:%.0f:%.0f', unpack(silence))
     end
-    redis.call('HSET', queue.control, 'seen', string.format('%.0f', now), 'silences', table.concat(texts, ' '))
+    redis.call('HSET', KEYS.control, 'seen', string.format('%.0f', now), 'silences', table.concat(texts, ' '))
     return silences
 end
 
--- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it while half of it was
--- left, or nobody will.
+-- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it
+-- while half of it was left, or nobody will.
 local function spared_until(silences, lease, ends)
     local till = 0
     for _, silence in ipairs(silences) do
@@ -77,20 +80,21 @@ local function spared_until(silences, lease, ends)
     return till
 end
 
--- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead letters now, and when to
--- look again at the others: when they may be taken back, and four times until then, so that another silence is no pause of ours.
--- Those that are spared stay where they are, in front of others that are not. Up to a thousand of them are looked at in a call.
-local function recover(queue, now, silences)
+-- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead
+-- letters now, and when to look again at the others: when they may be taken back, and four times until then,
+-- so that another silence is no pause of ours. Those that are spared stay where they are, in front of others
+-- that are not. Up to a thousand of them are looked at in a call.
+local function recover(noted, now, silences)
     local taken, dead, later, bytes, spared = 0, 0, nil, 0, 0
     while taken < 100 and spared < 1000 do
-        local page = redis.call('ZRANGE', queue.leases, spared, spared + 99, 'WITHSCORES')
+        local page = redis.call('ZRANGE', KEYS.leases, spared, spared + 99, 'WITHSCORES')
         for i = 1, #page, 2 do
             local member, ends = page[i], tonumber(page[i + 1])
             if ends > now then
                 return taken, dead, later
             end
             local id = string.sub(member, 1, 16)
-            local record = redis.call('HGET', queue.messages, id)
+            local record = redis.call('HGET', KEYS.messages, id)
             bytes = bytes + #(record or '')
             if bytes > RECOVERED and taken + spared > 0 then
                 return taken, dead, taken > 0 and now or later
@@ -103,8 +107,8 @@ local function recover(queue, now, silences)
                 local again = math.min(till, now + math.max(lease / 2, GRACE) / 4)
                 later = math.min(later or again, again)
             else
-                redis.call('ZREM', queue.leases, member)
-                queue.gone = queue.gone + (record and 0 or 1)
+                redis.call('ZREM', KEYS.leases, member)
+                noted.gone = noted.gone + (record and 0 or 1)
             end
             if holds and now >= till then
                 taken = taken + 1
@@ -114,12 +118,13 @@ local function recover(queue, now, silences)
                     .. payload_in(record)
                 if lost >= most then
                     dead = dead + 1
-                    bury(queue, id, record, now, 'lost', '')
+                    bury(id, record, now, 'lost', '')
                 else
-                    -- A payload that kills its process, and the innocent ones beside it, part ways after the first loss.
+                    -- A payload that kills its process, and the innocent ones beside it, part ways after the
+                    -- first loss.
                     local pause = lost == 1 and 0 or math.random() * math.min(2 ^ math.min(lost - 1, 20) * lease, LONGEST)
-                    redis.call('HSET', queue.messages, id, record)
-                    redis.call('ZADD', queue.retries, string.format('%.0f', now + pause), id)
+                    redis.call('HSET', KEYS.messages, id, record)
+                    redis.call('ZADD', KEYS.retries, string.format('%.0f', now + pause), id)
                 end
             end
         end
@@ -133,46 +138,51 @@ end
 -- Looks for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
 -- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
-local function sweep(queue, now)
-    local cursor, back = unpack(redis.call('HMGET', queue.control, 'cursor', 'back'))
-    local held = redis.call('ZCARD', queue.leases) + redis.call('ZCARD', queue.retries)
-    local known = redis.call('HLEN', queue.messages)
+local function sweep(now)
+    local cursor, back, foreign = unpack(redis.call('HMGET', KEYS.control, 'cursor', 'back', 'foreign'))
+    local held = redis.call('ZCARD', KEYS.leases) + redis.call('ZCARD', KEYS.retries)
+    local known = redis.call('HLEN', KEYS.messages)
     if back or known ~= held then
-        local found, next = scan(queue.messages, string.match(cursor or '', '^%d+$') or '0', 100)
+        local function read(cursor, count)
+            return redis.call('HSCAN', KEYS.messages, cursor, 'COUNT', count)
+        end
+        local found, next = scan(read, string.match(cursor or '', '^%d+$') or '0', 100)
         for i = 1, #found, 2 do
             local id, record = found[i], found[i + 1]
             local member = id .. string.sub(record, 2, 5)
-            local till = redis.call('ZSCORE', queue.leases, member)
+            local till = redis.call('ZSCORE', KEYS.leases, member)
             if not till then
                 -- What is no id of a message was written by somebody else.
-                if #id == 16 and not redis.call('ZSCORE', queue.retries, id) then
-                    redis.call('ZADD', queue.retries, string.format('%.0f', now), id)
+                if #id == 16 and not redis.call('ZSCORE', KEYS.retries, id) then
+                    redis.call('ZADD', KEYS.retries, string.format('%.0f', now), id)
                 end
             elseif back then
                 local _, _, lease = policy_of(record)
                 if tonumber(till) > now + lease then
-                    redis.call('ZADD', queue.leases, 'XX', string.format('%.0f', now + lease), member)
+                    redis.call('ZADD', KEYS.leases, 'XX', string.format('%.0f', now + lease), member)
                 end
             end
         end
         if next == '0' then
-            redis.call('HDEL', queue.control, 'back', 'cursor')
+            redis.call('HDEL', KEYS.control, 'back', 'cursor')
         else
-            redis.call('HSET', queue.control, 'cursor', next)
+            redis.call('HSET', KEYS.control, 'cursor', next)
         end
     end
     -- Receipts of receivers that died a day ago. A token begins with its time.
-    local receipts = redis.call('HSCAN', queue.receipts, '0', 'COUNT', 100)[2]
+    local function receipts_from(cursor, count)
+        return redis.call('HSCAN', KEYS.receipts, cursor, 'COUNT', count)
+    end
+    local receipts = scan(receipts_from, '0', 100)
     for i = 1, #receipts, 2 do
         local high, low = 0, 0
         if #receipts[i + 1] >= 6 then
             high, low = struct.unpack('>I2I4', receipts[i + 1])
         end
         if now - (high * 4294967296 + low) > DAY then
-            redis.call('HDEL', queue.receipts, receipts[i])
+            redis.call('HDEL', KEYS.receipts, receipts[i])
         end
     end
     -- A key of another type is no reason to claim nothing.
-    local letters, contents = redis.pcall('ZCARD', queue.dead), redis.pcall('HLEN', queue.dead_messages)
-    return known < held or type(letters) == 'number' and type(contents) == 'number' and letters ~= contents
+    return known < held or are_apart(foreign)
 end

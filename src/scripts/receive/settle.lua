@@ -4,11 +4,11 @@
 -- is there, so an older delivery of the same message changes nothing.
 
 -- Which of `members[from..to]` hold: a list of '1' and '0', and the members that do.
-local function held(queue, members, from, to)
+local function held(members, from, to)
     local results, holding = {}, {}
     for start = from, to, 1000 do
         local stop = math.min(start + 999, to)
-        local scores = redis.call('ZMSCORE', queue.leases, unpack(members, start, stop))
+        local scores = redis.call('ZMSCORE', KEYS.leases, unpack(members, start, stop))
         for i = start, stop do
             local holds = scores[i - start + 1]
             results[#results + 1] = holds and '1' or '0'
@@ -19,37 +19,37 @@ local function held(queue, members, from, to)
 end
 
 -- Deletes messages that are done.
-local function acknowledge(queue, members, from, to)
+local function acknowledge(members, from, to)
     if from == to then
-        if redis.call('ZREM', queue.leases, members[from]) == 0 then
+        if redis.call('ZREM', KEYS.leases, members[from]) == 0 then
             return {'0'}
         end
-        redis.call('HDEL', queue.messages, string.sub(members[from], 1, 16))
+        redis.call('HDEL', KEYS.messages, string.sub(members[from], 1, 16))
         return {'1'}
     end
-    local results, holding = held(queue, members, from, to)
+    local results, holding = held(members, from, to)
     for start = 1, #holding, 1000 do
         local stop = math.min(start + 999, #holding)
-        redis.call('ZREM', queue.leases, unpack(holding, start, stop))
+        redis.call('ZREM', KEYS.leases, unpack(holding, start, stop))
         local ids = {}
         for i = start, stop do
             ids[#ids + 1] = string.sub(holding[i], 1, 16)
         end
-        redis.call('HDEL', queue.messages, unpack(ids))
+        redis.call('HDEL', KEYS.messages, unpack(ids))
     end
     return results
 end
 
 -- Lets leases end at `till`. Never shortens one.
-local function extend(queue, members, from, to, till)
-    local results, holding = held(queue, members, from, to)
+local function extend(members, from, to, till)
+    local results, holding = held(members, from, to)
     for start = 1, #holding, 1000 do
         local pairs = {}
         for i = start, math.min(start + 999, #holding) do
             pairs[#pairs + 1] = till
             pairs[#pairs + 1] = holding[i]
         end
-        redis.call('ZADD', queue.leases, 'XX', 'GT', unpack(pairs))
+        redis.call('ZADD', KEYS.leases, 'XX', 'GT', unpack(pairs))
     end
     return results
 end
@@ -58,30 +58,30 @@ end
 -- letter now; or an error.
 --   'f'ailed: retry after `ms`, and count it   's'nooze: retry after `ms`, do not count it   'x': reject, with a reason
 --   'e'xtend by `ms`   'u'nread by any program: back to the head of the target, if it was never delivered before
-local function settle(queue, now, verb, member, ms, reason, error)
-    if not redis.call('ZSCORE', queue.leases, member) then
+local function settle(noted, now, verb, member, ms, reason, error)
+    if not redis.call('ZSCORE', KEYS.leases, member) then
         return '0'
     end
     local id = string.sub(member, 1, 16)
     if verb == 'e' then
-        redis.call('ZADD', queue.leases, 'XX', 'GT', string.format('%.0f', now + ms), member)
+        redis.call('ZADD', KEYS.leases, 'XX', 'GT', string.format('%.0f', now + ms), member)
         return '1'
     end
-    local record = redis.call('HGET', queue.messages, id)
+    local record = redis.call('HGET', KEYS.messages, id)
     -- The first write. If it is refused, nothing has changed; if a later one is, the next sweep finds the message.
-    redis.call('ZREM', queue.leases, member)
+    redis.call('ZREM', KEYS.leases, member)
     if not record or not is_readable(record) then
-        queue.gone = queue.gone + (record and 0 or 1)
+        noted.gone = noted.gone + (record and 0 or 1)
         return '0'
     end
     local delivery, failed, lost = counts(record)
     if verb == 'x' then
-        local refused = bury(queue, id, record, now, reason, error)
+        local refused = bury(id, record, now, reason, error)
         return refused or 'd'
     end
     if verb == 'u' and delivery == 1 and failed + lost == 0 then
-        if type(redis.pcall('LPUSH', queue.target, payload_in(record))) == 'number' then
-            redis.call('HDEL', queue.messages, id)
+        if type(redis.pcall('LPUSH', KEYS.target, payload_in(record))) == 'number' then
+            redis.call('HDEL', KEYS.messages, id)
             return '1'
         end
         ms = 0
@@ -90,12 +90,12 @@ local function settle(queue, now, verb, member, ms, reason, error)
         local most = policy_of(record)
         record = header(delivery, failed + 1, lost, stored_policy(record), first_of(record)) .. payload_in(record)
         if failed + 1 >= most then
-            local refused = bury(queue, id, record, now, 'attempts', error)
+            local refused = bury(id, record, now, 'attempts', error)
             return refused or 'd'
         end
-        redis.call('HSET', queue.messages, id, record)
+        redis.call('HSET', KEYS.messages, id, record)
     end
-    redis.call('ZADD', queue.retries, string.format('%.0f', now + ms), id)
-    queue.is_retry_earlier = queue.is_retry_earlier or redis.pcall('ZRANK', queue.retries, id) == 0
+    redis.call('ZADD', KEYS.retries, string.format('%.0f', now + ms), id)
+    noted.is_retry_earlier = noted.is_retry_earlier or redis.pcall('ZRANK', KEYS.retries, id) == 0
     return '1'
 end

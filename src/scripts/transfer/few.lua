@@ -7,7 +7,7 @@ local SHORT_WALK = 20000 -- elements of the list that an LREM for each of severa
 -- Moves all of these entries, which are the first of the timeout set. `length` is that of the list. Returns false if nothing
 -- was written, because one of them is malformed, or they are too long to be moved without a look at the clock; or the error
 -- of the server, if it was undone.
-local function move_few(due, timeout_set, list, length, target, scratch)
+local function move_few(due, length)
     local payloads, size = {}, 0
     for n, entry in ipairs(due) do
         payloads[n] = payload_of(entry)
@@ -18,17 +18,17 @@ local function move_few(due, timeout_set, list, length, target, scratch)
     end
     -- The first write, on an absent key. It needs no memory, and from then on no command is refused for lack of it. It shows
     -- that LREM is permitted, which the rest relies on.
-    redis.call('LREM', scratch, 1, '')
-    redis.call('RPUSH', target, unpack(payloads))
-    local removed = redis.pcall('ZREMRANGEBYRANK', timeout_set, 0, #due - 1)
+    redis.call('LREM', KEYS.scratch, 1, '')
+    redis.call('RPUSH', KEYS.target, unpack(payloads))
+    local removed = redis.pcall('ZREMRANGEBYRANK', KEYS.timeout_set, 0, #due - 1)
     if type(removed) == 'table' then
         for n = #due, 1, -1 do
-            redis.call('LREM', target, -1, payloads[n])
+            redis.call('LREM', KEYS.target, -1, payloads[n])
         end
         return removed
     end
     for _, entry in ipairs(due) do
-        take_out_one(list, length, entry)
+        take_out_one(length, entry)
     end
     return true
 end

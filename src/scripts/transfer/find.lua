@@ -2,7 +2,6 @@
 -- Provides  CHUNK, FEW, READ_BYTES, LONG_ENTRY, new_search, read_due, search_front, search_on, search_tail
 -- Uses      spent of parts/clock.lua
 -- A search is a table:
---   timeout_set, list   the two keys
 --   length              the length of the list before the call
 --   due_count           how many entries are due
 --   due                 the entries that are looked for: the first ones of the timeout set, in its order
@@ -25,8 +24,8 @@ local FIRST_CHUNK = 10 -- elements that show how long the next ones may be
 -- LREM passes without reading it, and a pass would look for few at a time.
 local LONG_ENTRY = 8192
 
-local function new_search(timeout_set, list, length, due_count)
-    return {timeout_set = timeout_set, list = list, length = length, due_count = due_count, due = {}, index = {}}
+local function new_search(length, due_count)
+    return {length = length, due_count = due_count, due = {}, index = {}}
 end
 
 -- Reads what to look for: this many due entries, unless there are fewer or they are too long. A second call reads more of
@@ -35,7 +34,7 @@ local function read_due(search, count)
     local due, index = search.due, search.index
     local function read(to)
         local known = #due
-        for i, entry in ipairs(redis.call('ZRANGE', search.timeout_set, known, to - 1)) do
+        for i, entry in ipairs(redis.call('ZRANGE', KEYS.timeout_set, known, to - 1)) do
             due[known + i] = entry
             index[entry] = known + i
         end
@@ -61,7 +60,7 @@ end
 -- Searches the next elements. Returns the position behind them, or nil at the end of the list.
 local function search_chunk(search, at, count)
     local index, position, found, not_due = search.index, search.position, search.found, search.not_due
-    local chunk, size = redis.call('LRANGE', search.list, at, at + count - 1), 0
+    local chunk, size = redis.call('LRANGE', KEYS.ordered_list, at, at + count - 1), 0
     for i, element in ipairs(chunk) do
         local n = index[element]
         size = size + #element

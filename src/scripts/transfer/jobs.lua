@@ -3,8 +3,8 @@
 local moved_runs = 0 -- jobs that are runs of schedules, by their ids
 
 -- Forgets the ids of the first `count` of these entries. If that is refused, a sweep finds them.
-local function forget(jobs, entries, count)
-    local known = redis.pcall('HLEN', jobs)
+local function forget(entries, count)
+    local known = redis.pcall('HLEN', KEYS.jobs)
     if type(known) ~= 'number' or known == 0 then
         return
     end
@@ -13,7 +13,7 @@ local function forget(jobs, entries, count)
         for n = first, math.min(first + 999, count) do
             ids[#ids + 1] = string.sub(entries[n], 2, 1 + (string.byte(entries[n]) or 0))
         end
-        local fields = redis.pcall('HMGET', jobs, unpack(ids))
+        local fields = redis.pcall('HMGET', KEYS.jobs, unpack(ids))
         for n, id in ipairs(ids) do
             -- The id may be that of a later job, if this one was away for a time. The entry follows two times: parts/job.lua.
             if fields[n] and string.sub(fields[n], 13) == entries[first + n - 1] then
@@ -24,7 +24,7 @@ local function forget(jobs, entries, count)
             end
         end
         if #moved > 0 then
-            redis.pcall('HDEL', jobs, unpack(moved))
+            redis.pcall('HDEL', KEYS.jobs, unpack(moved))
         end
     end
 end

@@ -10,7 +10,7 @@ local SLICE = 100 -- entries that are moved before the clock is read again
 --   'searched'   the list may have it: it is moved by itself, and an LREM removes it from the list
 --   nil          it is not moved, nor is any entry after it
 -- Returns how many entries are gone, and how many of these went to the quarantine.
-local function move(search, target, quarantine, most, time, missing)
+local function move(search, most, time, missing)
     local due, position = search.due, search.position
     local slice = math.max(1, math.min(SLICE, math.floor(READ_BYTES / search.entry_size)))
     local gone, quarantined, count = 0, 0, math.min(#due, most)
@@ -26,19 +26,19 @@ local function move(search, target, quarantine, most, time, missing)
             if payload then
                 payloads[#payloads + 1] = payload
             else
-                malformed[#malformed + 1] = redis.call('ZSCORE', search.timeout_set, due[n])
+                malformed[#malformed + 1] = redis.call('ZSCORE', KEYS.timeout_set, due[n])
                 malformed[#malformed + 1] = due[n]
             end
         end
         if #payloads > 0 then
-            redis.call('RPUSH', target, unpack(payloads))
+            redis.call('RPUSH', KEYS.target, unpack(payloads))
         end
         if #malformed > 0 then
-            redis.call('RPUSH', quarantine, unpack(malformed))
+            redis.call('RPUSH', KEYS.quarantine, unpack(malformed))
         end
-        redis.call('ZREMRANGEBYRANK', search.timeout_set, 0, last - first)
+        redis.call('ZREMRANGEBYRANK', KEYS.timeout_set, 0, last - first)
         if missing == 'searched' and not position[first] then
-            take_out_one(search.list, search.length, due[first])
+            take_out_one(search.length, due[first])
         end
         gone, quarantined = last, quarantined + #malformed / 2
         if spent() >= time then

@@ -4,15 +4,15 @@
 -- Uses      a search and CHUNK, see transfer/find.lua
 
 -- Pushes each element to the head of the list: the last one becomes the first.
-local function push_to_front(list, elements)
+local function push_to_front(elements)
     for i = 1, #elements, CHUNK do
-        redis.call('LPUSH', list, unpack(elements, i, math.min(i + CHUNK - 1, #elements)))
+        redis.call('LPUSH', KEYS.ordered_list, unpack(elements, i, math.min(i + CHUNK - 1, #elements)))
     end
 end
 
 -- Takes out everything that was found. The search ended at the position `at`.
 local function take_out(search, at)
-    local list, position, found, not_due = search.list, search.position, search.found, search.not_due
+    local position, found, not_due = search.position, search.found, search.not_due
     if #found == 0 then
         return
     end
@@ -23,15 +23,15 @@ local function take_out(search, at)
         for i = #not_due, 1, -1 do
             reversed[#reversed + 1] = not_due[i]
         end
-        redis.call('LTRIM', list, at, -1)
-        push_to_front(list, reversed)
+        redis.call('LTRIM', KEYS.ordered_list, at, -1)
+        push_to_front(reversed)
     else
         -- Each is set to the tombstone, which is the first of them; then one pass from the nearer end removes them all. The
         -- first LSET changes nothing, but fails without the permission.
         for k = 1, #found do
-            redis.call('LSET', list, position[found[k]], tombstone)
+            redis.call('LSET', KEYS.ordered_list, position[found[k]], tombstone)
         end
-        redis.call('LREM', list, last < search.length - first and #found or -#found, tombstone)
+        redis.call('LREM', KEYS.ordered_list, last < search.length - first and #found or -#found, tombstone)
     end
 end
 
@@ -41,13 +41,13 @@ local TAIL_PART = 16 -- the search from the end stops after this part of the lis
 
 -- Takes one entry out of the list, which has about this many elements. Entries with short delays are at the end of a list of
 -- many with long ones. Without permission to look there, the LREM starts at the front.
-local function take_out_one(list, length, entry)
+local function take_out_one(length, entry)
     local function has(...)
-        return type(redis.pcall('LPOS', list, entry, ...)) == 'number'
+        return type(redis.pcall('LPOS', KEYS.ordered_list, entry, ...)) == 'number'
     end
     local from_end = length >= LONG_WALK and not has('MAXLEN', NEAR_FRONT)
         and has('RANK', -1, 'MAXLEN', math.floor(length / TAIL_PART))
-    redis.call('LREM', list, from_end and -1 or 1, entry)
+    redis.call('LREM', KEYS.ordered_list, from_end and -1 or 1, entry)
 end
 
 -- Brings what was taken out to the front of the list, except the first `gone` entries, which are no longer pending.
@@ -59,9 +59,9 @@ local function bring_to_front(search, gone, ttl)
             left[#left + 1] = search.due[n]
         end
     end
-    push_to_front(search.list, left)
+    push_to_front(left)
     if ttl > 0 then
         -- A list that was empty in between has lost it.
-        redis.pcall('PEXPIRE', search.list, ttl)
+        redis.pcall('PEXPIRE', KEYS.ordered_list, ttl)
     end
 end

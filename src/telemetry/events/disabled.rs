@@ -8,6 +8,7 @@ use crate::wire::message::MessageId;
 pub(crate) fn transfer_failing(_: &Keys, _: &dyn Display) {}
 pub(crate) fn transfer_recovered(_: &Keys) {}
 pub(crate) fn transfer_stalled(_: &Keys) {}
+pub(crate) fn look_failing(_: &str, _: &dyn Display) {}
 pub(crate) fn quarantined(_: &Keys, _: i64) {}
 pub(crate) fn schedule_failing(_: &Keys, _: &str, _: &str) {}
 pub(crate) fn permissions_missing(_: &Keys, _: &str) {}
@@ -32,6 +33,7 @@ pub(crate) fn leases_ended(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters(_: &Keys, _: u64) {}
 pub(crate) fn dead_letters_removed(_: &Keys, _: u64) {}
 pub(crate) fn keys_disagreed(_: &Keys, _: &str, _: u64, _: u64) {}
+pub(crate) fn foreign_fields(_: &Keys, _: &str, _: u64) {}
 pub(crate) fn abandoned_released(_: &Keys, _: u64) {}
 pub(crate) fn forward_failing(_: &Keys, _: &dyn Display) {}
 

@@ -84,7 +84,15 @@ pub(crate) fn receives_recovered(keys: &Keys) {
 pub(crate) fn transfer_stalled(keys: &Keys) {
     warn!(
         name: "redelay.transfer.stalled", target: "redelay", queue = %name(keys),
-        "entries were overdue and nobody moved them, subscribing again"
+        "entries were overdue and nobody moved them, moving them now"
+    );
+}
+
+/// The server refused the look for overdue entries.
+pub(crate) fn look_failing(server: &str, error: &dyn Display) {
+    warn!(
+        name: "redelay.look.failing", target: "redelay", server, %error,
+        "cannot look for overdue entries, retrying"
     );
 }
 
@@ -177,11 +185,20 @@ pub(crate) fn dead_letters_removed(keys: &Keys, messages: u64) {
     info!(name: "redelay.dead_letters.removed", target: "redelay", queue = %name(keys), messages, "dead letters removed");
 }
 
-/// Keys that belong together did not agree. What had no content any more is gone, and what could be listed again is.
+/// Keys that belong together did not agree. What had no content any more is gone, and what could be listed
+/// again is.
 pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) {
     warn!(
         name: "redelay.keys.disagreed", target: "redelay", queue = %name(keys), what, gone, restored,
         "keys that belong together did not agree: somebody has deleted one of them, or a part of it"
+    );
+}
+
+/// Somebody else has written fields into a key of the queue. They stay, and nobody reads them.
+pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
+    warn!(
+        name: "redelay.keys.foreign", target: "redelay", queue = %name(keys), what, fields,
+        "a key of the queue has fields that are not redelay's; they are left alone"
     );
 }
 

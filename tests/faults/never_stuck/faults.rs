@@ -1,17 +1,19 @@
 //! Causes each fault, and ends it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
 use redelay_fixture::redis::{FromRedisValue, Value};
 use redelay_fixture::{Proxy, Server};
 use redelay_support::{
-    CHANNEL, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MOVED, ORDERED_LIST, QUARANTINE,
-    RECEIPTS, RETRIES, TARGET, TIMEOUT_SET,
+    CHANNEL, CLAIMS, CONTROL, DEAD, DEAD_MESSAGES, INBOX, JOBS, LEASES, MESSAGES, MOVED, ORDERED_LIST,
+    QUARANTINE, RECEIPTS, RETRIES, TARGET, TIMEOUT_SET, ms,
 };
 use tokio::time::sleep;
 
 use super::clock::Dial;
+use super::deletions::{DELETED, delete, until_there};
 use super::plan::{Fault, Injected, Key, Kind, Plan, Silence, poison_lengths};
 use crate::ledger::Ledger;
 
@@ -31,12 +33,13 @@ pub(crate) struct Way {
     dial: Option<Dial>,
 }
 
-/// What the faults did, of the kinds that may do nothing.
+/// What the faults did, of each kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hits(BTreeMap<&'static str, Hit>);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hit {
+    pub(crate) what: &'static str,
     pub(crate) count: usize,
     /// The number of faults that did it ...
     pub(crate) hitting: usize,
@@ -44,23 +47,46 @@ pub(crate) struct Hit {
     pub(crate) faults: usize,
 }
 
+pub(super) const KEYS_DELETED: &str = "keys deleted";
+
 impl Hits {
     /// Each of them must have happened in a run of many plans.
-    pub(crate) const ALL: [&str; 7] = [
-        "commands refused",
-        "announcements refused",
-        "entries that a clock made due",
-        "entries that a clock put off",
-        "connections replaced after injected replies",
+    pub(crate) const ALL: [&str; 27] = [
+        "connections killed",
+        "connections cut",
+        "connections cut while others were refused",
+        "connections that were silent",
+        "connections stranded",
+        "connections hung up",
         "connections forgotten",
         "replies swallowed behind a long command",
+        "bytes of replies lost",
+        "connections replaced after replies that broke off",
+        "commands whose replies were late",
+        "connections of a server that was killed",
+        "connections of a server that was stopped",
+        "commands to a frozen server",
+        "commands to a paused server",
+        "scripts that the server had forgotten",
+        "commands without memory",
+        "commands to a replica",
+        "commands on a key of another type",
+        "connections replaced after injected replies",
+        "unreadable entries",
+        "commands refused",
+        "announcements refused",
+        "commands that the server did not know",
+        KEYS_DELETED,
+        "entries that a clock made due",
+        "entries that a clock put off",
     ];
 
     /// Records what one fault did.
     fn add(&mut self, what: &'static str, count: usize) {
-        assert!(Self::ALL.contains(&what), "{what} is not in the list");
+        assert!(Self::ALL.contains(&what) || DELETED.contains(&what), "{what} is not in the list");
         let hit = self.0.entry(what).or_default();
         *hit = Hit {
+            what,
             count: hit.count + count,
             hitting: hit.hitting + usize::from(count > 0),
             faults: hit.faults + 1,
@@ -104,10 +130,11 @@ impl Way {
         ledger.record().clock.end_previous(SystemTime::now());
     }
 
-    /// Causes a fault for its duration.
+    /// Causes a fault for its duration, and counts what it does.
     pub(crate) async fn suffer(&self, fault: Fault, lasts: Duration, ledger: &Ledger, hits: &mut Hits) {
         let Self { server, proxy, .. } = self;
-        match fault {
+        let commands = proxy.commands();
+        let (what, count) = match fault {
             Fault::Forbid(commands) => {
                 let change = |sign| commands.iter().map(move |command| format!("{sign}{command}"));
                 server.cmd(["ACL", "LOG", "RESET"]);
@@ -117,7 +144,7 @@ impl Way {
                     set_user(server, [permission]);
                 }
                 set_user(server, ["+@all".to_owned()]);
-                hits.add("commands refused", refused(server, |reason, _| reason == "command"));
+                ("commands refused", refused(server, |reason, _| reason == "command"))
             }
             Fault::Silence(silence) => {
                 let (without, with) = match silence {
@@ -134,7 +161,17 @@ impl Way {
                 let announcements = |reason: &str, context: &str| {
                     ["command", "channel"].contains(&reason) && context != "toplevel"
                 };
-                hits.add("announcements refused", refused(server, announcements));
+                ("announcements refused", refused(server, announcements))
+            }
+            Fault::Lack(command) => {
+                let before = server.errors("ERR");
+                let last = command.len() - 1;
+                proxy.rewrite_commands(format!("{command}\r\n"), format!("{}_\r\n", &command[..last]));
+                // What is asked when a connection begins is asked now.
+                proxy.cut();
+                sleep(lasts + ms(30)).await;
+                proxy.rewrite_nothing();
+                ("commands that the server did not know", (server.errors("ERR") - before) as usize)
             }
             Fault::SetClock(ahead) => {
                 let now = ledger.record().clock.ahead();
@@ -144,107 +181,171 @@ impl Way {
                     let [from, to] = [from, to].map(|ahead| (until as i64 + ahead * 1000).to_string());
                     server.get(["ZCOUNT", TIMEOUT_SET, &format!("({from}"), &to])
                 };
-                if ahead > now {
-                    hits.add("entries that a clock made due", in_between(now, ahead));
+                let hit = if ahead > now {
+                    ("entries that a clock made due", in_between(now, ahead))
                 } else if ahead < now {
-                    hits.add("entries that a clock put off", server.get(["ZCARD", TIMEOUT_SET]));
-                }
+                    ("entries that a clock put off", server.get(["ZCARD", TIMEOUT_SET]))
+                } else {
+                    // It stays as it is.
+                    return;
+                };
                 self.set_clock(ahead, ledger);
                 sleep(lasts).await;
+                hit
             }
-            Fault::Kill(kind) => again_and_again(lasts, || kill(server, kind)).await,
-            Fault::ScriptFlush => again_and_again(lasts, || server.flush_scripts()).await,
-            Fault::Cut => proxy.cut(),
+            Fault::Kill(kind) => {
+                let killed = Cell::new(0);
+                again_and_again(lasts, || killed.set(killed.get() + kill(server, kind))).await;
+                ("connections killed", killed.get())
+            }
+            Fault::ScriptFlush => {
+                let before = server.errors("NOSCRIPT");
+                again_and_again(lasts, || server.flush_scripts()).await;
+                ("scripts that the server had forgotten", (server.errors("NOSCRIPT") - before) as usize)
+            }
+            Fault::Cut => {
+                let open = proxy.connections();
+                proxy.cut();
+                ("connections cut", open)
+            }
             Fault::Refuse => {
+                let open = proxy.connections();
                 proxy.refuse(true);
                 proxy.cut();
                 sleep(lasts).await;
                 proxy.refuse(false);
+                ("connections cut while others were refused", open)
             }
             Fault::BlackHole => {
+                let open = proxy.connections();
                 proxy.blackhole(true);
                 sleep(lasts).await;
                 proxy.blackhole(false);
+                ("connections that were silent", open)
             }
-            Fault::Strand => proxy.strand(),
-            Fault::HangUp => proxy.hang_up(),
+            Fault::Strand => {
+                let open = proxy.connections();
+                proxy.strand();
+                ("connections stranded", open)
+            }
+            Fault::HangUp => {
+                let open = proxy.connections();
+                proxy.hang_up();
+                ("connections hung up", open)
+            }
             Fault::ForgetIdle => {
                 let before = proxy.forgotten();
                 proxy.forget_idle(Some(IDLE));
-                sleep(lasts).await;
+                sleep(lasts + IDLE * 5).await;
                 proxy.forget_idle(None);
-                hits.add("connections forgotten", proxy.forgotten() - before);
+                ("connections forgotten", proxy.forgotten() - before)
             }
             Fault::SwallowBehind => {
                 let before = proxy.swallowing();
                 proxy.swallow_behind(Some(LONG));
                 again_and_again(lasts, || server.flush_scripts()).await;
                 proxy.swallow_behind(None);
-                hits.add("replies swallowed behind a long command", proxy.swallowing() - before);
+                ("replies swallowed behind a long command", proxy.swallowing() - before)
             }
             Fault::LoseReplies => {
                 proxy.hold_replies(true);
                 sleep(lasts).await;
+                let held = proxy.held();
                 proxy.cut();
                 proxy.hold_replies(false);
+                ("bytes of replies lost", held)
+            }
+            Fault::Delete(key) => {
+                // What is there until the next call, or until a reply has come, is there for longer.
+                proxy.delay(ms(20));
+                sleep(lasts / 2 + ms(20)).await;
+                until_there(server, key).await;
+                proxy.hold_replies(key.is_receipt());
+                let count = delete(server, key, ledger);
+                if key.is_receipt() {
+                    proxy.cut();
+                }
+                proxy.hold_replies(false);
+                proxy.delay(Duration::ZERO);
+                hits.add(KEYS_DELETED, count);
+                (key.deleted(), count)
             }
             Fault::Truncate(bytes) => {
+                let before = proxy.accepted();
                 proxy.truncate(bytes);
                 sleep(lasts).await;
                 proxy.truncate_nothing();
+                ("connections replaced after replies that broke off", proxy.accepted() - before)
             }
             Fault::Delay(delay) => {
                 proxy.delay(delay);
                 sleep(lasts).await;
                 proxy.delay(Duration::ZERO);
+                ("commands whose replies were late", proxy.commands() - commands)
             }
             Fault::KillServer | Fault::StopServer => {
-                if fault == Fault::KillServer {
-                    server.kill_9()
+                let open = proxy.connections();
+                let what = if fault == Fault::KillServer {
+                    server.kill_9();
+                    "connections of a server that was killed"
                 } else {
-                    server.stop()
-                }
+                    server.stop();
+                    "connections of a server that was stopped"
+                };
                 if !self.is_durable {
-                    ledger.record().data_losses.push(SystemTime::now());
+                    let now = SystemTime::now();
+                    ledger.record().receipt_losses.push((now, now));
                 }
                 sleep(lasts).await;
                 server.start_again();
+                (what, open)
             }
             Fault::Freeze => {
                 server.freeze();
                 sleep(lasts).await;
                 server.thaw();
+                ("commands to a frozen server", proxy.commands() - commands)
             }
             Fault::Pause => {
                 server.pause(lasts);
                 sleep(lasts).await;
                 // By a clock that is set back next, it would not be over.
                 server.cmd(["CLIENT", "UNPAUSE"]);
+                ("commands to a paused server", proxy.commands() - commands)
             }
             Fault::OutOfMemory => {
+                // Redis 6.2 does not say why a script has failed.
+                let refused = || server.errors("OOM") + server.errors("ERR");
+                let before = refused();
                 server.cmd(["CONFIG", "SET", "maxmemory", "1"]);
                 sleep(lasts).await;
                 server.cmd(["CONFIG", "SET", "maxmemory", "0"]);
+                ("commands without memory", (refused() - before) as usize)
             }
             Fault::Demote => {
+                let before = server.errors("READONLY");
                 // No server listens there: this one listens on 127.0.0.1 only.
                 server.cmd(["REPLICAOF", "127.0.0.2", &server.port().to_string()]);
                 sleep(lasts).await;
                 server.cmd(["REPLICAOF", "NO", "ONE"]);
+                ("commands to a replica", (server.errors("READONLY") - before) as usize)
             }
             Fault::WrongType(key) => {
+                let before = server.errors("WRONGTYPE");
                 let (key, aside) = (name(key), "aside:{q}");
                 eval(server, SET_ASIDE, &[key, aside], &[]);
                 sleep(lasts).await;
                 eval(server, PUT_BACK, &[key, aside], &[]);
+                ("commands on a key of another type", (server.errors("WRONGTYPE") - before) as usize)
             }
             Fault::Inject(injected) => {
                 let before = proxy.accepted();
                 again_and_again(lasts, || proxy.inject(bytes(injected))).await;
-                hits.add("connections replaced after injected replies", proxy.accepted() - before);
+                ("connections replaced after injected replies", proxy.accepted() - before)
             }
-            Fault::Poison(rest) => poison(server, rest),
-        }
+            Fault::Poison(rest) => ("unreadable entries", poison(server, rest)),
+        };
+        hits.add(what, count);
     }
 }
 
@@ -297,6 +398,10 @@ pub(crate) fn name(key: Key) -> &'static str {
         Key::DeadMessages => DEAD_MESSAGES,
         Key::Control => CONTROL,
         Key::Jobs => JOBS,
+        Key::Popped => CLAIMS,
+        Key::Offered => "redelay:offered:{q}:*",
+        Key::Returned => "redelay:returned:{q}:*",
+        Key::Throttles => "redelay:throttle:{q}:*",
     }
 }
 
@@ -320,9 +425,11 @@ fn eval(server: &Server, script: &str, keys: &[&str], args: &[Vec<u8>]) {
     server.cmd(words);
 }
 
-fn poison(server: &Server, rest: usize) {
+/// Returns how many entries they are.
+fn poison(server: &Server, rest: usize) -> usize {
     let entries: Vec<_> = poison_lengths(rest).map(|length| vec![0xff; length]).collect();
     eval(server, POISON, &[TIMEOUT_SET, ORDERED_LIST, CHANNEL], &entries);
+    entries.len()
 }
 
 async fn again_and_again(lasts: Duration, fault: impl Fn()) {
@@ -336,7 +443,8 @@ async fn again_and_again(lasts: Duration, fault: impl Fn()) {
     }
 }
 
-fn kill(server: &Server, kind: Kind) {
+/// Returns how many it has ended.
+fn kill(server: &Server, kind: Kind) -> usize {
     let list: String = server.get(["CLIENT", "LIST"]);
     let wanted = |line: &&str| {
         let (listens, blocks) =
@@ -349,8 +457,9 @@ fn kill(server: &Server, kind: Kind) {
                 Kind::All => true,
             }
     };
-    for line in list.lines().filter(wanted) {
-        let id = line.strip_prefix("id=").and_then(|line| line.split(' ').next()).expect("an id");
-        server.cmd(["CLIENT", "KILL", "ID", id]);
-    }
+    let ids = list
+        .lines()
+        .filter(wanted)
+        .map(|line| line.strip_prefix("id=").and_then(|line| line.split(' ').next()).expect("an id"));
+    ids.map(|id| server.get::<usize, _>(["CLIENT", "KILL", "ID", id])).sum()
 }

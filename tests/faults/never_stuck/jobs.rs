@@ -13,16 +13,16 @@ use redelay::Client;
 use redelay::client::ClientBuilder;
 use redelay_fixture::{Server, until_async_within};
 use redelay_support::{
-    CONTROL, INBOX, JOBS, MINUTE, ORDERED_LIST, Queues, RECEIPTS, TARGET, TIMEOUT_SET, builder, keys,
+    CHANNEL, CONTROL, INBOX, JOBS, MINUTE, ORDERED_LIST, Queues, RECEIPTS, TARGET, TIMEOUT_SET, builder, keys,
 };
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::faults::{Hits, Way};
+use super::faults::{Hits, KEYS_DELETED, Way};
 use super::plan::{Fault, Injected, Key, Kind, Step, some_of, step};
 use super::rig::BOUND;
-use super::{MANY, run, run_all, seeds};
+use super::{MANY, run, run_all, seeds, summarize};
 use crate::deliveries::unsettled;
 use crate::ledger::{self, Ledger};
 use crate::workload::{COMMAND_TIMEOUT, until_empty};
@@ -52,6 +52,7 @@ struct Member {
 
 /// What happens to a key or to commands happens to those that jobs use.
 const KEYS: [Key; 4] = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Jobs];
+const DELETED: [Key; 3] = [Key::Jobs, Key::Jobs, Key::Throttles];
 const COMMANDS: [&str; 24] = [
     "del", "eval", "evalsha", "get", "hdel", "hget", "hlen", "hmget", "hset", "llen", "lrange", "lrem",
     "lset", "ltrim", "pttl", "rpush", "set", "time", "zadd", "zrange", "zrem", "zscore", "@hash", "@write",
@@ -100,6 +101,7 @@ fn fault(random: &mut Rng, number: usize) -> Step {
             Fault::Strand | Fault::SetClock(_) | Fault::Poison(_) | Fault::Silence(_) => continue,
             Fault::Inject(Injected::Transfer(_)) => continue,
             Fault::WrongType(key) => *key = KEYS[random.usize(0..KEYS.len())],
+            Fault::Delete(key) => *key = DELETED[random.usize(0..DELETED.len())],
             Fault::Forbid(commands) => *commands = some_of(random, &COMMANDS),
             _ => {}
         }
@@ -127,6 +129,7 @@ struct Report {
     deeds: BTreeMap<&'static str, usize>,
     /// Ids that a sweep had to find.
     stale: usize,
+    hits: Hits,
     recovery: Duration,
 }
 
@@ -151,9 +154,14 @@ async fn play(plan: &Plan) -> Result<Report, String> {
             taking.spawn(work.clone().take(*taker, random.fork()));
         }
     }
+    let mut hits = Hits::default();
     for step in &plan.steps {
         sleep(step.after).await;
-        way.suffer(step.fault, step.lasts, &Ledger::default(), &mut Hits::default()).await;
+        let begun = Instant::now();
+        way.suffer(step.fault, step.lasts, &Ledger::default(), &mut hits).await;
+        if step.fault == Fault::Delete(Key::Jobs) {
+            book.forgets_ids(begun);
+        }
     }
     let begun = Instant::now();
     stop.cancel();
@@ -199,8 +207,14 @@ async fn play(plan: &Plan) -> Result<Report, String> {
         let left: Vec<_> = left.iter().map(|key| key.escape_ascii().to_string()).collect();
         return Err(format!("left over: {left:?}"));
     }
-    Ok(Report { deeds: book.deeds(), stale, recovery })
+    Ok(Report { deeds: book.deeds(), stale, hits, recovery })
 }
+
+/// Nobody finds a job by its id whose id was deleted.
+const ALL_DUE: &str = "for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+        redis.call('ZADD', KEYS[1], 1, entry)
+    end
+    redis.call('PUBLISH', KEYS[2], 1)";
 
 /// Makes everything due, and waits until it has arrived.
 async fn deliver(server: &Server, last: &Work) {
@@ -216,6 +230,9 @@ async fn deliver(server: &Server, last: &Work) {
     // A call of unknown outcome may come late.
     loop {
         last.run_all_now().await;
+        if last.book.has_forgotten_ids() {
+            server.cmd(["EVAL", ALL_DUE, "2", TIMEOUT_SET, CHANNEL]);
+        }
         if timeout(Duration::from_secs(1), has_arrived()).await.is_ok() {
             return;
         }
@@ -269,7 +286,10 @@ fn seeded_plans() {
         println!("all delivered after {longest:.1?} at most; {BOUND:?} are allowed");
     }
     assert!(bad.is_empty(), "{} of {plans} plans failed, with the seeds {bad:?}", bad.len());
+    let hits = summarize(good.iter().map(|report| &report.hits));
     if plans >= MANY / 2 {
         assert!(deeds.iter().all(|count| *count > 0), "something was never done");
+        let deleted = hits.iter().find(|hit| hit.what == KEYS_DELETED).expect("it is in the list");
+        assert!(deleted.hitting > 0, "no key was deleted");
     }
 }

@@ -80,6 +80,10 @@ pub(crate) enum Fault {
     Silence(Silence),
     /// The server's clock is set so that it is this number of seconds ahead.
     SetClock(i64),
+    /// Somebody deletes a key; if it is needed after a lost reply, while replies are lost.
+    Delete(Key),
+    /// All connections are replaced, and the server does not know this command.
+    Lack(&'static str),
 }
 
 /// One to four commands.
@@ -169,6 +173,27 @@ const MESSAGE_COMMANDS: [&str; 22] = [
     "@hash",
     "@sortedset",
 ];
+/// Those that the clients send outside scripts, and subcommands.
+const LACKED: [&str; 18] = [
+    "BLPOP",
+    "CLIENT",
+    "ID",
+    "SETNAME",
+    "KILL",
+    "UNBLOCK",
+    "DEL",
+    "EVAL",
+    "EVALSHA",
+    "HDEL",
+    "INFO",
+    "LLEN",
+    "PING",
+    "PUBLISH",
+    "ROLE",
+    "RPUSH",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
+];
 /// Clocks are set by no more than this number of seconds.
 pub(crate) const FARTHEST: i64 = 7200;
 
@@ -236,8 +261,15 @@ pub(crate) enum Key {
     DeadMessages,
     Control,
     Jobs,
+    Popped,
+    /// All of this kind, as the two below.
+    Offered,
+    Returned,
+    Throttles,
 }
 
+/// Side keys of everybody.
+const SIDE_KEYS: [Key; 3] = [Key::Popped, Key::Offered, Key::Returned];
 const KEYS: [Key; 4] = [Key::Target, Key::TimeoutSet, Key::OrderedList, Key::Quarantine];
 /// Those of receivers.
 const MESSAGE_KEYS: [Key; 8] = [
@@ -286,6 +318,12 @@ impl Plan {
         if random.bool() {
             plan.receives(&mut random);
         }
+        // Nobody else returns much.
+        if plan.deletes(Key::Returned)
+            && let Some(member) = plan.crew.clients.iter_mut().find(|member| !member.takers.is_empty())
+        {
+            member.takers.extend([Taker::Drops; 2]);
+        }
         // A client that does everything is woken by its own calls.
         if random.u8(0..3) == 0 {
             plan.crew.divide();
@@ -318,7 +356,7 @@ impl Plan {
         }
         for step in &mut self.steps {
             let concerns_limits = match &step.fault {
-                Fault::WrongType(key) => *key == Key::Control,
+                Fault::WrongType(key) | Fault::Delete(key) => *key == Key::Control,
                 Fault::Forbid(commands) => {
                     commands.iter().any(|command| ["hmget", "@hash"].contains(&command))
                 }
@@ -352,11 +390,16 @@ impl Plan {
         if crew.backlog > 0 && crew.clients.iter().map(Member::at_a_time).sum::<usize>() < 4 {
             crew.clients[0].consumers.push(QUICK);
         }
+        // They have many keys.
+        if random.u8(0..3) == 0 && !matches!(self.steps[0].fault, Fault::SetClock(_)) {
+            self.steps[0].fault = Fault::Delete(Key::Messages);
+        }
         for step in &mut self.steps {
             match &mut step.fault {
                 Fault::WrongType(key) if random.u8(0..4) > 0 => {
                     *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())];
                 }
+                Fault::Delete(key) => *key = MESSAGE_KEYS[random.usize(0..MESSAGE_KEYS.len())],
                 Fault::Forbid(commands) if random.u8(0..4) > 0 => {
                     *commands = some_of(random, &MESSAGE_COMMANDS)
                 }
@@ -379,11 +422,16 @@ impl Plan {
     fn misses_announcements(&self) -> bool {
         self.steps.iter().any(|step| match step.fault {
             Fault::Silence(_) | Fault::Inject(Injected::Transfer(_)) => true,
+            Fault::Lack(command) => command.contains("SUB"),
             Fault::Forbid(commands) => {
                 commands.iter().any(|command| ["publish", "@pubsub"].contains(&command))
             }
             _ => false,
         })
+    }
+
+    fn deletes(&self, key: Key) -> bool {
+        self.steps.iter().any(|step| step.fault == Fault::Delete(key))
     }
 
     /// Whether the server needs a clock that can be set.
@@ -491,7 +539,7 @@ pub(super) fn step(random: &mut Rng, number: usize) -> Step {
 fn fault(random: &mut Rng, number: usize) -> Fault {
     let kind = [Kind::Commands, Kind::Blocking, Kind::Subscribers, Kind::All][random.usize(0..4)];
     let key = KEYS[random.usize(0..KEYS.len())];
-    match random.u32(0..152) {
+    match random.u32(0..172) {
         0..20 => Fault::Kill(kind),
         20..25 => Fault::Cut,
         25..30 => Fault::Refuse,
@@ -520,6 +568,8 @@ fn fault(random: &mut Rng, number: usize) -> Fault {
         // As with `Strand`.
         134..137 => Fault::ForgetIdle,
         137..140 => Fault::SwallowBehind,
+        140..150 => Fault::Delete(SIDE_KEYS[random.usize(0..SIDE_KEYS.len())]),
+        150..160 => Fault::Lack(LACKED[random.usize(0..LACKED.len())]),
         _ => {
             let near = [-2, -1, 0, 1, 2][random.usize(0..5)];
             let far = random.i64(-FARTHEST..=FARTHEST);
@@ -579,9 +629,13 @@ fn each_kind_of_fault_is_in_each_of_three_parts() {
         let plans = super::SEEDS.filter(|seed| part.has(*seed)).map(Plan::of_seed);
         let plans: Vec<_> = plans.collect();
         assert!(plans.iter().filter(|plan| plan.has_receivers()).count() > 80, "{part:?}");
-        let faults =
-            plans.into_iter().flat_map(|plan| plan.steps).map(|step| std::mem::discriminant(&step.fault));
+        let kind = |fault: Fault| match fault {
+            Fault::Delete(key) => format!("Delete({key:?})"),
+            other => format!("{:?}", std::mem::discriminant(&other)),
+        };
+        let faults = plans.into_iter().flat_map(|plan| plan.steps).map(|step| kind(step.fault));
         faults.collect::<HashSet<_>>().len()
     };
-    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [24; 3]);
+    // Deletions of eleven keys, and 25 other kinds.
+    assert_eq!([0, 1, 2].map(|number| kinds(Part::new(number, 3))), [36; 3]);
 }

@@ -186,6 +186,7 @@ async fn finish_when(
     // A client that ends on a busy machine may leave a pop unconfirmed: the payload is still here.
     load.ledger.took_pending(load.ledger.unconfirmed(server));
     load.ledger.read_what_is_left(server);
+    load.ledger.record().deliveries.moved_alone(load.transferred());
     let record = load.ledger.record();
     let price = Price { dead_pops: price.dead_pops + proxy.map_or(0, Proxy::dead_pops), ..price };
     let verdict = record.judge(price);

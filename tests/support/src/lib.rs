@@ -9,6 +9,7 @@ mod keys;
 mod part;
 mod recorded;
 pub mod resp;
+mod script;
 mod waiting;
 
 pub use alone::{alone, alone_with};
@@ -23,4 +24,5 @@ pub use keys::{
 };
 pub use part::{Part, is_soak, part, rounds};
 pub use recorded::{Listener, Listening, Recorded};
-pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, ms, pending, soon, unread, woken};
+pub use script::{script, with_numbers};
+pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, leap, ms, pending, slowly, soon, unread, woken};

@@ -61,3 +61,35 @@ pub async fn unread<F: Future<Output: Debug>>(future: F) -> Spawn<F> {
     woken(&mut spawned).await;
     spawned
 }
+
+/// Lets this time pass at once for the timers of this runtime, which has one thread. Nothing arrives meanwhile.
+///
+/// # Panics
+/// Panics within [`slowly`].
+pub async fn leap(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+/// Runs a future in slow motion: of the time of this runtime, which has one thread, a millisecond passes in four or more. So a
+/// time that it measures is no longer on a busy machine.
+///
+/// # Panics
+/// Panics within itself.
+pub async fn slowly<F: Future>(future: F) -> F::Output {
+    tokio::time::pause();
+    let clock = async {
+        loop {
+            // While this runs, Tokio does not advance a paused clock by itself.
+            let _ = tokio::task::spawn_blocking(|| std::thread::sleep(ms(4))).await;
+            tokio::time::advance(ms(1)).await;
+        }
+    };
+    let output = tokio::select! {
+        output = future => output,
+        () = clock => unreachable!(),
+    };
+    tokio::time::resume();
+    output
+}

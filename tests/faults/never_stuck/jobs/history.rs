@@ -16,6 +16,10 @@ pub(super) enum Call {
     CancelledIfAny,
     /// A transfer has moved the job, or a poll has taken it before it was due.
     Moved(i64),
+    /// The same of a job that had its id then, or had lost it before.
+    MovedPerhapsWithoutId(i64),
+    /// Somebody has deleted all ids.
+    Forgotten,
     /// Those whose outcome is unknown.
     MayStore(i64),
     MayReplace(i64),
@@ -35,7 +39,11 @@ impl Call {
             Self::Replaced(_) | Self::MayCancel => pending.is_some(),
             Self::Found(is_found) | Self::Cancelled(is_found) => pending.is_some() == is_found,
             Self::Read(number) | Self::Moved(number) => pending == Some(number),
-            Self::CancelledIfAny | Self::MayReplace(_) | Self::Nothing => true,
+            Self::CancelledIfAny
+            | Self::MayReplace(_)
+            | Self::MovedPerhapsWithoutId(_)
+            | Self::Forgotten
+            | Self::Nothing => true,
         };
         is_possible.then_some(match self {
             Self::Stored(number)
@@ -43,8 +51,18 @@ impl Call {
             | Self::MayStore(number)
             | Self::MayReplace(number) => Some(number),
             Self::Found(_) | Self::Read(_) | Self::Nothing => pending,
-            Self::Cancelled(_) | Self::CancelledIfAny | Self::MayCancel | Self::Moved(_) => None,
+            Self::MovedPerhapsWithoutId(number) => pending.filter(|pending| *pending != number),
+            Self::Cancelled(_)
+            | Self::CancelledIfAny
+            | Self::MayCancel
+            | Self::Moved(_)
+            | Self::Forgotten => None,
         })
+    }
+
+    /// Whether it may change something later if it changes nothing now.
+    fn depends(self) -> bool {
+        matches!(self, Self::CancelledIfAny | Self::MovedPerhapsWithoutId(_) | Self::Forgotten)
     }
 
     /// The kind of a call of unknown outcome.
@@ -102,7 +120,9 @@ pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
     // When each job was seen.
     let mut seen = HashMap::new();
     for event in &events {
-        if let (Call::Moved(number) | Call::Read(number), Some(ended)) = (event.call, event.ended) {
+        if let (Call::Moved(number) | Call::MovedPerhapsWithoutId(number) | Call::Read(number), Some(ended)) =
+            (event.call, event.ended)
+        {
             let first = seen.entry(number).or_insert(ended);
             *first = ended.min(*first);
         }
@@ -159,7 +179,7 @@ pub(super) fn explain(mut events: Vec<Event>) -> Result<(), String> {
             }
             if let Some(pending) = event.call.after(now.pending) {
                 // What may come next may come after a call that changes nothing, too.
-                let changes_nothing = pending == now.pending && event.call != Call::CancelledIfAny;
+                let changes_nothing = pending == now.pending && !event.call.depends();
                 if changes_nothing {
                     stack.truncate(begin);
                 }

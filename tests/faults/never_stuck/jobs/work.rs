@@ -60,6 +60,8 @@ struct Pages {
     /// Who has it: popped, or acknowledged.
     certain: HashMap<i64, usize>,
     seen: HashMap<i64, Instant>,
+    /// When somebody has deleted all ids, at the earliest and at the latest.
+    forgotten: Vec<(Instant, Instant)>,
     /// How many jobs were cancelled by the calls that do not tell which.
     some_cancelled: usize,
     deeds: BTreeMap<&'static str, usize>,
@@ -153,6 +155,15 @@ impl Book {
         self.pages().seen.contains_key(&number)
     }
 
+    /// Somebody has deleted all ids since then.
+    pub(super) fn forgets_ids(&self, begun: Instant) {
+        self.pages().forgotten.push((begun, Instant::now()));
+    }
+
+    pub(super) fn has_forgotten_ids(&self) -> bool {
+        !self.pages().forgotten.is_empty()
+    }
+
     /// # Errors
     /// Fails with what nothing explains.
     pub(super) fn judge(&self) -> Result<(), String> {
@@ -162,8 +173,15 @@ impl Book {
             let Some((id, begun)) = pages.offers.get(number) else {
                 return Err(format!("{number} was delivered, and never offered"));
             };
-            let moved = Event { begun: *begun, ended: Some(*ended), call: Call::Moved(*number) };
+            let may_have_no_id = pages.forgotten.iter().any(|(from, to)| begun <= to && ended >= from);
+            let call =
+                if may_have_no_id { Call::MovedPerhapsWithoutId(*number) } else { Call::Moved(*number) };
+            let moved = Event { begun: *begun, ended: Some(*ended), call };
             events.entry(id.clone()).or_default().push(moved);
+        }
+        for (from, to) in &pages.forgotten {
+            let forgotten = Event { begun: *from, ended: Some(*to), call: Call::Forgotten };
+            events.values_mut().for_each(|events| events.push(forgotten));
         }
         let twice: Vec<_> = pages.certain.iter().filter(|(_, times)| **times > 1).collect();
         if !twice.is_empty() {

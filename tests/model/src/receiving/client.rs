@@ -229,8 +229,8 @@ impl Client {
             unreachable!("a reply to a call");
         };
         let lease = call.policy.lease;
-        // The first try may have claimed them long ago.
-        let are_old = repeated && 2 * age > lease;
+        // Their leases are over, or the first try may have claimed them long ago.
+        let are_old = age >= lease || repeated && 2 * age > lease;
         let call_age = age;
         let age = if protocol.counts_from_the_call { age } else { 0 };
         let done = |n: usize| done.as_ref().map(|done| done[n]);

@@ -178,8 +178,15 @@ impl Server {
 
     fn release(&mut self) -> u8 {
         // Receivers that live have the inbox, and what they may still extend.
-        let is_alive = self.control.seen.is_some_and(|seen| (self.clock - seen).abs() < ALIVE);
-        let ended = if is_alive { Vec::new() } else { self.ended() };
+        let control = &self.control;
+        let sign = control.seen.or(control.silent).unwrap_or(self.clock);
+        let is_alive = (self.clock - sign).abs() < ALIVE;
+        let ended = self.ended();
+        if is_alive && self.control.seen.is_none() && !(ended.is_empty() && self.inbox.is_empty()) {
+            // Nobody knows when they were.
+            self.control.silent.get_or_insert(self.clock);
+        }
+        let ended = if is_alive { Vec::new() } else { ended };
         let is_last = |member: &Member| {
             self.messages.get(&member.id).is_some_and(|record| record.delivery == member.delivery)
         };

@@ -94,6 +94,7 @@ impl State {
 
     /// States that differ in nothing that matters become equal.
     pub(crate) fn normalize(&mut self, bounds: &Bounds) {
+        self.forget_answers(bounds);
         self.shift_times(bounds);
         self.forget(bounds);
         for client in &mut self.clients {
@@ -108,6 +109,18 @@ impl State {
             self.sort_clients();
         }
         self.late.sort_unstable();
+    }
+
+    /// What a receiver does not need any more while a call is in flight.
+    fn forget_answers(&mut self, bounds: &Bounds) {
+        for (n, client) in self.clients.iter_mut().enumerate() {
+            let Some(op) = &mut client.op else { continue };
+            // The reply says when it was last answered.
+            client.last = None;
+            // It rests for one unit of time, whenever the first lease ends.
+            let answer = op.answer.iter_mut().filter(|_| bounds.pace(n).pause - op.age <= 1);
+            answer.for_each(|answer| answer.lease_ends = None);
+        }
     }
 
     /// Only differences to the clock matter; what is over is over.
@@ -249,16 +262,9 @@ impl State {
     /// What nobody asks for again.
     fn forget(&mut self, bounds: &Bounds) {
         let Self { server, clients, late, left, .. } = self;
-        let mut calls: Vec<(ReceiverId, Token)> = Vec::new();
-        calls.extend(
-            clients
-                .iter()
-                .filter_map(|client| client.op.as_ref())
-                .map(|op| (op.call.receiver, op.call.token)),
-        );
-        calls.extend(
-            late.iter().filter_map(|late| receive(&late.call)).map(|call| (call.receiver, call.token)),
-        );
+        let ops = clients.iter().filter_map(|client| client.op.as_ref()).map(|op| &op.call);
+        let calls = ops.chain(late.iter().filter_map(|late| receive(&late.call)));
+        let calls: Vec<_> = calls.map(|call| (call.receiver, call.token)).collect();
         server.receipts.retain(|id, receipt| {
             if !calls.contains(&(*id, receipt.token)) {
                 receipt.results.clear();

@@ -5,7 +5,6 @@ mod receivers;
 mod recovery;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use redelay_fixture::Server;
 use redelay_fixture::redis::{self, Cmd, Value};
@@ -53,18 +52,9 @@ type Bytes = Vec<u8>;
 type Contents =
     (Vec<(Bytes, Bytes)>, Vec<Bytes>, Vec<Bytes>, Vec<(String, Vec<Bytes>)>, Vec<(String, Bytes)>, u8);
 
-/// The script of this name, as `src/scripts.rs` puts it together, with another clock.
+/// The script of this name, with another clock.
 fn script(name: &str) -> String {
-    let table = include_str!("../../../../src/scripts.rs");
-    let files = table.split_once(&format!("\n    {name}: ")).expect("a script").1;
-    let files = files.split_once('[').and_then(|(_, files)| files.split_once(']')).expect("a list").0;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/scripts");
-    let read = |file: &str| {
-        std::fs::read_to_string(folder.join(file.trim().trim_matches('"')).with_extension("lua"))
-            .expect("a file")
-    };
-    let files = files.split(',').filter(|file| !file.trim().is_empty());
-    with_clock(&files.map(read).collect::<String>())
+    with_clock(&redelay_support::script(name))
 }
 
 fn with_clock(script: &str) -> String {

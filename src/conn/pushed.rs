@@ -1,0 +1,68 @@
+//! What the server sends by itself on a connection: messages, and notices of changes.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use fred::clients::Client;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+
+use super::{Link, Session};
+
+/// What has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Push<T> {
+    Message(T),
+    /// Some messages were lost: more have come than are kept.
+    Missed,
+    /// The connection was lost, or there is a new one: the server sends only what it is asked for on the new one.
+    Session,
+}
+
+/// All that the server sends on a link from its opening on, whatever becomes of its connections.
+///
+/// When the link is led to another server, the library's client is replaced, and nothing more comes from the old one.
+#[derive(Debug)]
+pub(super) struct Pushed<T> {
+    link: Arc<Link>,
+    receive: fn(&Client) -> broadcast::Receiver<T>,
+    receiver: broadcast::Receiver<T>,
+    sessions: watch::Receiver<Option<Session>>,
+    /// The last session of which `next` has told, or the one at the beginning.
+    session: Option<Session>,
+}
+
+impl<T: Clone> Pushed<T> {
+    pub(super) fn of(link: &Arc<Link>, receive: fn(&Client) -> broadcast::Receiver<T>) -> Self {
+        let mut sessions = link.sessions();
+        let session = *sessions.borrow_and_update();
+        Self { receiver: receive(&link.client()), link: link.clone(), receive, sessions, session }
+    }
+
+    /// The next that comes; `None` when nothing will come any more. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Push<T>> {
+        let message = async {
+            match self.receiver.recv().await {
+                Ok(message) => Push::Message(message),
+                Err(RecvError::Lagged(_)) => Push::Missed,
+                // The library's client is gone. There is another one in the next session.
+                Err(RecvError::Closed) => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            changed = self.sessions.changed() => {
+                changed.ok()?;
+                self.session = *self.sessions.borrow_and_update();
+                self.receiver = (self.receive)(&self.link.client());
+                Some(Push::Session)
+            }
+            message = message => Some(message),
+        }
+    }
+
+    /// The present session, if `next` has told of it: what is asked for in it is not missed.
+    pub(super) fn session(&self) -> Option<Session> {
+        self.link.session().filter(|present| self.session == Some(*present))
+    }
+}

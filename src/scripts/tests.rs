@@ -1,0 +1,149 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::conn::{Credentials, Options, Settings};
+use sha1::{Digest, Sha1};
+
+#[test]
+fn digests_and_headers_are_true() {
+    let mut wrong = Vec::new();
+    for &(name, script, _) in ALL {
+        let digest: String = Sha1::digest(script.text()).iter().map(|byte| format!("{byte:02x}")).collect();
+        if digest != script.sha1 {
+            wrong.push(format!("{name}: {digest}"));
+        }
+        let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
+        let keys = header.split("-- ARGV").next().and_then(|keys| keys.split("-- Reply").next());
+        let keys = keys.expect("a piece");
+        let named = (1..=12).take_while(|number| keys.contains(&format!("   {number} "))).count();
+        assert_eq!(named, script.keys.len(), "the header of {name} names other keys than it is given");
+        for (number, key) in (1..).zip(script.keys) {
+            let key = format!("   {number} {}", key.replace('_', " "));
+            assert!(keys.contains(&key), "the header of {name} has not {key:?}");
+        }
+        assert!(!script.text().contains("KEYS[0]"), "{name} names a key that it is not given");
+        assert!(!parts.contains("ARGV"), "a part of {name} uses ARGV: only the script itself does");
+        let cost = header.split_once("-- Reply").and_then(|(_, header)| header.split_once("-- Cost"));
+        let cost = cost.unwrap_or_else(|| panic!("the header of {name} is incomplete")).1;
+        let cost: String = cost.lines().take_while(|line| !line.starts_with("local")).collect();
+        let bounds = ["O(1)", "O(log n)", "at most", "Up to", "budget", "native scan", "as LRANGE"];
+        assert!(bounds.iter().any(|bound| cost.contains(bound)), "{name} names no bound of its cost");
+        assert!(!cost.contains("O(n"), "{name} has a cost without a bound");
+    }
+    assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
+}
+
+/// Any reply of a script arrives as it is, whatever its shape.
+#[tokio::test]
+async fn replies_have_the_shape_that_the_script_gave_them() {
+    let array = Reply::Array;
+    let text = |text: &'static str| Reply::Bytes(text.into());
+    let server = redelay_fixture::Server::start();
+    let settings = Settings {
+        url: &server.url(),
+        credentials: Credentials::OfUrl,
+        sentinel_credentials: None,
+        #[cfg(feature = "tls")]
+        tls: None,
+        client_name: "scripts".into(),
+        connect_timeout: Duration::from_secs(60),
+        command_timeout: Duration::from_secs(60),
+        replicas: None,
+    };
+    let conn = &Conn::connect(Options::new(settings).expect("options")).await.expect("a connection");
+    macro_rules! reply {
+        ($source:literal) => {{
+            static SCRIPT: Script = Script { source: $source, sha1: "", keys: &[] };
+            SCRIPT.on(&[]).run_once(conn).await.expect("a reply")
+        }};
+    }
+    assert_eq!(reply!("return 7"), Reply::Int(7));
+    assert_eq!(reply!("return 'a'"), text("a"));
+    assert_eq!(reply!("return false"), Reply::Nil);
+    assert_eq!(reply!("return {}"), array(vec![]));
+    assert_eq!(reply!("return {'a'}"), array(vec![text("a")]));
+    assert_eq!(reply!("return {false}"), array(vec![Reply::Nil]));
+    assert_eq!(reply!("return {1, {'a'}}"), array(vec![Reply::Int(1), array(vec![text("a")])]));
+    assert_eq!(reply!("return {{}}"), array(vec![array(vec![])]));
+    assert_eq!(reply!("return {{1}}"), array(vec![array(vec![Reply::Int(1)])]));
+    assert_eq!(reply!("return {{1, 2}}"), array(vec![array(vec![Reply::Int(1), Reply::Int(2)])]));
+    assert_eq!(reply!("return {{{1}}}"), array(vec![array(vec![array(vec![Reply::Int(1)])])]));
+    assert_eq!(
+        reply!("return {{1}, {2}}"),
+        array(vec![array(vec![Reply::Int(1)]), array(vec![Reply::Int(2)])])
+    );
+}
+
+/// What [`Script::text`] relies on.
+#[test]
+fn strings_contain_no_comment_and_no_line_break() {
+    for &(name, script, _) in ALL {
+        assert!(!script.source.contains("[[") && !script.source.contains("[="), "{name}: a long bracket");
+        for line in script.source.lines() {
+            let code = line.split("--").next().expect("a first piece");
+            for quote in ['\'', '"'] {
+                assert!(code.matches(quote).count() % 2 == 0, "{name}: `--` within a string: {line}");
+            }
+            assert!(!code.ends_with('\\'), "{name}: a string of two lines: {line}");
+        }
+        let text = script.text();
+        assert!(!text.contains("--") && !text.contains("\n\n") && !text.contains("\n "), "{name}: {text}");
+    }
+}
+
+#[test]
+fn every_file_is_used_and_every_part_says_what_it_provides() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts");
+    let mut files = BTreeSet::new();
+    for within in ["", "parts/", "transfer/", "receive/"] {
+        for file in std::fs::read_dir(folder.join(within)).expect("a folder") {
+            let name = file.expect("a file").file_name().into_string().expect("UTF-8");
+            files.extend(name.strip_suffix(".lua").map(|name| format!("{within}{name}")));
+        }
+    }
+    let used = ALL.iter().flat_map(|&(_, _, files)| files.iter().map(|file| (*file).to_owned()));
+    assert_eq!(used.collect::<BTreeSet<_>>(), files);
+    for part in files.iter().filter(|file| file.contains('/')) {
+        let source = std::fs::read_to_string(folder.join(part).with_extension("lua")).expect("a file");
+        let provides = source.lines().find_map(|line| line.strip_prefix("-- Provides  "));
+        for name in provides.unwrap_or_else(|| panic!("{part} has no `-- Provides`")).split(", ") {
+            let defined = source.lines().any(|line| {
+                let names = line.strip_prefix("local function ").or_else(|| line.strip_prefix("local "));
+                let names = names.and_then(|names| names.split(['(', '=']).next());
+                names.is_some_and(|names| names.split(", ").any(|defined| defined.trim() == name))
+            });
+            assert!(defined, "{part} says that it provides `{name}`");
+        }
+    }
+}
+
+/// Some proxies check the text of a script: the name of each command is a literal, each key is written
+/// `KEYS[n]`, with a number, and there is one at least.
+#[test]
+fn names_of_commands_and_keys_are_literal() {
+    let mut others = Vec::new();
+    for &(name, script, _) in ALL {
+        let text = script.text();
+        let calls: Vec<&str> = text.match_indices("redis.").map(|(at, _)| &text[at..]).collect();
+        let is_call = |call: &&&str| call.starts_with("redis.call") || call.starts_with("redis.pcall");
+        let is_literal = |call: &str| {
+            let (name, keys) = call.split_once("call('")?.1.split_once('\'')?;
+            let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase());
+            let number = keys.strip_prefix(", KEYS[").and_then(|key| key.split_once(']'));
+            let is_key = |(number, rest): (&str, &str)| {
+                number.parse::<usize>().is_ok_and(|number| (1..=script.keys.len()).contains(&number))
+                    && rest.starts_with([',', ')'])
+            };
+            let begins = call.starts_with("redis.call('") || call.starts_with("redis.pcall('");
+            (begins && is_name && (name == "TIME" || number.is_some_and(is_key))).then_some(())
+        };
+        if script.keys.is_empty() || calls.iter().filter(is_call).any(|call| is_literal(call).is_none()) {
+            others.push(name);
+        }
+        assert!(name == "PERMISSIONS" || calls.iter().any(|call| call.starts_with("redis.call(")), "{name}");
+    }
+    // DESIGN.md says why, and docs/deployment.md what happens without them.
+    assert_eq!(others, ["OFFER_THROTTLED", "OVERDUE", "PERMISSIONS"]);
+}

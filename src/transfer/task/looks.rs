@@ -1,0 +1,143 @@
+//! The looks for overdue entries: at which queues, and what follows.
+//!
+//! An entry that is overdue says little about why. Its producer may announce nothing, and then all is well but for this entry. Or
+//! this client hears nothing. So it subscribes to the channel of the queue again, on the same connection: a subscriber that lives
+//! confirms that. Without a confirmation, the client opens another connection.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+use super::Task;
+use crate::conn::Channels;
+use crate::telemetry::events;
+use crate::transfer::overdue::{self, Look, look};
+use crate::transfer::schedule::QueueId;
+
+/// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.
+const CONFIRMS: Duration = Duration::from_secs(4);
+/// How often a client says that entries were overdue, and how often it opens another connection for announcements, at most.
+const SELDOM: Duration = Duration::from_secs(60);
+
+/// The looks in flight, and what others have found.
+#[derive(Default)]
+pub(super) struct Looks {
+    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
+    /// The channels that a subscriber is to confirm, and since when.
+    unconfirmed: HashMap<Arc<str>, Instant>,
+    /// When entries that were overdue were last reported, and when a connection for announcements was last opened because of them.
+    reported: Option<Instant>,
+    subscribed: Option<Instant>,
+    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any since the last pass began.
+    is_refused: bool,
+    accepted: bool,
+    refused: bool,
+}
+
+impl Looks {
+    /// A subscriber has said what became of a subscription.
+    pub(super) fn confirmed(&mut self, channel: &str) {
+        self.unconfirmed.remove(channel);
+    }
+
+    /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
+    pub(super) fn is_deaf(&self, now: Instant) -> bool {
+        is_over(self.subscribed, now) && self.unconfirmed.values().any(|since| now - *since >= CONFIRMS)
+    }
+
+    pub(super) fn subscribed_again(&mut self, now: Instant) {
+        self.subscribed = Some(now);
+        self.unconfirmed.clear();
+    }
+}
+
+fn is_over(last: Option<Instant>, now: Instant) -> bool {
+    last.is_none_or(|last| now - last >= SELDOM)
+}
+
+impl Task {
+    /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
+    pub(super) fn look(&mut self) {
+        let now = Instant::now();
+        let Looks { is_refused, accepted, refused, .. } = &mut self.looks;
+        *is_refused &= *refused || !*accepted;
+        (*accepted, *refused) = (false, false);
+        let mut of_servers: HashMap<_, Vec<_>> = HashMap::new();
+        for (id, queue) in &self.queues {
+            // One that fails is tried again soon. A key that is forbidden hides the others of its call.
+            if !self.schedule.is_failing(*id) {
+                let server = self.conn.server_of(queue.keys.target());
+                of_servers.entry(server).or_default().push((queue.looked, *id));
+            }
+        }
+        for (server, mut queues) in of_servers {
+            queues.sort_unstable();
+            let (mut of_slots, mut count) = (HashMap::<_, Vec<_>>::new(), 0);
+            for (_, id) in queues {
+                let Some(queue) = self.queues.get_mut(&id) else { continue };
+                let slot = self.conn.slot_of(&queue.keys);
+                if count < overdue::MOST && (of_slots.contains_key(&slot) || of_slots.len() < overdue::SLOTS)
+                {
+                    queue.looked = now;
+                    count += 1;
+                    of_slots.entry(slot).or_default().push((id, queue.keys.clone()));
+                }
+            }
+            for queues in of_slots.into_values() {
+                self.looks.in_flight.push(Box::pin(look(self.conn.clone(), server, queues)));
+            }
+        }
+    }
+
+    /// Sweeps queues with overdue entries that nobody has tried to move, and finds out whether their announcements are heard.
+    pub(super) fn on_look(&mut self, look: Look, channels: &Channels) {
+        let Look { server, reading, queues, overdue } = look;
+        let now = Instant::now();
+        match overdue {
+            Ok(overdue) => {
+                self.looks.accepted = true;
+                if let Some(since) = reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE)) {
+                    for id in overdue {
+                        if self.schedule.is_idle_since(id, since, now) {
+                            self.on_stalled(id, now, channels);
+                        }
+                    }
+                }
+            }
+            Err(error) => {
+                self.looks.refused = true;
+                self.conn.counters().failed("look for overdue entries", &error);
+                if !std::mem::replace(&mut self.looks.is_refused, true) {
+                    events::look_failing(&self.conn.server(), &error);
+                }
+                // A transfer of one of them is refused, too, and says more.
+                queues.iter().for_each(|id| self.schedule.sweep(*id, now));
+            }
+        }
+        if let Some(reading) = reading {
+            self.observe(server, reading);
+        }
+    }
+
+    fn on_stalled(&mut self, id: QueueId, now: Instant, channels: &Channels) {
+        self.schedule.sweep(id, now);
+        self.count_stalled(id, now);
+        let Some(queue) = self.queues.get(&id) else { return };
+        let channel = self.listeners.subscribe_again(queue.keys.channel(), channels);
+        self.looks.unconfirmed.entry(channel).or_insert(now);
+    }
+
+    /// Counts and reports that entries of a queue were overdue, or may be.
+    pub(super) fn count_stalled(&mut self, id: QueueId, now: Instant) {
+        let Some(queue) = self.queues.get(&id) else { return };
+        queue.counters.transfer_stalled();
+        if is_over(self.looks.reported, now) {
+            self.looks.reported = Some(now);
+            events::transfer_stalled(&queue.keys);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Payloads that are long, and entries that are malformed: no call reads more than a bound of them.
+
+use std::time::Duration;
+
+use redelay::{Client, codec};
+use redelay_fixture::{Server, until_async};
+use redelay_support::{CLAIMS, HOUR, JOBS, ORDERED_LIST, QUARANTINE, TIMEOUT_SET, ms, still_text_queues};
+
+use super::reads::{Monitor, elements, fill, most, reads};
+
+/// How many payloads they read: the members of other sorted sets are ids.
+fn most_payloads(calls: &[Vec<String>]) -> usize {
+    let is_of_ids = |command: &str| {
+        let command = command.to_lowercase();
+        command.starts_with("\"z") && !command.contains("redisson_delay_queue_timeout")
+    };
+    let of_call = |call: &Vec<String>| {
+        call.iter().filter(|command| !is_of_ids(command)).map(|command| elements(command)).sum()
+    };
+    calls.iter().map(of_call).max().unwrap_or_default()
+}
+
+/// A call reads about 1 MB, or 4 MB if it only searches, whatever the length of the payloads.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_read_of_long_payloads_has_a_call_without_a_bound() {
+    const BYTES: usize = 100_000;
+    let server = Server::start();
+    fill(&server, 64, BYTES);
+    let (_client, ready, delayed) = still_text_queues(&server).await;
+    let absent = ["absent".to_owned(), "neither".to_owned()];
+    for (name, read) in reads(&ready, &delayed, &absent) {
+        let monitor = Monitor::start(&server);
+        read().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let calls = monitor.end(&server);
+        let most = most_payloads(&calls) * BYTES;
+        println!("{name}: {} calls, {most} bytes at most", calls.len());
+        let searches = name.contains("contains");
+        assert!(most <= if searches { 4_194_304 } else { 1_048_576 } + 16 * BYTES, "{name}: {most}");
+    }
+}
+
+/// Somebody else has put them there. They are at the end that a call looks at first.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_malformed_entries_hold_no_call_up() {
+    for (count, bytes) in [(25_000, 10), (64, 100_000)] {
+        let server = Server::start();
+        let (_client, ready, delayed) = still_text_queues(&server).await;
+        let put = |command: &str| {
+            for from in (0..count).step_by(1000) {
+                let some = (from..count.min(from + 1000)).map(|n| format!("{n:05}{}", "m".repeat(bytes)));
+                server.cmd([command, ORDERED_LIST].into_iter().map(str::to_owned).chain(some));
+            }
+        };
+        delayed.offer("first", HOUR).await.unwrap();
+        delayed.offer("last", HOUR).await.unwrap();
+        put("LPUSH");
+        let monitor = Monitor::start(&server);
+        assert_eq!(delayed.peek().await.unwrap().as_deref(), Some("first"));
+        let calls = monitor.end(&server);
+        println!("peek: {} calls, {} elements at most", calls.len(), most(&calls));
+        assert!(most(&calls) <= 2000 && most(&calls) * bytes <= 1_048_576 + 16 * bytes, "{}", most(&calls));
+        assert!(calls.len() <= 40, "{} calls", calls.len());
+
+        put("RPUSH");
+        let monitor = Monitor::start(&server);
+        assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("last"));
+        let calls = monitor.end(&server);
+        println!("poll_last: {} calls, {} elements at most", calls.len(), most(&calls));
+        assert!(most(&calls) <= 2000 && most(&calls) * bytes <= 1_048_576 + 16 * bytes, "{}", most(&calls));
+        assert_eq!(server.list(QUARANTINE).len(), 2 * count, "each with its score");
+        assert_eq!(server.list("{q}other"), [b"last"]);
+        assert_eq!(delayed.poll_last_and_offer_first_to("{q}other").await.unwrap().as_deref(), Some("first"));
+        assert_eq!(
+            delayed.poll_last_and_offer_first_to("{q}other").await.unwrap(),
+            None,
+            "only malformed ones"
+        );
+        assert_eq!(server.list(QUARANTINE).len(), 4 * count);
+        assert!(ready.is_empty().await.unwrap() && delayed.is_empty().await.unwrap());
+    }
+}
+
+/// The sweep of the ids of jobs reads their entries.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_jobs_are_swept_a_few_at_a_time() {
+    const BYTES: usize = 100_000;
+    let server = Server::start();
+    fill(&server, 64, BYTES);
+    // Their entries are gone.
+    server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
+    let monitor = Monitor::start(&server);
+    let client = Client::builder().url(server.url()).sweep_interval(ms(1000)).connect().await.unwrap();
+    let _delayed = client.delayed_queue(&client.blocking_queue("q", codec::String));
+    // The next call comes after a hundred times as long as this one took.
+    until_async("the first are gone", || async { server.get::<usize, _>(["HLEN", JOBS]) < 64 }).await;
+    let mut calls = monitor.end(&server);
+    calls.retain(|call| {
+        call.iter().any(|command| command.to_lowercase().starts_with("\"hscan\" \"redelay:jobs"))
+    });
+    let most = most(&calls) * BYTES;
+    println!("{} calls, {most} bytes at most", calls.len());
+    assert!(!calls.is_empty() && most <= 1_048_576 + 16 * BYTES, "{most}");
+}
+
+/// Leaves a claim of a pop, whose payload has so many bytes.
+const CLAIM: &str =
+    "redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({'LPOP', 1, {string.rep('x', tonumber(ARGV[2]))}}))";
+
+/// A page has no more than about 1 MB.
+#[tokio::test]
+async fn long_payloads_are_read_a_few_at_a_time() {
+    const BYTES: usize = 100_000;
+    let server = Server::start();
+    let (_client, ready, delayed) = still_text_queues(&server).await;
+    let payloads: Vec<_> = (0..64).map(|n| format!("{n:02}{}", "x".repeat(BYTES))).collect();
+    for (n, payload) in payloads.iter().enumerate() {
+        ready.put(payload).await.unwrap();
+        delayed.offer(payload, HOUR).await.unwrap();
+        let (id, bytes) = (n.to_string(), BYTES.to_string());
+        server.cmd(["EVAL", CLAIM, "1", CLAIMS, &*id, &*bytes]);
+    }
+    let monitor = Monitor::start(&server);
+    assert_eq!(ready.unconfirmed_pops().read(Duration::ZERO, 100).await.unwrap().len(), payloads.len());
+    assert!(ready.read_all().await.unwrap() == payloads);
+    assert!(delayed.read_all().await.unwrap() == payloads);
+    let mut taken = Vec::new();
+    while let more @ [_, ..] = &ready.poll_many(7).await.unwrap()[..] {
+        taken.extend(more.iter().map(|payload| payload.as_ref().unwrap().clone()));
+    }
+    assert!(taken == payloads, "{}", taken.len());
+    let mut polled = Vec::new();
+    while let more @ [_, ..] = &delayed.poll_many(20).await.unwrap()[..] {
+        polled.extend(more.iter().map(|payload| payload.as_ref().unwrap().clone()));
+    }
+    assert!(polled == payloads, "{}", polled.len());
+    let calls = monitor.end(&server);
+    let most = most(&calls) * BYTES;
+    println!("{} calls, {most} bytes at most", calls.len());
+    assert!(most <= 1_048_576 + 16 * BYTES, "{most}");
+}

@@ -1,0 +1,157 @@
+//! Entries that are overdue, and of which nobody has heard: a client that transfers looks for them.
+
+use std::time::{Duration, Instant};
+
+use redelay::{BlockingQueue, Client, DelayedQueue, codec};
+use redelay_fixture::{ClientKind, Cluster, Server, until_async, until_async_within};
+use redelay_support::{HOUR, Listener, MINUTE, ms, soon};
+use tokio::task::block_in_place;
+
+/// Writes an overdue entry as Redisson does, and tells nobody.
+fn offer_silently(server: &Server, queue: &BlockingQueue<i64>, number: u8) {
+    let keys = queue.keys();
+    let entry =
+        [&[8][..], format!("{number:08}").as_bytes(), &1_u64.to_le_bytes(), &[b'0' + number]].concat();
+    server.cmd([b"ZADD", keys.timeout_set.as_bytes(), b"1", &entry]);
+    server.cmd([b"RPUSH", keys.ordered_list.as_bytes(), &entry]);
+}
+
+/// Only a look finds something.
+fn queues(
+    client: &Client,
+    names: impl Iterator<Item = String>,
+) -> Vec<(BlockingQueue<i64>, DelayedQueue<i64>)> {
+    let ready = names.map(|name| client.blocking_queue(&name, codec::Long));
+    ready.map(|ready| (ready.clone(), client.delayed_queue(&ready))).collect()
+}
+
+async fn swept(client: &Client, count: u64) {
+    until_async_within(MINUTE, "each queue was swept", || async { client.stats().transfers >= count }).await;
+}
+
+/// The producer announces nothing. That is no reason to open a connection, or to look at other queues.
+#[tokio::test]
+async fn an_overdue_entry_is_found_without_an_announcement() {
+    let server = Server::start();
+    let client = Client::builder().url(server.url()).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
+    let queues = queues(&client, (0..150).map(|n| format!("{{q}}{n}")));
+    swept(&client, 150).await;
+    let subscriber = || -> String {
+        let clients: String = server.get(["CLIENT", "LIST", "TYPE", "pubsub"]);
+        clients.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    let before = subscriber();
+    let transfers = client.stats().transfers;
+    for (n, stalled) in [(0, 1), (149, 2), (0, 3)] {
+        offer_silently(&server, &queues[n].0, 7);
+        let taken = tokio::time::timeout(Duration::from_secs(40), queues[n].0.take()).await;
+        assert_eq!(taken.expect("it is moved before the next sweep").unwrap(), 7);
+        let stats = client.stats();
+        assert_eq!((stats.stalled_transfers, stats.failed_transfers, stats.reconnects), (stalled, 0, 0));
+    }
+    // Longer than it waits for a connection that does not answer.
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(subscriber(), before);
+    let transfers = client.stats().transfers - transfers;
+    assert!(transfers < 12, "{transfers} transfers for three entries");
+    assert_eq!(queues[0].0.stats().await.unwrap().stalled_transfers, 2);
+    // Whoever announces is heard at once.
+    let other = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
+    soon(other.delayed_queue(&other.blocking_queue("{q}3", codec::Long)).offer(&8, ms(1))).await.unwrap();
+    assert_eq!(soon(queues[3].0.take()).await.unwrap(), 8);
+    assert_eq!(client.stats().stalled_transfers, 3);
+}
+
+/// A call covers one slot of a cluster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_in_many_slots_are_all_looked_at() {
+    const QUEUES: usize = 100;
+    let cluster = block_in_place(|| Cluster::without_replicas(3));
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
+    let queues = queues(&client, (0..QUEUES).map(|n| format!("q{n}")));
+    swept(&client, QUEUES as u64).await;
+    let calls = || cluster.servers().iter().map(|server| server.command_calls("evalsha")).sum::<u64>();
+    let (begun, before, transfers) = (Instant::now(), calls(), client.stats().transfers);
+    for (ready, _) in &queues {
+        let server = cluster.master_of(cluster.slot_of(ready.name()));
+        block_in_place(|| offer_silently(server, ready, 7));
+    }
+    // About 34 slots of each master: two passes.
+    let moved = || async { client.stats().transferred as usize == QUEUES };
+    until_async_within(Duration::from_secs(60), "all are moved", moved).await;
+    let elapsed = begun.elapsed();
+    let looks = calls() - before - (client.stats().transfers - transfers);
+    println!("all were moved after {elapsed:?}, with {looks} looks");
+    assert!(looks <= 3 * 20 * (elapsed.as_secs() / 5 + 2), "{looks} looks in {elapsed:?}");
+    assert_eq!(client.stats().stalled_transfers as usize, QUEUES);
+}
+
+/// A permission is taken away, and nothing else would tell before an entry is late.
+#[tokio::test]
+async fn a_look_that_is_refused_is_reported_once() {
+    let (listener, _listening) = Listener::start();
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
+    let queues = queues(&client, ["a", "b"].map(str::to_owned).into_iter());
+    swept(&client, 2).await;
+    let reported = || listener.named("redelay.look.failing");
+    for round in 1..=2 {
+        server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
+        until_async("it is reported", || async { reported().len() == round }).await;
+        let error = reported().pop().unwrap().fields["error"].to_lowercase();
+        assert!(error.contains("zcount"), "{error}");
+        let last_error = client.stats().last_error.unwrap().message.to_lowercase();
+        assert!(last_error.contains("look") && last_error.contains("zcount"), "{last_error}");
+        // The clock is read all the same.
+        let times = server.command_calls("time");
+        until_async("the next look", || async { server.command_calls("time") >= times + 2 }).await;
+        assert_eq!(reported().len(), round, "once");
+        server.cmd(["ACL", "SETUSER", "worker", "+zcount"]);
+        // The second one is found by a look.
+        for _ in 0..2 {
+            offer_silently(&server, &queues[1].0, 7);
+            assert_eq!(soon(queues[1].0.take()).await.unwrap(), 7);
+        }
+    }
+}
+
+/// The others are looked at all the same.
+#[tokio::test]
+async fn a_queue_that_is_forbidden_hides_no_other() {
+    let server = Server::start();
+    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
+    let queues = queues(&client, ["forbidden", "permitted"].map(str::to_owned).into_iter());
+    swept(&client, 2).await;
+    server.cmd(["ACL", "SETUSER", "worker", "resetkeys", "~*permitted*"]);
+    for _ in 0..2 {
+        offer_silently(&server, &queues[1].0, 7);
+        assert_eq!(soon(queues[1].0.take()).await.unwrap(), 7);
+    }
+}
+
+/// A user may not listen to channels, so that no confirmation of a subscription starts the sweep.
+#[tokio::test]
+async fn a_queue_is_swept_when_its_server_is_back() {
+    let server = Server::start();
+    let user = ["ACL", "SETUSER", "deaf", "on", ">secret", "+@all", "allkeys", "resetchannels"];
+    server.cmd(user);
+    let url = format!("redis://deaf:secret@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).connect_timeout(MINUTE).connect().await.unwrap();
+    let queue = client.blocking_queue("q", codec::Long);
+    let _delayed = client.delayed_queue(&queue);
+    swept(&client, 1).await;
+    for number in 0..3 {
+        offer_silently(&server, &queue, number);
+        server.kill_clients(ClientKind::Normal);
+        assert_eq!(soon(queue.take()).await.unwrap(), i64::from(number));
+    }
+    assert_eq!(client.stats().stalled_transfers, 0);
+}
