@@ -260,7 +260,7 @@ async fn reason(options: &Options, error: &FredError, left: Duration) -> Connect
     }
     if cause.is_of_server() {
         return match cause.to_string() {
-            // It says so of a call that is worth another try.
+            // After these errors, another try is worth it, as it is for a call.
             why if OpError::of_reply(&why).is_not_executed() => ConnectError::Failed(cause, BUSY),
             why => refused(why),
         };
@@ -282,7 +282,7 @@ fn refused(why: String) -> ConnectError {
     if OF_CREDENTIALS.iter().any(|words| why.starts_with(words)) {
         return ConnectError::Credentials(why);
     }
-    // Its limits and its protection end some time.
+    // A limit or the protected mode may end.
     if ["NOPERM", "ERR unknown", "ERR Unknown"].iter().any(|words| why.starts_with(words)) {
         return ConnectError::Refused(why);
     }
