@@ -299,7 +299,7 @@ fn name_on(cluster: &Cluster, port: u16) -> String {
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 
-/// Ten thousand cost as little: a question about the slots each second, and a few sweeps.
+/// Ten thousand cost as little: a question about the slots each second, four looks at some of them, and a few sweeps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_idle_queues_cost_next_to_nothing() {
     const QUEUES: usize = 10_000;
@@ -334,10 +334,10 @@ async fn ten_thousand_idle_queues_cost_next_to_nothing() {
             .map(|(after, before)| (after - before) as f64 / PERIOD.as_secs_f64())
             .collect();
         println!("{rates:.1?} commands a second when idle");
-        if rates.iter().all(|rate| *rate <= 5.0) {
+        if rates.iter().all(|rate| *rate <= 8.0) {
             break;
         }
-        assert!(period < 5, "{rates:?} commands a second");
+        assert!(period < 20, "{rates:?} commands a second");
     }
     for server in cluster.servers() {
         let connections = server.clients_named("redelay");
