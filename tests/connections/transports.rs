@@ -105,6 +105,7 @@ async fn all_but_receivers_works(client: &Client) -> redelay::Result<()> {
 
     delayed.quarantine().len().await?;
     delayed.quarantine().read(None, 1).await?;
+    ready.stats().await?;
     let unconfirmed = ready.unconfirmed_pops(HOUR);
     unconfirmed.len().await?;
     unconfirmed.read(None, 1).await?;
