@@ -238,7 +238,7 @@ async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     tokio::time::sleep(ms(500)).await;
     assert_eq!(scans(), before + 1, "by receivers");
     let agreed = scans();
-    assert_eq!(ready.dead_letters().requeue(1).await.unwrap(), 1);
+    assert_eq!(ready.dead_letters().requeue_all(1).await.unwrap(), 1);
     assert_eq!(scans(), agreed, "by calls for dead letters");
 
     // All else is found.
@@ -250,7 +250,7 @@ async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     let before = scans();
     sweeps(6).await;
     assert_eq!(scans(), before);
-    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 2);
+    assert_eq!(ready.dead_letters().remove_all(usize::MAX).await.unwrap(), 2);
     let left: Vec<String> = server.get(["HKEYS", DEAD_MESSAGES]);
     assert_eq!(left, ["0123456789012345"]);
     client.shutdown().await;
