@@ -29,8 +29,8 @@ pub use crate::wire::entry::EntryFormat;
 pub use job::{Job, JobOffer, Offered, PendingJob};
 pub use offer::Offer;
 pub(crate) use offer::PlaceOf;
-pub use schedule::{Schedule, StoredSchedule};
-pub use ticket::{ParseTicketError, Ticket};
+pub use schedule::{Schedule, Schedules, StoredSchedule};
+pub use ticket::Ticket;
 
 use crate::codec::Codec;
 use crate::queue::{Queue, QueueKeys};

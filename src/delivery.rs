@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
@@ -75,6 +77,12 @@ impl FromStr for MessageId {
             *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
         }
         Ok(Self(id))
+    }
+}
+
+impl<'de> Deserialize<'de> for MessageId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

@@ -152,7 +152,7 @@ async fn a_payload_that_kills_its_process_ends_in_the_dead_letters_alone() {
     let dead = dead_numbers(&ready).await;
     assert!(dead.contains(&-1), "{dead:?}");
     assert!(dead.len() <= 4, "innocent ones died: {dead:?}");
-    let letters = ready.dead_letters().read(0, 9).await.unwrap();
+    let letters = ready.dead_letters().read(None, 9).await.unwrap();
     let poison = letters.iter().find(|letter| &letter.payload[..] == b"-1").unwrap();
     assert_eq!((poison.reason.as_str(), poison.lost), ("lost", 5));
 }

@@ -141,7 +141,7 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
     let patient = other.receiver().lease(HOUR).discard_dead_letters();
     assert!(patient.receive_timeout(ms(10)).await.unwrap().is_none());
     until_async("it is dead", || async { dead.len().await.unwrap() == 1 }).await;
-    let letter = &dead.read(0, 1).await.unwrap()[0];
+    let letter = &dead.read(None, 1).await.unwrap()[0];
     assert_eq!((letter.reason.as_str(), letter.lost, &letter.payload[..]), ("lost", 1, &b"1"[..]));
     // Two losses are not, for a receiver that gives up after five.
     ready.put(&2).await.unwrap();

@@ -221,7 +221,7 @@ impl Player {
             Role::FollowsRetries => {
                 let id = self.retries.last()?;
                 // Until it is known to be done.
-                self.queue.unsettled().retry_now(*id).await.ok()?;
+                self.queue.unsettled().requeue(*id).await.ok()?;
                 self.retries.pop();
             }
             Role::Schedules | Role::Offers => {}

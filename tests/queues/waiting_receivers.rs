@@ -168,7 +168,7 @@ async fn only_the_first_retry_is_announced() {
 async fn a_requeued_dead_letter_reaches_them() {
     let (rig, in_flight) = Rig::start().await;
     in_flight.reject("closed").await.unwrap();
-    assert_eq!(rig.ready.dead_letters().requeue(1).await.unwrap(), 1);
+    assert_eq!(rig.ready.dead_letters().requeue_all(1).await.unwrap(), 1);
     rig.received().await;
 }
 
@@ -177,7 +177,7 @@ async fn a_retry_by_hand_reaches_them() {
     let (rig, in_flight) = Rig::start().await;
     let id = in_flight.id();
     in_flight.retry_after(HOUR).await.unwrap();
-    assert!(rig.ready.unsettled().retry_now(id).await.unwrap());
+    assert!(rig.ready.unsettled().requeue(id).await.unwrap());
     rig.received().await;
 }
 

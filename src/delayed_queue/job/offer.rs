@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::check_id;
@@ -86,17 +87,18 @@ pub struct JobOffer<R = Offered>(State<R>);
 /// }
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Offered {
     /// It is stored, and due at this time.
-    Stored(SystemTime),
+    Stored(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the pending job stays. This is its due time.
-    Kept(SystemTime),
+    Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the new job has replaced the old one. This is the due time.
-    Replaced(SystemTime),
+    Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// Another job was accepted recently. The next one is accepted from this time on.
-    Throttled(SystemTime),
+    Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
 }
 
 enum State<R> {
