@@ -4,15 +4,22 @@
 //! what concurrent callers send together. `ticket` finds an entry again. `inspect` reads, `remove` takes entries out before
 //! they are due, and `quarantine` holds the malformed ones.
 
+// In the order of the methods on the page of the type.
+mod offer;
+
+mod ticket;
+
+mod job;
+
+mod schedule;
+
+mod inspect;
+
+mod remove;
+
 mod batch;
 mod batcher;
-mod inspect;
-mod job;
-mod offer;
-mod remove;
-mod schedule;
 mod store;
-mod ticket;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +76,7 @@ impl<T> fmt::Debug for DelayedQueue<T> {
     }
 }
 
+/// # Names and the end
 impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn queue_arc(&self) -> &Arc<Queue> {
         &self.queue

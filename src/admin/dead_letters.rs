@@ -95,6 +95,7 @@ impl fmt::Debug for DeadLetters {
     }
 }
 
+/// # Dead letters
 impl<T: 'static> BlockingQueue<T> {
     /// The dead letters of this queue. No command is sent.
     ///

@@ -83,6 +83,7 @@ impl fmt::Debug for Quarantined {
     }
 }
 
+/// # Malformed entries
 impl<T: 'static> DelayedQueue<T> {
     /// The quarantine of this queue. No command is sent.
     ///

@@ -130,6 +130,7 @@ impl fmt::Debug for UnconfirmedPops {
     }
 }
 
+/// # Pops that nobody has confirmed
 impl<T: 'static> BlockingQueue<T> {
     /// The pops of this queue whose replies no client has confirmed: what a dead process had popped. No command is
     /// sent.

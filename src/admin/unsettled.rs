@@ -83,6 +83,7 @@ impl fmt::Debug for Unsettled {
     }
 }
 
+/// # Messages that are not settled
 impl<T: 'static> BlockingQueue<T> {
     /// The messages of this queue that were received and are not settled. No command is sent.
     ///

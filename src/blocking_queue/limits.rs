@@ -80,6 +80,7 @@ impl RateLimit {
 /// A day, in µs.
 const MOST_INTERVAL: u128 = 86_400_000_000;
 
+/// # Pause and limits
 impl<T: 'static> BlockingQueue<T> {
     /// Stops all receivers and workers of the queue, in all processes: they receive nothing more until
     /// [`resume`](Self::resume). Messages that the server had already handed out are still delivered. Received messages

@@ -73,6 +73,7 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
+/// # Jobs by id
 impl<T: 'static> DelayedQueue<T> {
     /// The job of this id. No command is sent, and the job need not exist.
     ///

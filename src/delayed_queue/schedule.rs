@@ -106,6 +106,7 @@ impl<T> fmt::Debug for Schedule<T> {
     }
 }
 
+/// # Schedules
 impl<T: 'static> DelayedQueue<T> {
     /// The schedule of this name, of 1 to 239 bytes. No command is sent, and the schedule need not exist.
     ///

@@ -159,6 +159,7 @@ impl<'de> Deserialize<'de> for Ticket {
     }
 }
 
+/// # Cancel and reschedule
 impl<T: 'static> DelayedQueue<T> {
     /// Removes a pending payload. Returns whether it was still pending. O(log n) in the timeout set. In the ordered list,
     /// the server searches from the newest entry on, which is O(n).

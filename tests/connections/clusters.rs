@@ -300,7 +300,7 @@ fn name_on(cluster: &Cluster, port: u16) -> String {
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 
-/// Ten thousand cost as little: a question about the slots each second, and a few sweeps.
+/// Ten thousand cost as little: a question about the slots each second, four looks at some of them, and a few sweeps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_idle_queues_cost_next_to_nothing() {
     const QUEUES: usize = 10_000;
@@ -325,14 +325,14 @@ async fn ten_thousand_idle_queues_cost_next_to_nothing() {
         cluster.servers().iter().map(number).collect()
     };
     // On a busy machine, the last of the opening is in the first periods.
-    until_async_within(10 * MINUTE, "at most five commands a second", || async {
+    until_async_within(10 * MINUTE, "at most eight commands a second", || async {
         let (begun, before) = (Instant::now(), commands());
         tokio::time::sleep(PERIOD).await;
         let (after, period) = (commands(), begun.elapsed().as_secs_f64());
         let rates: Vec<_> =
             after.iter().zip(before).map(|(after, before)| (after - before) as f64 / period).collect();
         println!("{rates:.1?} commands a second when idle");
-        rates.iter().all(|rate| *rate <= 5.0)
+        rates.iter().all(|rate| *rate <= 8.0)
     })
     .await;
     for server in cluster.servers() {

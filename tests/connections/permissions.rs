@@ -159,13 +159,17 @@ async fn each<F: AsyncFn(&Rig) -> Outcome>(call: F) {
                 refused.insert(command.clone());
             }
             Ok((taken, stored)) => {
-                let mut now = rig.payloads().await;
-                now.extend(taken);
-                now.sort();
                 let mut expected = payloads;
                 expected.extend(stored);
                 expected.sort();
-                assert_eq!(now, expected, "without {command}");
+                // What was on its way to a taker that waits no more is put back.
+                until_async(&format!("each payload is in one place, without {command}"), async || {
+                    let mut now = rig.payloads().await;
+                    now.extend(taken.clone());
+                    now.sort();
+                    now == expected
+                })
+                .await;
             }
         }
         until_async("no claim is left", async || {

@@ -237,6 +237,7 @@ impl Offer {
     }
 }
 
+/// # Offer jobs
 impl<T: 'static> DelayedQueue<T> {
     /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others.
     /// Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of them, and the results are
