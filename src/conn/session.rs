@@ -509,11 +509,13 @@ impl Supervisor {
                 _ => Ok(None),
             }
         };
-        let (replies, role, memory) =
-            timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory))
-                .await
+        let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory));
+        let (replies, role, memory) = tokio::select! {
+            all = all => all
                 .map_err(|_| OpError::Unknown(silence()))?
-                .map_err(|error| library::of_sent(&error))?;
+                .map_err(|error| library::of_sent(&error))?,
+            () = outdated(self.lead.as_ref()) => return Err(OpError::NotExecuted(replaced())),
+        };
         ensure_master(role)?;
         self.warn_of_eviction(memory);
         let mut answers = Vec::with_capacity(replies.len());
@@ -543,7 +545,7 @@ impl Supervisor {
 }
 
 /// Waits until the connection is one to an old master.
-async fn outdated(lead: Option<&Lead>) {
+pub(super) async fn outdated(lead: Option<&Lead>) {
     match lead {
         Some(lead) => lead.is_outdated().await,
         None => std::future::pending().await,
