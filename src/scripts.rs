@@ -104,7 +104,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "601d4803f759a76b1959095290c9703adc1666e5",
+    RECEIVE: "ef91eddb51831df61189363c1a568bd273729973",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
         ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
          "receive/limits", "receive/claim", "receive"];

@@ -184,6 +184,8 @@ pub(super) struct Outcome {
     /// Of each settlement, in the order of the call.
     pub(super) settled: Vec<Result<Settled, OpError>>,
     pub(super) claims: Vec<(Member, Record)>,
+    /// Claims whose records were not sent.
+    pub(super) unsent: Vec<Member>,
 }
 
 impl Outcome {
@@ -216,9 +218,14 @@ impl Outcome {
                 })
             })
             .collect::<Option<Vec<_>>>()?;
-        let mut claims = Vec::new();
+        let (mut claims, mut unsent) = (Vec::new(), Vec::new());
         while let Some(id) = bytes() {
-            let record = Record::parse(&bytes()?)?;
+            let record = bytes()?;
+            if record.is_empty() {
+                unsent.push(Member(id[..].try_into().ok()?));
+                continue;
+            }
+            let record = Record::parse(&record)?;
             let id = MessageId(id[..].try_into().ok()?);
             claims.push((Member::new(id, record.delivery), record));
         }
@@ -238,6 +245,7 @@ impl Outcome {
             refused,
             settled,
             claims,
+            unsent,
         };
         (outcome.settled.len() == settlements).then_some(outcome)
     }

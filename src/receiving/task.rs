@@ -25,8 +25,9 @@ use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{QueueCounters, events};
 use crate::transfer::AnnouncedRetry;
 use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::message::Member;
 
-/// The most messages that one call claims, and the most deliveries that it settles.
+/// The most deliveries that one call settles.
 const MOST: usize = 1000;
 /// The most settlements of one call that may have a text of a kilobyte.
 const MOST_TEXTS: usize = 100;
@@ -78,6 +79,8 @@ pub(super) struct Task {
     outbox: Outbox<Vec<Claim>>,
     /// Claims that nobody read.
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
+    /// Claims that were not sent to this process.
+    unsent: Vec<Member>,
     leases: Leases,
     /// What wakes it up.
     parked: Option<Parked>,
@@ -169,6 +172,7 @@ impl Task {
             announced,
             outbox,
             unread,
+            unsent: Vec::new(),
             parked: None,
             place: None,
             content: Content::Unknown,
@@ -373,16 +377,16 @@ impl Task {
             self.idle_since = Some(now);
         }
         let mut turn = Turn::default();
-        let mut unread = Vec::new();
+        let mut unread = std::mem::take(&mut self.unsent);
         while let Ok(claims) = self.unread.try_recv() {
-            unread.extend(claims);
+            unread.extend(claims.iter().map(|claim| claim.member));
         }
         // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in the order of
         // the claims.
-        unread.sort_unstable_by_key(|claim| std::cmp::Reverse(claim.member));
-        for claim in unread {
-            self.leases.remove(&claim.member);
-            turn.add(ToSettle::unheard(&claim, Settlement::Unread));
+        unread.sort_unstable_by_key(|member| std::cmp::Reverse(*member));
+        for member in unread {
+            self.leases.remove(&member);
+            turn.add(ToSettle::unread(member));
         }
         for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS, MOST_BYTES) {
             turn.add(to_settle);
@@ -418,9 +422,9 @@ impl Task {
         turn.most = match (looks, self.content) {
             // Two calls share a backlog.
             (true, Content::Left) if demand.one_each && demand.messages >= 2 * WORTH_A_CALL => {
-                wanted.min(demand.messages.div_ceil(2)).min(MOST)
+                wanted.min(demand.messages.div_ceil(2)).min(self.in_flight.most())
             }
-            (true, _) => wanted.min(MOST),
+            (true, _) => wanted.min(self.in_flight.most()),
             (false, _) => 0,
         };
         turn.empty_inbox = empties || is_due && turn.most == 0;

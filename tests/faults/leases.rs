@@ -298,3 +298,32 @@ async fn what_is_read_after_its_lease_is_not_begun() {
     queues.ready.put(&2).await.unwrap();
     assert_eq!(*soon(receiving).await.unwrap(), 2);
 }
+
+/// An attempt to connect that is under way when an outage ends hangs until it is given up. Another receiver is back before that,
+/// and waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() {
+    let server = Server::start();
+    let proxies = [Proxy::start(server.port()), Proxy::start(server.port())];
+    let lease = ms(3000);
+    let with = |proxy| Queues::of_numbers(builder(proxy).transfer(false));
+    let (hanging, other) = (with(&proxies[0]).await, with(&proxies[1]).await);
+    hanging.ready.put(&1).await.unwrap();
+    let receiver = hanging.ready.receiver().lease(lease);
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let other = other.ready.receiver().lease(lease);
+    assert!(soon(other.try_receive()).await.unwrap().is_none());
+    let receiving = tokio::spawn(async move { other.receive().await });
+
+    proxies[0].swallow_behind(Some(0));
+    proxies[1].blackhole(true);
+    sleep(ms(10_000)).await;
+    let hung = proxies[0].swallowing();
+    until_async("the next attempt hangs", || async { proxies[0].swallowing() > hung }).await;
+    proxies[0].swallow_behind(None);
+    proxies[1].blackhole(false);
+    until_async("it is back", || async { hanging.ready.len().await.is_ok() }).await;
+    soon(delivery.ack()).await.unwrap();
+    assert!(is_drained(&server));
+    receiving.abort();
+}

@@ -119,6 +119,8 @@ pub struct Answer {
     pub results: Vec<Settled>,
     /// What was claimed.
     pub claims: Vec<Delivery>,
+    /// What was claimed, too, and did not arrive.
+    pub unsent: Vec<Delivery>,
     /// Nothing is left to claim.
     pub empty: bool,
 }
@@ -143,6 +145,13 @@ pub struct Told {
     pub result: Settled,
     /// What it really did, at the first time.
     pub done: Option<Settled>,
+}
+
+impl Answer {
+    /// What it names.
+    pub fn deliveries_mut(&mut self) -> impl Iterator<Item = &mut Delivery> {
+        self.claims.iter_mut().chain(&mut self.unsent)
+    }
 }
 
 impl Op {
@@ -256,6 +265,8 @@ impl Client {
                 self.to_settle.push((Settlement::Other(Verb::Unread), delivery));
             }
         }
+        let unsent = answer.unsent.into_iter();
+        self.to_settle.extend(unsent.map(|delivery| (Settlement::Other(Verb::Unread), delivery)));
         if call.most > 0 {
             self.empty = answer.empty;
         } else if call.empty_inbox {
