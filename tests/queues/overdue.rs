@@ -97,7 +97,7 @@ async fn a_look_that_is_refused_is_reported_once() {
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
     let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
-    let queues = queues(&client, ["a", "b"].map(str::to_owned).into_iter());
+    let queues = queues(&client, ["{q}a", "{q}b"].map(str::to_owned).into_iter());
     swept(&client, 2).await;
     let reported = || listener.named("redelay.look.failing");
     for round in 1..=2 {
@@ -129,7 +129,7 @@ async fn a_queue_that_is_forbidden_hides_no_other() {
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
     let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
     let client = client.connect().await.unwrap();
-    let queues = queues(&client, ["forbidden", "permitted"].map(str::to_owned).into_iter());
+    let queues = queues(&client, ["{q}forbidden", "{q}permitted"].map(str::to_owned).into_iter());
     swept(&client, 2).await;
     server.cmd(["ACL", "SETUSER", "worker", "resetkeys", "~*permitted*"]);
     for _ in 0..2 {

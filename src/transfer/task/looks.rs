@@ -32,9 +32,9 @@ pub(super) struct Looks {
     pub(super) in_flight: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
     /// The channels that a subscriber is to confirm, and since when.
     unconfirmed: HashMap<Arc<str>, Instant>,
-    /// Those that it has confirmed since then; and whether one of them has missed an announcement again.
+    /// Those that it has confirmed since then; and since when one of them has missed announcements again.
     confirmed: HashSet<Arc<str>>,
-    is_doubtful: bool,
+    doubtful_since: Option<Instant>,
     /// When entries that were overdue were last reported, and when a connection for announcements was last opened because of them.
     reported: Option<Instant>,
     subscribed: Option<Instant>,
@@ -55,15 +55,15 @@ impl Looks {
     /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
     pub(super) fn is_deaf(&self, now: Instant) -> bool {
         let is_mute = self.unconfirmed.values().any(|since| now - *since >= CONFIRMS);
-        is_mute && is_over(self.subscribed, now, SELDOM)
-            || self.is_doubtful && is_over(self.subscribed, now, RARELY)
+        let is_doubtful = self.doubtful_since.is_some_and(|since| now - since >= RARELY);
+        is_mute && is_over(self.subscribed, now, SELDOM) || is_doubtful
     }
 
     pub(super) fn subscribed_again(&mut self, now: Instant) {
         self.subscribed = Some(now);
         self.unconfirmed.clear();
         self.confirmed.clear();
-        self.is_doubtful = false;
+        self.doubtful_since = None;
     }
 }
 
@@ -140,7 +140,9 @@ impl Task {
         self.count_stalled(id, now);
         let Some(queue) = self.queues.get(&id) else { return };
         let channel = self.listeners.subscribe_again(queue.keys.channel(), channels);
-        self.looks.is_doubtful |= self.looks.confirmed.contains(&channel);
+        if self.looks.confirmed.contains(&channel) {
+            self.looks.doubtful_since.get_or_insert(now);
+        }
         self.looks.unconfirmed.entry(channel).or_insert(now);
     }
 
