@@ -26,7 +26,7 @@ async fn transferring(command_timeout: Duration) -> (Server, Proxy, Queues<i64>,
     (server, proxy, queues, producer)
 }
 
-/// After this silence, so many connections are replaced: a second later at the latest.
+/// This number of connections is replaced after this silence, a second later at the latest.
 async fn replaced_after(silence: Duration, proxy: &Proxy, count: usize) {
     let accepted = proxy.accepted();
     // What waits for an answer has been sent by then.
