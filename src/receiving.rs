@@ -18,6 +18,7 @@
 mod call;
 mod forward;
 mod in_flight;
+mod plan;
 mod task;
 mod waiting;
 

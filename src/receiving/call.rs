@@ -6,6 +6,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::Settings;
+use super::plan::{Look, News};
 use super::waiting::ToSettle;
 use crate::conn::{OpError, Reply};
 use crate::scripts::{self, Call};
@@ -54,14 +55,7 @@ pub(super) struct Turn {
     pub(super) acknowledge: Vec<ToSettle>,
     pub(super) extend: Vec<Member>,
     pub(super) settle: Vec<ToSettle>,
-    /// The most messages to claim.
-    pub(super) most: usize,
-    /// Look for messages without lease and retry, and trim the dead letters.
-    pub(super) sweep: bool,
-    /// Claim retries before new messages, where only one can be claimed.
-    pub(super) retries_first: bool,
-    /// Put what is in the inbox back.
-    pub(super) empty_inbox: bool,
+    pub(super) look: Look,
 }
 
 /// When a receiver was last answered.
@@ -74,6 +68,15 @@ pub(super) struct LastAnswer {
 }
 
 impl Turn {
+    /// Whether it settles or extends anything.
+    pub(super) fn settles(&self) -> bool {
+        self.settlements() > 0
+    }
+
+    pub(super) fn settlements(&self) -> usize {
+        self.acknowledge.len() + self.extend.len() + self.settle.len()
+    }
+
     pub(super) fn add(&mut self, to_settle: ToSettle) {
         match &to_settle.settlement {
             Settlement::Acknowledge => self.acknowledge.push(to_settle),
@@ -92,9 +95,9 @@ impl Turn {
     ) -> Call {
         let (last_clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let words = [
-            (self.sweep, "sweep "),
-            (self.retries_first, "retries "),
-            (self.empty_inbox, "inbox "),
+            (self.look.sweep, "sweep "),
+            (self.look.retries_first, "retries "),
+            (self.look.empty_inbox, "inbox "),
             (settings.send_to.is_some(), "send"),
         ];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
@@ -116,7 +119,7 @@ impl Turn {
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
-            .number(self.most)
+            .number(self.look.most)
             .arg(settings.policy.bytes())
             .number(most_dead)
             .number(dead_age)
@@ -157,14 +160,8 @@ impl Turn {
 /// What a reply says.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// What the server's clock showed, epoch ms.
-    pub(super) clock: u64,
-    /// Until the first lease of any receiver may be ended.
-    pub(super) lease_ends_in: Option<Duration>,
-    /// Until the first retry is due.
-    pub(super) retry_in: Option<Duration>,
-    /// Whether the call has left payloads; not said by one that claims nothing.
-    pub(super) left: bool,
+    /// What decides about the next step.
+    pub(super) news: News,
     /// Messages taken back from lost receivers.
     pub(super) recovered: u64,
     /// Messages that became dead letters.
@@ -175,10 +172,6 @@ pub(super) struct Outcome {
     pub(super) to_send: u64,
     /// Messages whose records somebody has deleted.
     pub(super) gone: u64,
-    /// Whether keys do not agree.
-    pub(super) disagree: bool,
-    /// For how long not as many messages may be claimed as were asked for: the queue is paused or limited.
-    pub(super) hold: Option<Duration>,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
     /// Of each settlement, in the order of the call.
@@ -223,22 +216,17 @@ impl Outcome {
             claims.push((Member::new(id, record.delivery), record));
         }
         let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
-        let outcome = Self {
+        let news = News {
             clock: u64::try_from(clock).ok()?,
             lease_ends_in: after(lease_ends),
             retry_in: after(retry),
+            claimed: claims.len(),
             left,
-            recovered,
-            died,
-            trimmed,
-            to_send,
-            gone,
             disagree,
             hold,
-            refused,
-            settled,
-            claims,
+            refused: refused.is_some(),
         };
+        let outcome = Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims };
         (outcome.settled.len() == settlements).then_some(outcome)
     }
 }

@@ -14,16 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::Settings;
 use super::call::{LastAnswer, Outcome, Turn};
-use super::waiting::{Demand, Waiting};
+use super::plan::{Demand, LONGEST_ROUND_TRIP};
+use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::backoff;
 use crate::scripts::Call;
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
-
-/// The most calls at a time.
-const MOST: usize = 2;
-/// What takes longer than this is no round trip, but an outage.
-pub(super) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 
 pub(super) struct InFlight {
     shared: Arc<Shared>,
@@ -107,8 +103,8 @@ impl InFlight {
         self.calls.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.calls.len() >= MOST
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
     }
 
     /// The messages that the calls on their way are to claim.
@@ -120,7 +116,7 @@ impl InFlight {
         let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
-        self.claiming += turn.most;
+        self.claiming += turn.look.most;
         let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last).boxed();
         // It is sent now, and not when the reply to the other one has been handled.
         self.calls.push(match (&mut call).now_or_never() {
@@ -133,11 +129,11 @@ impl InFlight {
     pub(super) async fn next(&mut self) -> Answered {
         let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
         self.idle.push(caller);
-        self.claiming -= answered.turn.most;
+        self.claiming -= answered.turn.look.most;
         if let Ok(outcome) = &answered.result {
             // Calls that take equally long arrive as far apart as they are sent.
             let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
-            self.last = Some(LastAnswer { clock: outcome.clock, sent: answered.ended - round_trip });
+            self.last = Some(LastAnswer { clock: outcome.news.clock, sent: answered.ended - round_trip });
         }
         answered
     }
@@ -179,7 +175,7 @@ impl Shared {
     ) -> (Caller, Answered) {
         let sent = Instant::now();
         let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings, last);
-        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
+        let settlements = turn.settlements();
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
         let result = loop {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 use super::call::{Settled, Settlement};
+use super::plan::Demand;
 use super::{Answer, Claim};
 use crate::conn::OpError;
 use crate::outbox::{Held, Outbox};
@@ -71,19 +72,6 @@ struct Queue {
     closed: bool,
     /// The task has ended.
     ended: bool,
-}
-
-/// What the receives want.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Demand {
-    /// Messages, in sum.
-    pub(super) messages: usize,
-    /// Each of them wants one message.
-    pub(super) one_each: bool,
-    /// Whether one of them does not wait.
-    pub(super) at_once: bool,
-    /// Receives that begin later have larger numbers.
-    pub(super) before: u64,
 }
 
 impl Waiting {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Content, JITTER, Task};
+use super::Task;
 use crate::conn::{OpError, Unconfirmed};
-use crate::pacing::backoff;
 use crate::receiving::Claim;
 use crate::receiving::call::{Outcome, Settled, Settlement, Turn};
 use crate::receiving::in_flight::{Answered, NoAnswer};
-use crate::receiving::waiting::Demand;
+use crate::receiving::plan::Demand;
 use crate::telemetry::{Delivered, events};
 use crate::wire::message::{Member, Record};
 
@@ -21,8 +20,10 @@ type Answers = Vec<(oneshot::Sender<Result<Settled, OpError>>, Result<Settled, O
 impl Task {
     /// A call has ended. Returns whether the server answers calls.
     pub(super) fn on_ended(&mut self, answered: Answered) -> bool {
-        if let (Some(round_trip), Ok(_)) = (answered.round_trip(), &answered.result) {
-            self.notice_distance(round_trip);
+        if let (Some(round_trip), Ok(_)) = (answered.round_trip(), &answered.result)
+            && self.plan.on_round_trip(round_trip)
+        {
+            events::receiver_far(&self.keys, round_trip);
         }
         let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
         match result {
@@ -54,7 +55,7 @@ impl Task {
     ) {
         let now = Instant::now();
         let mut answers = Answers::default();
-        let Outcome { settled, claims, refused, .. } = outcome;
+        let Outcome { news, settled, claims, refused, .. } = outcome;
         let mut settled = settled.into_iter();
         for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
             self.count(&to_settle.settlement, &result);
@@ -95,26 +96,12 @@ impl Task {
             payload: record.payload,
         };
         let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
-        // A call claims a megabyte or so, and no more than it was told to.
-        let is_all = claims.is_empty() || !outcome.left && outcome.retry_in != Some(Duration::ZERO);
-        let has_claimed = !claims.is_empty();
-        if has_claimed {
-            self.misses = 0;
-        }
-        // The first try may have claimed them long ago: then their leases are nearly over. Or this process
-        // stood still.
-        let are_old = repeated && sent.elapsed() > self.lease / 2 || sent + self.lease <= now;
+        let are_old = self.plan.are_old(now, sent, repeated);
         let unwanted = if are_old { claims } else { self.waiting.hand_out(claims, &self.outbox) };
         if !unwanted.is_empty() {
             drop(self.outbox.hold(unwanted));
         }
-        self.clock = Some((outcome.clock, now));
-        let after = |wait: Duration| now + wait;
-        self.retry_at = outcome.retry_in.map(|wait| after(wait + Duration::from_millis(1)));
-        if let Some(ends) = outcome.lease_ends_in {
-            let looks = after(ends) + Duration::from_millis(1) + JITTER.mul_f64(fastrand::f64());
-            self.next_call = self.next_call.min(looks);
-        }
+        let consequences = self.plan.on_answered(now, turn.look, news, self.in_flight.is_empty());
         if outcome.recovered > 0 {
             events::leases_ended(&self.keys, outcome.recovered);
         }
@@ -128,39 +115,18 @@ impl Task {
             self.counters.delivered(Delivered::Vanished, outcome.gone);
             events::keys_disagreed(&self.keys, "messages", outcome.gone, 0);
         }
-        if outcome.disagree {
+        if consequences.agree {
             self.agree();
         }
         if let Some(why) = refused {
             self.on_refused(OpError::Server(why), demand);
             return;
         }
-        if turn.most > 0 {
-            // A call on an empty queue may not have used what was refused. A sweep looks at all keys.
-            if self.is_failing && (has_claimed || turn.sweep) {
-                self.is_failing = false;
-                events::receives_recovered(&self.keys);
-            }
-            self.refusals = 0;
-            self.refusal = None;
-            self.hold = outcome.hold.is_some();
-            // Receivers of other processes do not look at the same time.
-            self.pause_until = outcome.hold.map(|hold| now + hold.mul_f64(1.0 + fastrand::f64() / 50.0));
-            self.content = match (self.hold, outcome.left) {
-                (true, _) => Content::Unknown,
-                (false, true) => Content::Left,
-                (false, false) => Content::Empty,
-            };
-            if let (true, Some(parked)) = (self.hold, &mut self.parked) {
-                parked.expire();
-                self.place = None;
-            }
-            // They have seen what there is. If there is more, the next call is for them. Another call may bring them some.
-            if (is_all || self.hold) && self.in_flight.is_empty() {
-                self.waiting.answer(demand.before, false, || Ok(()));
-            }
-        } else if turn.empty_inbox {
-            self.content = Content::Unknown;
+        if consequences.recovered {
+            events::receives_recovered(&self.keys);
+        }
+        if consequences.answer {
+            self.waiting.answer(demand.before, false, || Ok(()));
         }
     }
 
@@ -203,17 +169,10 @@ impl Task {
 
     /// The server refuses to claim.
     pub(super) fn on_refused(&mut self, error: OpError, demand: Demand) {
-        if !std::mem::replace(&mut self.is_failing, true) {
+        if self.plan.on_refused(Instant::now()) {
             self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
             events::receives_failing(&self.keys, &error);
         }
-        self.next_sweep = Instant::now();
-        let until = Instant::now() + backoff(self.refusals);
-        self.pause_until = Some(until);
-        // What was refused may be to take messages back.
-        self.next_call = self.next_call.max(until);
-        self.refusals = self.refusals.saturating_add(1);
-        self.content = Content::Unknown;
         self.waiting.answer(demand.before, true, || Err(error.clone()));
         self.refusal = Some(error);
     }
