@@ -50,9 +50,13 @@
 //!    |   +-------------------------------------------------------+
 //! ```
 
+mod terms;
+
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+pub(super) use terms::{Blocked, Consequences, Demand, Look, News, Step, View, Wake};
 
 use crate::pacing::{backoff_with, jittered_with};
 
@@ -83,117 +87,6 @@ const ASK: Duration = Duration::from_secs(1);
 pub(super) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 /// After this number of slow calls in a row, the server is far away.
 const FAR: u32 = 3;
-
-/// What to do now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Make a call that settles what there is, and does this.
-    Call(Look),
-    /// Answer the receives that do not wait: nothing may be claimed now. They may have other queues to ask.
-    Answer {
-        /// The server has refused. Otherwise the queue is paused or limited.
-        refused: bool,
-    },
-    /// Send a blocked pop.
-    Block,
-    /// End the blocked pop.
-    Unblock,
-    /// Nothing before this time, if nothing happens.
-    Sleep(Instant),
-    /// Nothing until a call is answered.
-    Idle,
-}
-
-/// What a call does beside settling.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
-    /// The most messages to claim.
-    pub(super) most: usize,
-    /// Look for messages without lease and retry, and trim the dead letters.
-    pub(super) sweep: bool,
-    /// Claim retries before new messages, where only one can be claimed.
-    pub(super) retries_first: bool,
-    /// Put what is in the inbox back.
-    pub(super) empty_inbox: bool,
-}
-
-/// What the receives want.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Demand {
-    /// Messages, in sum.
-    pub(super) messages: usize,
-    /// Each of them wants one message.
-    pub(super) one_each: bool,
-    /// Whether one of them does not wait.
-    pub(super) at_once: bool,
-    /// Receives that begin later have larger numbers.
-    pub(super) before: u64,
-}
-
-/// What the task has in hand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct View {
-    /// The calls on their way.
-    pub(super) calls: usize,
-    /// The messages that these calls are to claim.
-    pub(super) claiming: usize,
-    /// Something was taken to be settled by the next call, which is made in any case.
-    pub(super) settles: bool,
-    pub(super) blocked: Blocked,
-}
-
-/// Whether there is a blocked pop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Blocked {
-    #[default]
-    No,
-    Waits,
-    /// It was told to end.
-    Ending,
-}
-
-/// How a blocked pop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wake {
-    /// Whether a payload was moved to the inbox.
-    Moved(bool),
-    /// Without the permission, a connection, or memory on the server.
-    Refused,
-    /// It may have moved a payload.
-    Unknown,
-}
-
-/// What a reply says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
-    /// What the server's clock showed, epoch ms.
-    pub(super) clock: u64,
-    /// Until the first lease of any receiver may be ended.
-    pub(super) lease_ends_in: Option<Duration>,
-    /// Until the first retry is due.
-    pub(super) retry_in: Option<Duration>,
-    /// The messages that it has brought.
-    pub(super) claimed: usize,
-    /// Whether the call has left payloads; not said by one that claims nothing.
-    pub(super) left: bool,
-    /// Whether keys do not agree.
-    pub(super) disagree: bool,
-    /// For how long not as many messages may be claimed as were asked for: the queue is paused or limited.
-    pub(super) hold: Option<Duration>,
-    /// Whether the server has refused to claim.
-    pub(super) refused: bool,
-}
-
-/// What the task does about a reply, beside handing out what it has brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Consequences {
-    /// The receives that began before the call and do not wait have seen what there is.
-    pub(super) answer: bool,
-    /// The first call that claims again after refusals.
-    pub(super) recovered: bool,
-    /// Make keys agree again.
-    pub(super) agree: bool,
-}
 
 /// What is known of the payloads that are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
