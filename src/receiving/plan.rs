@@ -56,7 +56,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(super) use terms::{Blocked, Consequences, Demand, Look, News, Step, View, Wake};
+pub(crate) use terms::{Blocked, Consequences, Demand, Look, News, Step, View, Wake};
 
 use crate::pacing::{backoff_with, jittered_with};
 
@@ -84,7 +84,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How long a receiver asks instead of waiting, after the server has refused to let it wait.
 const ASK: Duration = Duration::from_secs(1);
 /// What takes longer than this is no round trip, but an outage.
-pub(super) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 /// After this number of slow calls in a row, the server is far away.
 const FAR: u32 = 3;
 
@@ -100,8 +100,8 @@ enum Content {
 }
 
 /// Decides for one receiver.
-#[derive(Debug)]
-pub(super) struct Plan {
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
     /// The length of its leases.
     lease: Duration,
     content: Content,
@@ -140,7 +140,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// For a receiver with leases of this length. `seed` makes the jitter repeatable.
-    pub(super) fn new(lease: Duration, now: Instant, seed: u64) -> Self {
+    pub(crate) fn new(lease: Duration, now: Instant, seed: u64) -> Self {
         Self {
             lease,
             content: Content::Unknown,
@@ -165,7 +165,7 @@ impl Plan {
     }
 
     /// What to do now. Each step is returned once, and is carried out before the next one is asked for.
-    pub(super) fn next(&mut self, now: Instant, demand: Demand, view: View) -> Step {
+    pub(crate) fn next(&mut self, now: Instant, demand: Demand, view: View) -> Step {
         if view.settles || self.may_call(demand, view) {
             self.idle_since = (demand.messages == 0).then(|| self.idle_since.unwrap_or(now));
             if demand.at_once && !self.may_claim(now, view) {
@@ -193,14 +193,14 @@ impl Plan {
     /// Whether a call may be made beside those that are on their way: only if there is so much to do that it
     /// saves time. A receive of many ends with what the first call brings, so a second one might claim what
     /// nobody waits for.
-    pub(super) fn may_call(&self, demand: Demand, view: View) -> bool {
+    pub(crate) fn may_call(&self, demand: Demand, view: View) -> bool {
         let saves_time =
             || self.pause_until.is_none() && demand.one_each && wanted(demand, view) >= WORTH_A_CALL;
         view.calls == 0 || self.follows_receives(view.calls) && saves_time()
     }
 
     /// Whether another receive may be a reason for a call while this number of calls is on its way.
-    pub(super) fn follows_receives(&self, calls: usize) -> bool {
+    pub(crate) fn follows_receives(&self, calls: usize) -> bool {
         calls == 0 || calls < MOST_CALLS && self.content == Content::Left
     }
 
@@ -292,13 +292,13 @@ impl Plan {
     /// Whether claims in the reply to a call whose first try was sent at `sent` are not worth handing out:
     /// that try may have claimed them long ago, so that their leases are nearly over. Or this process stood
     /// still.
-    pub(super) fn are_old(&self, now: Instant, sent: Instant, repeated: bool) -> bool {
+    pub(crate) fn are_old(&self, now: Instant, sent: Instant, repeated: bool) -> bool {
         repeated && now.duration_since(sent) > self.lease / 2 || sent + self.lease <= now
     }
 
     /// A call is answered. `rests` says that no other one is on its way. If the server has refused to claim,
     /// [`Plan::on_refused`] follows.
-    pub(super) fn on_answered(&mut self, now: Instant, look: Look, news: News, rests: bool) -> Consequences {
+    pub(crate) fn on_answered(&mut self, now: Instant, look: Look, news: News, rests: bool) -> Consequences {
         if news.claimed > 0 {
             self.misses = 0;
         }
@@ -345,7 +345,7 @@ impl Plan {
 
     /// The server refuses calls, or to claim. Returns whether that is to be reported: not of each refusal in
     /// a row.
-    pub(super) fn on_refused(&mut self, now: Instant) -> bool {
+    pub(crate) fn on_refused(&mut self, now: Instant) -> bool {
         self.next_sweep = now;
         let until = now + backoff_with(self.refusals, self.random.f64());
         self.pause_until = Some(until);
@@ -357,7 +357,7 @@ impl Plan {
     }
 
     /// The blocked pop has ended. `ending` says that it was told to.
-    pub(super) fn on_woken(&mut self, now: Instant, wake: Wake, ending: bool) {
+    pub(crate) fn on_woken(&mut self, now: Instant, wake: Wake, ending: bool) {
         match wake {
             Wake::Moved(moved) => {
                 self.woken |= moved;
@@ -377,7 +377,7 @@ impl Plan {
 
     /// Another receiver announces a retry that is due at this time, epoch ms, or that there is room for more
     /// messages. Not all receivers look for it at the same time.
-    pub(super) fn on_announced(&mut self, now: Instant, due: f64) {
+    pub(crate) fn on_announced(&mut self, now: Instant, due: f64) {
         // Before the first reply, the clock is not known, and every time may be now.
         let (clock, read) = self.clock.unwrap_or((u64::MAX, now));
         let wait = Duration::from_millis((due - clock as f64).max(0.0) as u64);
@@ -394,13 +394,13 @@ impl Plan {
     }
 
     /// There may be more dead letters to send on, of which only a reply tells.
-    pub(super) fn on_forwarded(&mut self, now: Instant) {
+    pub(crate) fn on_forwarded(&mut self, now: Instant) {
         self.next_call = now;
     }
 
     /// A call took this long. Leases are extended, and silences told from pauses, only if that is short
     /// beside a lease. Returns whether it is to be reported that the server is far away: once.
-    pub(super) fn on_round_trip(&mut self, round_trip: Duration) -> bool {
+    pub(crate) fn on_round_trip(&mut self, round_trip: Duration) -> bool {
         if round_trip <= LONGEST_ROUND_TRIP.min(self.lease / 3) {
             self.slow = 0;
             return false;
@@ -410,19 +410,19 @@ impl Plan {
     }
 
     /// There are no more receives.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.closed = true;
         self.content = Content::Unknown;
         // A payload may have been moved for a receive that has ended.
         self.woken = true;
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Whether the next call is to look for a payload that was moved to the inbox for this receiver.
-    pub(super) fn set_woken(&mut self, woken: bool) {
+    pub(crate) fn set_woken(&mut self, woken: bool) {
         self.woken = woken;
     }
 }
