@@ -35,7 +35,7 @@ BENCH_FLAGS = $(if $(QUICK),--quick) $(if $(TINY),--tiny) $(ONLY:%=--only %) $(i
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
+.PHONY: help demo quick test soak fuzz-replies model mutants bench clean-tree micro setup lint components docs features msrv fuzz-check vectors deny semver examples peer package ci
 .NOTPARALLEL:
 
 # The rest is for people who change redelay.
@@ -66,16 +66,24 @@ demo: ## orders in the terminal, with keys to try to lose one; JAVA=1 adds Redis
 	@scripts/with-server.sh cargo run --quiet --package redelay-demo -- \
 		$(if $(JAVA),--java compat/java/target/$(DEMO_REDISSON))
 
-test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
-	tests/run.sh $(OTHER_SERVERS)
+# Most of these tests wait most of the time.
+quick: lint ## what fails first after most mistakes, three minutes: lint, the unit tests, and `queues` with the server on PATH
+	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || scripts/apt-install.sh redis-server </dev/null
+	cargo test --workspace --all-features --lib --bins
+	cargo test --workspace --all-features --test queues -- --test-threads=16
 
-# With all packages, as tests/run.sh, or the dependencies would be built once more with other features.
+test: setup ## every test: with the server on PATH, against Java Redisson, and with Redis 6.2 and Valkey 9.1
+	tests/run.py $(OTHER_SERVERS)
+
+# With all packages, as tests/run.py, or the dependencies would be built once more with other features.
 soak: setup ## random plans of faults for a while, and ten failovers of each kind, with the server on PATH; the failovers with Valkey 9.1, too: make soak SECONDS=600
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults -- --nocapture never_stuck dying
 	REDELAY_PLANS=200 cargo test --workspace --all-features --test faults each_run_of_a_schedule -- --nocapture
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_ROUNDS=10 REDELAY_SERVER=valkey-9.1 cargo test --workspace --all-features --test connections takers_of_a_thousand_queues -- --nocapture
 	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults fleets -- --nocapture
+	REDELAY_SOAK=$(SECONDS) cargo test --workspace --all-features --test faults the_messages_of_a_killed_process -- --nocapture
+	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test compat -- --nocapture objects_of_every_class redisson_reads
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --test-threads=1 roles::
 	REDELAY_ROUNDS=10 cargo test --workspace --all-features --test faults -- --nocapture --include-ignored --test-threads=2 clusters:: sentinels::
 	@# It moves slots in another way, too.

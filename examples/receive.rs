@@ -16,7 +16,7 @@ async fn main() -> redelay::Result<()> {
     let orders = client.blocking_queue::<String>("example:receive", codec::String);
     // A run that was killed may have left something.
     orders.clear().await?;
-    orders.dead_letters().remove(usize::MAX).await?;
+    orders.dead_letters().remove_all(usize::MAX).await?;
     for item in ["coffee", "tea", "milk", "gold"] {
         orders.put(item).await?;
     }
@@ -41,7 +41,7 @@ async fn main() -> redelay::Result<()> {
                 println!("rejected");
                 order.reject("we do not sell it").await?;
                 // It is a dead letter now. It stays one until somebody requeues or removes it.
-                for letter in orders.dead_letters().read(0, 10).await? {
+                for letter in orders.dead_letters().read(None, 10).await? {
                     println!("dead letter {}: {}, {}", letter.id, letter.reason, letter.error);
                 }
             }
@@ -53,7 +53,7 @@ async fn main() -> redelay::Result<()> {
     }
 
     println!("{} messages are unsettled", orders.unsettled().len().await?);
-    println!("{} dead letters were removed", orders.dead_letters().remove(usize::MAX).await?);
+    println!("{} dead letters were removed", orders.dead_letters().remove_all(usize::MAX).await?);
     client.shutdown().await;
     Ok(())
 }

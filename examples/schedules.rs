@@ -31,11 +31,10 @@ async fn main() -> redelay::Result<()> {
     Worker::new(&reports).run_until(tokio::time::sleep(Duration::from_secs(4)), report).await?;
 
     // Schedules go on without this process, until somebody removes them.
-    for schedule in delayed.schedules(0, 100).await? {
-        let schedule = schedule?;
-        println!("{} ({}) is removed", schedule.name, schedule.text);
-        delayed.schedule(schedule.name).remove().await?;
+    for (name, schedule) in delayed.schedules().read(None, 100).await? {
+        println!("{name} ({}) is removed", schedule?.text);
     }
+    delayed.schedules().remove_all(100).await?;
     client.shutdown().await;
     Ok(())
 }

@@ -1,15 +1,24 @@
 //! `BlockingQueue`: the list that takers read, under the names of Redisson's `RBlockingQueue`.
 //!
-//! This file has the methods that put. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
+//! `put` appends. `take`, `take_any` and `take_and_move` take, `stream` takes as a stream,
 //! `inspect` reads, `remove` removes payloads without reading them, and `unconfirmed_pops` has what dead processes had popped.
 
-mod inspect;
-mod limits;
-mod remove;
-mod stream;
+// In the order of the methods on the page of the type.
+mod put;
+
 mod take;
-mod take_and_move;
+
+mod stream;
+
 mod take_any;
+
+mod take_and_move;
+
+mod inspect;
+
+mod remove;
+
+mod limits;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,10 +31,8 @@ pub use limits::RateLimit;
 pub use stream::PayloadStream;
 
 use crate::codec::Codec;
-use crate::conn::Command;
-use crate::error::Result;
 use crate::pops::Lists;
-use crate::queue::{Op, Queue};
+use crate::queue::Queue;
 use crate::telemetry::QueueCounters;
 use crate::transfer::Watch;
 use crate::wire::keys::Keys;
@@ -81,6 +88,7 @@ impl<T> fmt::Debug for BlockingQueue<T> {
     }
 }
 
+/// # Names
 impl<T: 'static> BlockingQueue<T> {
     pub(crate) fn new(queue: Arc<Queue>, codec: Arc<dyn Codec<T>>) -> Self {
         Self { queue, codec, watches: Arc::default() }
@@ -129,97 +137,6 @@ impl<T: 'static> BlockingQueue<T> {
     #[must_use]
     pub fn keys(&self) -> QueueKeys {
         QueueKeys::new(&self.queue.keys)
-    }
-
-    /// Appends a payload, which is ready at once.
-    ///
-    /// # Errors
-    /// [`Encode`](crate::ErrorKind::Encode) or [`Invalid`](crate::ErrorKind::Invalid) (over the size limit) before
-    /// anything is sent. [`Unavailable`](crate::ErrorKind::Unavailable) or [`Refused`](crate::ErrorKind::Refused) (a
-    /// key of another type, a missing permission, no memory): the payload was not appended.
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the reply was lost: the payload may have been
-    /// appended, and a retry may append it again.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use redelay::{Client, codec};
-    /// # async fn example(client: Client) -> redelay::Result<()> {
-    /// let numbers = client.blocking_queue("numbers", codec::Long);
-    /// numbers.put(&7).await?;
-    /// assert_eq!(numbers.take().await?, 7);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[doc(alias = "add")]
-    #[doc(alias = "putLast")]
-    #[doc(alias = "addLast")]
-    #[doc(alias = "offerLast")]
-    pub async fn put(&self, value: impl AsValue<T>) -> Result<()> {
-        let op = self.queue.op("put");
-        self.push(op, vec![op.encode(&*self.codec, value)?]).await
-    }
-
-    /// Appends a payload: the same as [`BlockingQueue::put`], since a list on the server is never full.
-    ///
-    /// # Errors
-    /// As [`BlockingQueue::put`].
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, the payload may or may not be appended.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use redelay::{Client, codec};
-    /// # async fn example(client: Client) -> redelay::Result<()> {
-    /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // In Java, `offer` always returns true.
-    /// orders.offer(&7).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[doc(alias = "add")]
-    pub async fn offer(&self, value: impl AsValue<T>) -> Result<()> {
-        let op = self.queue.op("offer");
-        self.push(op, vec![op.encode(&*self.codec, value)?]).await
-    }
-
-    /// Appends several payloads, up to 500,000, with one command. They are next to each other in the list. Redisson's
-    /// `addAll`.
-    ///
-    /// # Errors
-    /// As [`BlockingQueue::put`], and [`Invalid`](crate::ErrorKind::Invalid) for more than 500,000. All payloads are
-    /// encoded and counted before anything is sent.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: if the future is dropped, either all are appended or none.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use redelay::{Client, codec};
-    /// # async fn example(client: Client) -> redelay::Result<()> {
-    /// let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.offer_all(&[7, 8, 9]).await?; // No other payload comes between them.
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[doc(alias = "addAll")]
-    #[doc(alias = "addLast")]
-    pub async fn offer_all<'a>(&self, values: impl IntoIterator<Item = &'a T>) -> Result<()>
-    where
-        T: 'a,
-    {
-        let op = self.queue.op("offer_all");
-        self.push(op, op.encode_all(&*self.codec, values)?).await
-    }
-
-    async fn push(&self, op: Op<'_>, payloads: Vec<Bytes>) -> Result<()> {
-        if payloads.is_empty() {
-            return Ok(());
-        }
-        op.write(Command::new("RPUSH").arg(self.target()).args(payloads)).await.map(drop)
     }
 
     fn target(&self) -> Bytes {

@@ -35,11 +35,12 @@ pub(crate) fn new_id() -> ClaimId {
 }
 
 /// Runs a pop until the server has answered, however long that takes. It fails for lack of a connection only if the pop
-/// has certainly not been executed.
+/// has certainly not been executed. The reply may have been too long for the link, so it has more time from the second try on.
 pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, OpError> {
     let (mut attempts, mut refusals) = (0, 0);
+    let patient = conn.for_long_reply();
     loop {
-        match pop.run(conn).await {
+        match pop.run(if attempts > 0 { &patient } else { conn }).await {
             Err(OpError::Unknown(_)) => {}
             Err(OpError::NotExecuted(_)) if attempts > 0 => {}
             // The first try may have taken payloads, and nobody else asks for them.

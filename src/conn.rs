@@ -208,7 +208,7 @@ pub(crate) struct Conn {
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
     command_timeout: Duration,
-    /// How many bytes the commands have that are so long that a slow link needs time for them.
+    /// How many bytes the commands, or their replies, have that are so long that a slow link needs time for them.
     long: Option<usize>,
 }
 
@@ -280,6 +280,16 @@ impl Conn {
         let is_hasty = self.command_timeout < timeout;
         let command_timeout = if is_hasty { self.command_timeout } else { self.command_timeout.max(long) };
         Self { command_timeout, long: Some(bytes), ..self.clone() }
+    }
+
+    /// The same, for a command whose reply may be so long that a slow link takes longer than the command timeout to transmit it.
+    pub(crate) fn for_long_reply(&self) -> Self {
+        let timeout = self.base.options.command_timeout;
+        let is_hasty = self.command_timeout < timeout;
+        // As long again for the wait for a connection.
+        let long = timeout.saturating_mul(2).saturating_add(silence::LONGER).min(LONGEST);
+        let command_timeout = if is_hasty { self.command_timeout } else { self.command_timeout.max(long) };
+        Self { command_timeout, long: Some(usize::MAX), ..self.clone() }
     }
 
     /// Opens another connection, for blocking pops, of this queue if only of one. Tries once.

@@ -4,15 +4,22 @@
 //! what concurrent callers send together. `ticket` finds an entry again. `inspect` reads, `remove` takes entries out before
 //! they are due, and `quarantine` holds the malformed ones.
 
+// In the order of the methods on the page of the type.
+mod offer;
+
+mod ticket;
+
+mod job;
+
+mod schedule;
+
+mod inspect;
+
+mod remove;
+
 mod batch;
 mod batcher;
-mod inspect;
-mod job;
-mod offer;
-mod remove;
-mod schedule;
 mod store;
-mod ticket;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,8 +29,8 @@ pub use crate::wire::entry::EntryFormat;
 pub use job::{Job, JobOffer, Offered, PendingJob};
 pub use offer::Offer;
 pub(crate) use offer::PlaceOf;
-pub use schedule::{Schedule, StoredSchedule};
-pub use ticket::{ParseTicketError, Ticket};
+pub use schedule::{Schedule, Schedules, StoredSchedule};
+pub use ticket::Ticket;
 
 use crate::codec::Codec;
 use crate::queue::{Queue, QueueKeys};
@@ -69,6 +76,7 @@ impl<T> fmt::Debug for DelayedQueue<T> {
     }
 }
 
+/// # Names and the end
 impl<T: 'static> DelayedQueue<T> {
     pub(crate) fn queue_arc(&self) -> &Arc<Queue> {
         &self.queue

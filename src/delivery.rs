@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, ready};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
@@ -78,6 +80,12 @@ impl FromStr for MessageId {
     }
 }
 
+impl<'de> Deserialize<'de> for MessageId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 impl<T> Delivery<T> {
     pub(crate) fn new(
         value: T,
@@ -122,6 +130,39 @@ impl<T> Delivery<T> {
 
     fn open(&self) -> &Open {
         self.open.as_deref().expect("a delivery is open until it is settled")
+    }
+
+    /// The value.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example(order: redelay::Delivery<String>) -> redelay::Result<()> {
+    /// println!("{} of {}", order.value(), order.queue());
+    /// order.ack().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> &T {
+        self.value.as_ref().expect("a delivery has its value until that is taken out")
+    }
+
+    /// Takes the value out. The delivery must still be settled.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn ship(order: String) -> redelay::Result<()> { Ok(()) }
+    /// # async fn example(delivery: redelay::Delivery<String>) -> redelay::Result<()> {
+    /// let (order, delivery) = delivery.into_parts();
+    /// match ship(order).await {
+    ///     Ok(()) => delivery.ack().await,
+    ///     Err(error) => delivery.with_error(error).retry().await,
+    /// }
+    /// # }
+    /// ```
+    #[must_use = "a delivery that is dropped is delivered again"]
+    pub fn into_parts(mut self) -> (T, Delivery<()>) {
+        let value = self.value.take().expect("a delivery has its value until that is taken out");
+        (value, self.with_value(()))
     }
 
     /// The name of the queue that the message came from, as the program gave it to the client: without the prefix.
@@ -217,39 +258,6 @@ impl<T> Delivery<T> {
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.bytes
-    }
-
-    /// The value.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(order: redelay::Delivery<String>) -> redelay::Result<()> {
-    /// println!("{} of {}", order.value(), order.queue());
-    /// order.ack().await
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn value(&self) -> &T {
-        self.value.as_ref().expect("a delivery has its value until that is taken out")
-    }
-
-    /// Takes the value out. The delivery must still be settled.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn ship(order: String) -> redelay::Result<()> { Ok(()) }
-    /// # async fn example(delivery: redelay::Delivery<String>) -> redelay::Result<()> {
-    /// let (order, delivery) = delivery.into_parts();
-    /// match ship(order).await {
-    ///     Ok(()) => delivery.ack().await,
-    ///     Err(error) => delivery.with_error(error).retry().await,
-    /// }
-    /// # }
-    /// ```
-    #[must_use = "a delivery that is dropped is delivered again"]
-    pub fn into_parts(mut self) -> (T, Delivery<()>) {
-        let value = self.value.take().expect("a delivery has its value until that is taken out");
-        (value, self.with_value(()))
     }
 
     /// Records why it failed. A dead letter has the error of its last attempt, up to 1,000 bytes of it.

@@ -151,16 +151,24 @@ mod documents {
     }
 }
 
-// The public handles.
-pub mod admin;
-pub mod blocking_queue;
+// The public handles, in the order of the methods on the pages of the types.
 pub mod client;
-pub mod delayed_queue;
-mod delivery;
-mod partitioned_queue;
+
 pub mod receiver;
-pub mod stats;
+
+pub mod blocking_queue;
+
+pub mod delayed_queue;
+
+mod partitioned_queue;
+
+mod delivery;
+
 pub mod worker;
+
+pub mod admin;
+
+pub mod stats;
 // What they share.
 mod engine;
 mod queue;

@@ -109,6 +109,7 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
+/// # Receive
 impl<T: 'static> BlockingQueue<T> {
     /// A receiver of this queue: its messages are delivered at least once.
     ///
@@ -144,157 +145,8 @@ impl<T: 'static> BlockingQueue<T> {
     }
 }
 
+/// # Receive
 impl<T: 'static> Receiver<T> {
-    fn with(mut self, set: impl FnOnce(&mut Options)) -> Self {
-        set(&mut self.options);
-        self.receiving = Arc::default();
-        self
-    }
-
-    /// How long a message stays with a process that does not extend its lease, and so how long it takes until the messages of
-    /// a dead process are delivered again: 100 ms to a day, 30 s by default. It should be several round trips long.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().lease(Duration::from_secs(5));
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn lease(self, lease: Duration) -> Self {
-        self.with(|options| options.lease = lease)
-    }
-
-    /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
-    /// [`Duration::ZERO`] turns this off. After that time, only [`Delivery::extend`] extends it.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().extend_for(Duration::from_secs(7_200));
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn extend_for(self, time: Duration) -> Self {
-        self.with(|options| options.extend_for = time)
-    }
-
-    /// After how many failures a message becomes a dead letter: 1 to 65,535, 10 by default.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().max_attempts(3);
-    /// # }
-    /// ```
-    #[must_use]
-    #[doc(alias = "deliveryLimit")]
-    pub fn max_attempts(self, attempts: u32) -> Self {
-        self.with(|options| options.attempts = attempts)
-    }
-
-    /// After how many ended leases a message becomes a dead letter: 1 to 65,535, 5 by default. A payload that kills its
-    /// process does so at each delivery. Other messages in that process lose their leases, too, so this should not be
-    /// 1.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().max_losses(3);
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn max_losses(self, losses: u32) -> Self {
-        self.with(|options| options.losses = losses)
-    }
-
-    /// How long a failed message waits for its next delivery.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use redelay::worker::Backoff;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().backoff(Backoff::fixed(Duration::from_secs(5)));
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn backoff(self, backoff: Backoff) -> Self {
-        self.with(|options| options.backoff = backoff)
-    }
-
-    /// What happens to a message whose payload cannot be decoded.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use redelay::worker::OnUndecodable;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().on_undecodable(OnUndecodable::Retry);
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn on_undecodable(self, undecodable: OnUndecodable) -> Self {
-        self.with(|options| options.undecodable = undecodable)
-    }
-
-    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the default. When
-    /// there are more, this receiver removes the oldest ones.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # fn example(orders: redelay::BlockingQueue<i64>) {
-    /// let receiver = orders.receiver().keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
-        self.with(|options| {
-            options.dead = DeadMode::Keep;
-            options.dead_letters = (most, age);
-            options.send_to = None;
-        })
-    }
-
-    /// Deletes messages that would become dead letters.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
-    /// let receiver = clicks.receiver().discard_dead_letters();
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn discard_dead_letters(self) -> Self {
-        self.with(|options| {
-            options.dead = DeadMode::Discard;
-            options.send_to = None;
-        })
-    }
-
-    /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java can read.
-    /// A receiver with this setting does this in a second step; until then they are in [`BlockingQueue::dead_letters`].
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use redelay::{Client, codec};
-    /// # fn example(client: Client, orders: redelay::BlockingQueue<i64>) {
-    /// let dead = client.blocking_queue("orders:dead", codec::Long);
-    /// let receiver = orders.receiver().dead_letters_to(&dead);
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn dead_letters_to<U: 'static>(self, queue: &BlockingQueue<U>) -> Self {
-        let to = queue.queue();
-        let destination = Destination { conn: to.conn.clone(), keys: to.keys.clone() };
-        self.with(|options| {
-            options.dead = DeadMode::Send;
-            options.send_to = Some(destination);
-        })
-    }
-
     /// Waits for the next message, without a limit, through reconnections and server restarts.
     ///
     /// # Errors
@@ -541,5 +393,158 @@ impl<T: 'static> Receiver<T> {
                 Err(error)
             }
         }
+    }
+}
+
+/// # Settings
+impl<T: 'static> Receiver<T> {
+    fn with(mut self, set: impl FnOnce(&mut Options)) -> Self {
+        set(&mut self.options);
+        self.receiving = Arc::default();
+        self
+    }
+
+    /// How long a message stays with a process that does not extend its lease, and so how long it takes until the messages of
+    /// a dead process are delivered again: 100 ms to a day, 30 s by default. It should be several round trips long.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().lease(Duration::from_secs(5));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lease(self, lease: Duration) -> Self {
+        self.with(|options| options.lease = lease)
+    }
+
+    /// For how long the lease of a message is extended in the background, from its delivery on: 30 minutes by default.
+    /// [`Duration::ZERO`] turns this off. After that time, only [`Delivery::extend`] extends it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().extend_for(Duration::from_secs(7_200));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn extend_for(self, time: Duration) -> Self {
+        self.with(|options| options.extend_for = time)
+    }
+
+    /// After how many failures a message becomes a dead letter: 1 to 65,535, 10 by default.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().max_attempts(3);
+    /// # }
+    /// ```
+    #[must_use]
+    #[doc(alias = "deliveryLimit")]
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        self.with(|options| options.attempts = attempts)
+    }
+
+    /// After how many ended leases a message becomes a dead letter: 1 to 65,535, 5 by default. A payload that kills its
+    /// process does so at each delivery. Other messages in that process lose their leases, too, so this should not be
+    /// 1.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().max_losses(3);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn max_losses(self, losses: u32) -> Self {
+        self.with(|options| options.losses = losses)
+    }
+
+    /// How long a failed message waits for its next delivery.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::worker::Backoff;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().backoff(Backoff::fixed(Duration::from_secs(5)));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        self.with(|options| options.backoff = backoff)
+    }
+
+    /// What happens to a message whose payload cannot be decoded.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::worker::OnUndecodable;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().on_undecodable(OnUndecodable::Retry);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_undecodable(self, undecodable: OnUndecodable) -> Self {
+        self.with(|options| options.undecodable = undecodable)
+    }
+
+    /// How many dead letters of the queue are kept, and for how long; zero means no limit, which is the default. When
+    /// there are more, this receiver removes the oldest ones.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn example(orders: redelay::BlockingQueue<i64>) {
+    /// let receiver = orders.receiver().keep_dead_letters(10_000, Duration::from_secs(90 * 86_400));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keep_dead_letters(self, most: u64, age: Duration) -> Self {
+        self.with(|options| {
+            options.dead = DeadMode::Keep;
+            options.dead_letters = (most, age);
+            options.send_to = None;
+        })
+    }
+
+    /// Deletes messages that would become dead letters.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example(clicks: redelay::BlockingQueue<i64>) {
+    /// let receiver = clicks.receiver().discard_dead_letters();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn discard_dead_letters(self) -> Self {
+        self.with(|options| {
+            options.dead = DeadMode::Discard;
+            options.send_to = None;
+        })
+    }
+
+    /// Sends dead letters to this queue as bare payloads: elements of a Redisson `RBlockingQueue`, which Java can read.
+    /// A receiver with this setting does this in a second step; until then they are in [`BlockingQueue::dead_letters`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # fn example(client: Client, orders: redelay::BlockingQueue<i64>) {
+    /// let dead = client.blocking_queue("orders:dead", codec::Long);
+    /// let receiver = orders.receiver().dead_letters_to(&dead);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dead_letters_to<U: 'static>(self, queue: &BlockingQueue<U>) -> Self {
+        let to = queue.queue();
+        let destination = Destination { conn: to.conn.clone(), keys: to.keys.clone() };
+        self.with(|options| {
+            options.dead = DeadMode::Send;
+            options.send_to = Some(destination);
+        })
     }
 }

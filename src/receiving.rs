@@ -10,6 +10,7 @@
 //! | … after it got a message and has not read it | the message is released: back to the head of the target, or to the retries if it was delivered before |
 //! | a delivery is dropped without being settled | it failed: a retry after the backoff |
 //! | the reply to a call is lost | the call is sent again with its token, and gets the same reply |
+//! | … because it takes too long on this link | the reply to the second try has 128 KB, and more time; what it does not have is released; the next calls claim fewer messages |
 //! | the process dies | the leases end; any receiver of the queue takes the messages back |
 //! | the process dies while a payload is in the inbox | any receiver of the queue finds it with its next call |
 //! | the server restarts | the leases are on the server; receivers are given time to extend them |
@@ -18,6 +19,7 @@
 mod call;
 mod forward;
 mod in_flight;
+mod pace;
 mod plan;
 mod task;
 mod waiting;

@@ -9,6 +9,8 @@ mod step;
 use std::collections::VecDeque;
 use std::fmt;
 
+use serde::Serialize;
+
 pub(crate) use record::Record;
 pub(crate) use step::{State, Step};
 
@@ -28,7 +30,8 @@ use crate::wire::time;
 /// // After a weekend without any process, an hourly schedule runs at once for each of the last 3 hours.
 /// let catch_up = Missed::UpTo(3);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Missed {
     /// Missed runs are dropped.

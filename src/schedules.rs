@@ -56,6 +56,17 @@ pub(crate) async fn read(conn: &Conn, keys: &Keys, skip: usize, most: usize) -> 
     found(call.only_reads().run(conn).await?)
 }
 
+/// Reads the schedules of these names, up to 100: the first ones, if they are long.
+pub(crate) async fn read_these(
+    conn: &Conn,
+    keys: &Keys,
+    names: impl IntoIterator<Item = Bytes>,
+) -> Result<Vec<Named>, OpError> {
+    let [schedules, records] = keys.schedules();
+    let call = scripts::READ_SCHEDULES.on(&[&schedules, &records]).number(0).number(0).args(names);
+    Ok(found(call.only_reads().run(conn).await?)?.schedules)
+}
+
 /// Reads the schedule of this name.
 pub(crate) async fn read_one(conn: &Conn, keys: &Keys, name: &Bytes) -> Result<(u64, Named), OpError> {
     let [schedules, records] = keys.schedules();

@@ -68,7 +68,7 @@ scripts! {
     RESCHEDULE_JOB: "de755103a4de69b04bb425b17db93be34011f1f0",
         [timeout_set, channel, jobs],
         ["parts/job", "reschedule_job"];
-    READ_SCHEDULES: "2d534c312bb326cbbf2fbdf829fa40cd83288a5e", [schedules, records], ["read_schedules"];
+    READ_SCHEDULES: "d10a520b667e41839b39bef82db03a2325b158ac", [schedules, records], ["read_schedules"];
     CHANGE_SCHEDULE: "dd1d31fe284ee6d3fdf94ccd13c814e3a2c49217",
         [timeout_set, ordered_list, channel, jobs, scratch, schedules, records],
         ["parts/permitted", "parts/job", "change_schedule"];
@@ -82,7 +82,7 @@ scripts! {
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
-    CLAIM_IDS: "d589dbe75765f34fe26f38e394481c8c614e8c56", [claims], ["parts/scan", "claim_ids"];
+    FIELDS: "d589dbe75765f34fe26f38e394481c8c614e8c56", [hash], ["parts/scan", "fields"];
     READ_CLAIMS: "4db65a1325d800b5d5bb2cfb19a550f7ce472c10", [claims], ["parts/stored_claim", "read_claims"];
     REQUEUE_CLAIM: "b556988a84a9c850b2fb8422f99c54efaedc31cf",
         [claims, target, timeout_set, ordered_list, channel, scratch],
@@ -97,28 +97,31 @@ scripts! {
     REMOVE_READY: "02256a53fec12ced55f31245dea5c3a24ce5e083",
         [list, scratch],
         ["parts/search", "parts/permitted", "remove_ready"];
-    RANGE: "040b28445e81cde4eb64208bfdf24dc1de5bb210", [list], ["range"];
+    RANGE: "48854040f61626fffceb072dc1acf4169d518d3e", [list], ["parts/page", "range"];
     POLL_LAST_AND_OFFER_FIRST_TO: "ebf150a7a1401ea2bc3eae44a824f03ed1194d17",
         [timeout_set, ordered_list, quarantine, destination, scratch],
         ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "601d4803f759a76b1959095290c9703adc1666e5",
+    RECEIVE: "ef91eddb51831df61189363c1a568bd273729973",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
         ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
          "receive/limits", "receive/claim", "receive"];
-    READ_MESSAGES: "aecc745174679a77e4c6d5f5cfa8cc12978ee87c", [set, messages], ["read_messages"];
-    READ_DEAD: "511916e1287da7d60e99a06700aed5987f1a0517",
-        [dead, dead_messages],
-        ["parts/letter", "read_dead"];
+    READ_MESSAGES: "18b4058f0fb9bfce126cb76fd4c19360183801c2",
+        [set, messages],
+        ["parts/behind", "read_messages"];
+    READ_IN_FLIGHT: "09e7aed5eb235d6bddb74e5c92738ff0940f3002", [messages, leases], ["read_in_flight"];
+    READ_DEAD: "5ae2e71a5367741900078acff07f323e417ecb20",
+        [set, dead_messages],
+        ["parts/behind", "parts/letter", "read_dead"];
     REQUEUE_DEAD: "ab15e13bd53aba73749c159c59b8521d3205ee07",
         [dead, dead_messages, messages, retries, scratch, channel],
         ["parts/permitted", "parts/letter", "receive/record", "requeue_dead"];
     REMOVE_DEAD: "c16904476ab43a5cd3f0cb00f06ae23b8b9bf8cb",
         [dead, dead_messages, scratch],
         ["parts/permitted", "remove_dead"];
-    REMOVE_MESSAGE: "169e7ea94f53c997af4f88b21441c252c6cca938",
+    REMOVE_MESSAGE: "9e42a5136d8d41ef3712c29e7370850ba1084173",
         [messages, leases, retries, scratch, channel],
         ["parts/permitted", "receive/record", "remove_message"];
     RELEASE_ALL: "51cc0d839b1af53e6e53b66d0259325f5e08c08d",
@@ -131,10 +134,13 @@ scripts! {
     STATS: "993e75e3c774ff9987e74ba9fc311ea92eb837e2",
         [timeout_set, ordered_list, target, quarantine, claims, leases, retries, dead, control],
         ["stats"];
-    REQUEUE_QUARANTINED: "dc153c65b8156be90a860f230cd66e77638b4125",
+    READ_QUARANTINE: "288bd7c918107ec5138a7871fe8aa341e6ce4fc3",
+        [quarantine],
+        ["parts/quarantine_pairs", "parts/page", "read_quarantine"];
+    REQUEUE_QUARANTINED: "fc9bd522959bd6b6617581cfc2800a5cd647a195",
         [timeout_set, ordered_list, quarantine, channel, scratch],
         ["parts/quarantine_pairs", "parts/permitted", "requeue_quarantined"];
-    REMOVE_QUARANTINED: "73f8fdb0a9db69397597b0d916a0b5e236e7a032",
+    REMOVE_QUARANTINED: "df5e3e15936bdabbf0ef2ec8620603283f57280c",
         [quarantine, scratch],
         ["parts/quarantine_pairs", "parts/permitted", "remove_quarantined"];
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use serde::Serialize;
 
+use super::Cursor;
 use crate::BlockingQueue;
 use crate::agreement::Pair;
 use crate::conn::{Command, Reply};
@@ -19,20 +21,20 @@ use crate::wire::time;
 /// The most letters that one call of a script reads, requeues or removes.
 const CALL: usize = 100;
 
-/// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it.
+/// A message that failed too often, or was rejected. [`DeadLetters::read`] returns it, and reads on behind it.
 ///
 /// # Examples
 /// ```no_run
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let orders = client.blocking_queue("orders", codec::Long);
-/// for letter in orders.dead_letters().read(0, 100).await? {
+/// for letter in orders.dead_letters().read(None, 100).await? {
 ///     println!("{}: {} after {} failures: {}", letter.id, letter.reason, letter.failed, letter.error);
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// The id of the message.
@@ -46,11 +48,16 @@ pub struct DeadLetter {
     /// Attempts whose lease ended.
     pub lost: u32,
     /// When it was received for the first time, by the server's clock.
+    #[serde(serialize_with = "time::in_epoch_ms")]
     pub first_received: SystemTime,
     /// When it became a dead letter, by the server's clock.
+    #[serde(serialize_with = "time::in_epoch_ms")]
     pub died: SystemTime,
     /// The payload, as it was in the queue.
     pub payload: Bytes,
+    /// Its place among the others, as the server wrote it.
+    #[serde(skip)]
+    score: Bytes,
 }
 
 impl fmt::Debug for DeadLetter {
@@ -78,7 +85,7 @@ impl fmt::Debug for DeadLetter {
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let orders = client.blocking_queue("orders", codec::Long);
 /// // The bug is fixed: try all of them again.
-/// let requeued = orders.dead_letters().requeue(usize::MAX).await?;
+/// let requeued = orders.dead_letters().requeue_all(usize::MAX).await?;
 /// println!("{requeued} messages are delivered again");
 /// # Ok(())
 /// # }
@@ -95,6 +102,7 @@ impl fmt::Debug for DeadLetters {
     }
 }
 
+/// # Dead letters
 impl<T: 'static> BlockingQueue<T> {
     /// The dead letters of this queue. No command is sent.
     ///
@@ -137,6 +145,27 @@ impl DeadLetters {
         self.count(self.queue.reading("dead_letters().len")).await
     }
 
+    /// Whether there is no dead letter. O(1).
+    ///
+    /// # Errors
+    /// As [`DeadLetters::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// assert!(orders.dead_letters().is_empty().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.count(self.queue.reading("dead_letters().is_empty")).await? == 0)
+    }
+
     async fn count(&self, op: Op<'_>) -> Result<usize> {
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
     }
@@ -161,7 +190,7 @@ impl DeadLetters {
         self.count(op).await
     }
 
-    /// Reads up to `most` dead letters, the oldest first, after skipping `skip` of them.
+    /// Reads up to `max` dead letters, the oldest first: from the first one on, or behind `after`, the last one that was read.
     ///
     /// # Errors
     /// As [`DeadLetters::len`].
@@ -174,37 +203,40 @@ impl DeadLetters {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// let second_page = orders.dead_letters().read(50, 50).await?;
+    /// let dead = orders.dead_letters();
+    /// let first_page = dead.read(None, 50).await?;
+    /// let second_page = dead.read(first_page.last(), 50).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn read(&self, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
-        self.read_for(self.queue.reading("dead_letters().read"), skip, most).await
-    }
-
-    async fn read_for(&self, op: Op<'_>, skip: usize, most: usize) -> Result<Vec<DeadLetter>> {
-        let (mut letters, mut looked_at) = (Vec::new(), 0);
-        while letters.len() < most {
-            let (count, more) =
-                self.read_once(op, skip.saturating_add(looked_at), most - letters.len()).await?;
-            if count == 0 {
-                break;
-            }
-            looked_at += count;
+    pub async fn read(&self, after: Option<&DeadLetter>, max: usize) -> Result<Vec<DeadLetter>> {
+        let op = self.queue.reading("dead_letters().read");
+        let mut letters = Vec::new();
+        let mut cursor =
+            after.map_or_else(Cursor::default, |letter| [letter.score.clone(), letter.id.bytes()]);
+        while letters.len() < max {
+            let (next, more) = self.read_once(op, cursor, max - letters.len()).await?;
             letters.extend(more);
+            let Some(next) = next else { break };
+            cursor = next;
         }
         Ok(letters)
     }
 
-    /// Reads as many letters as one call reads. Returns how many it has looked at, too.
-    async fn read_once(&self, op: Op<'_>, skip: usize, most: usize) -> Result<(usize, Vec<DeadLetter>)> {
-        let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]);
-        let call = call.number(skip.min(u32::MAX as usize)).number(CALL.min(most));
+    /// Reads as many letters as one call reads. Returns the last place that it has looked at, too, if there was one.
+    async fn read_once(
+        &self,
+        op: Op<'_>,
+        after: Cursor,
+        max: usize,
+    ) -> Result<(Option<Cursor>, Vec<DeadLetter>)> {
+        let call = scripts::READ_DEAD.on(&[&self.keys.dead, &self.keys.dead_messages]).args(after);
+        let call = call.number(CALL.min(max));
         let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
         read_letters(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))
     }
 
-    /// Requeues up to `most` dead letters, the oldest first; `usize::MAX` means all. They are delivered again at once,
+    /// Requeues up to `max` dead letters, the oldest first; `usize::MAX` means all. They are delivered again at once,
     /// keep their ids, and start with the first attempt. Returns how many.
     ///
     /// # Errors
@@ -219,24 +251,24 @@ impl DeadLetters {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// let requeued = orders.dead_letters().requeue(10).await?;
+    /// let requeued = orders.dead_letters().requeue_all(10).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn requeue(&self, most: usize) -> Result<usize> {
-        let op = self.queue.op("dead_letters().requeue");
+    pub async fn requeue_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("dead_letters().requeue_all");
         let mut requeued = 0;
-        self.requeue_up_to(op, most, &mut requeued)
+        self.requeue_up_to(op, max, &mut requeued)
             .await
             .map_err(|error| error.after_parts(requeued, "dead letters were requeued"))?;
         Ok(requeued)
     }
 
-    async fn requeue_up_to(&self, op: Op<'_>, most: usize, requeued: &mut usize) -> Result<()> {
+    async fn requeue_up_to(&self, op: Op<'_>, max: usize, requeued: &mut usize) -> Result<()> {
         // Not those that die meanwhile.
-        let most = most.min(self.agreed_count(op).await?);
-        while *requeued < most {
-            let ids = self.oldest(op, most - *requeued).await?;
+        let max = max.min(self.agreed_count(op).await?);
+        while *requeued < max {
+            let ids = self.oldest(op, max - *requeued).await?;
             if ids.is_empty() {
                 break;
             }
@@ -246,14 +278,14 @@ impl DeadLetters {
     }
 
     /// The ids of the oldest letters, at most as many as one call of a script changes.
-    async fn oldest(&self, op: Op<'_>, most: usize) -> Result<Vec<Bytes>> {
-        let mut looked_at = 0;
+    async fn oldest(&self, op: Op<'_>, max: usize) -> Result<Vec<Bytes>> {
+        let mut cursor = Cursor::default();
         loop {
-            let (count, letters) = self.read_once(op, looked_at, most).await?;
-            if count == 0 || !letters.is_empty() {
-                return Ok(letters.iter().map(|letter| letter.id.bytes()).collect());
+            let (next, letters) = self.read_once(op, cursor, max).await?;
+            match next {
+                Some(next) if letters.is_empty() => cursor = next,
+                _ => return Ok(letters.iter().map(|letter| letter.id.bytes()).collect()),
             }
-            looked_at += count;
         }
     }
 
@@ -271,12 +303,12 @@ impl DeadLetters {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.dead_letters().requeue_one(id).await?;
+    /// orders.dead_letters().requeue(id).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn requeue_one(&self, id: MessageId) -> Result<bool> {
-        let op = self.queue.op("dead_letters().requeue_one");
+    pub async fn requeue(&self, id: MessageId) -> Result<bool> {
+        let op = self.queue.op("dead_letters().requeue");
         if !self.contains(op, id).await? {
             return Ok(false);
         }
@@ -296,7 +328,7 @@ impl DeadLetters {
         op.len(op.run(call.idempotent()).await?)
     }
 
-    /// Deletes up to `most` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
+    /// Deletes up to `max` dead letters, the oldest first; `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
     /// As [`DeadLetters::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were deleted before
@@ -310,23 +342,23 @@ impl DeadLetters {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// let removed = orders.dead_letters().remove(usize::MAX).await?;
+    /// let removed = orders.dead_letters().remove_all(usize::MAX).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn remove(&self, most: usize) -> Result<usize> {
-        let op = self.queue.op("dead_letters().remove");
+    pub async fn remove_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("dead_letters().remove_all");
         let mut removed = 0;
-        self.remove_up_to(op, most, &mut removed)
+        self.remove_up_to(op, max, &mut removed)
             .await
             .map_err(|error| error.after_parts(removed, "dead letters were removed"))?;
         Ok(removed)
     }
 
-    async fn remove_up_to(&self, op: Op<'_>, most: usize, removed: &mut usize) -> Result<()> {
-        let most = most.min(self.agreed_count(op).await?);
-        while *removed < most {
-            let ids = self.oldest(op, most - *removed).await?;
+    async fn remove_up_to(&self, op: Op<'_>, max: usize, removed: &mut usize) -> Result<()> {
+        let max = max.min(self.agreed_count(op).await?);
+        while *removed < max {
+            let ids = self.oldest(op, max - *removed).await?;
             if ids.is_empty() {
                 break;
             }
@@ -351,12 +383,12 @@ impl DeadLetters {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.dead_letters().remove_one(id).await?;
+    /// orders.dead_letters().remove(id).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn remove_one(&self, id: MessageId) -> Result<bool> {
-        let op = self.queue.op("dead_letters().remove_one");
+    pub async fn remove(&self, id: MessageId) -> Result<bool> {
+        let op = self.queue.op("dead_letters().remove");
         let was_there = self.contains(op, id).await?;
         self.remove_these(op, vec![id.bytes()]).await?;
         Ok(was_there)
@@ -371,13 +403,14 @@ impl DeadLetters {
     }
 }
 
-/// How many letters were looked at, and those that can be read.
-fn read_letters(reply: Vec<Reply>) -> Option<(usize, Vec<DeadLetter>)> {
-    let mut letters = Vec::with_capacity(reply.len() / 8);
+/// The last place that was looked at, if there was one, and the letters that can be read.
+fn read_letters(reply: Vec<Reply>) -> Option<(Option<Cursor>, Vec<DeadLetter>)> {
+    let mut letters = Vec::with_capacity(reply.len() / 9);
     let mut reply = reply.into_iter();
-    let looked_at = usize::try_from(reply.next()?.into_int().ok()?).ok()?;
+    let cursor = [reply.next()?.into_bytes().ok()?, reply.next()?.into_bytes().ok()?];
     while let Some(id) = reply.next() {
         let id = MessageId(id.into_bytes().ok()?[..].try_into().ok()?);
+        let score = reply.next()?.into_bytes().ok()?;
         let mut text = || Some(String::from_utf8_lossy(&reply.next()?.into_bytes().ok()?).into_owned());
         let (reason, error) = (text()?, text()?);
         let mut number = || u64::try_from(reply.next()?.into_int().ok()?).ok();
@@ -391,7 +424,8 @@ fn read_letters(reply: Vec<Reply>) -> Option<(usize, Vec<DeadLetter>)> {
             first_received: time::from_epoch_millis(first),
             died: time::from_epoch_millis(died),
             payload: reply.next()?.into_bytes().ok()?,
+            score,
         });
     }
-    Some((looked_at, letters))
+    Some((Some(cursor).filter(|[score, _]| !score.is_empty()), letters))
 }

@@ -1,23 +1,24 @@
 //! What dead processes had popped: the copies that the server still keeps.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Serialize;
 
 use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::{Op, Queue};
 use crate::scripts;
+use crate::wire::time;
 
 /// The most claims that one call of the script reads.
 const READ: usize = 100;
 
 /// Payloads that one pop took from a queue and whose arrival no client has confirmed. [`UnconfirmedPops::read`] returns
-/// it. [`requeue_one`](UnconfirmedPops::requeue_one) and [`remove_one`](UnconfirmedPops::remove_one) accept it.
+/// it, and reads on behind it.
 ///
 /// # Examples
 /// ```no_run
@@ -25,24 +26,25 @@ const READ: usize = 100;
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// let jobs = client.blocking_queue("jobs", codec::Long);
-/// for pop in jobs.unconfirmed_pops().read(Duration::from_secs(60), 100).await? {
+/// for pop in jobs.unconfirmed_pops(Duration::from_secs(60)).read(None, 100).await? {
 ///     println!("{:?} ago: {} payloads", pop.age, pop.payloads.len());
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct UnconfirmedPop {
+    /// The id of the pop. Ids are in the order of time.
+    pub id: String,
     /// Time since the pop, by the server's clock.
+    #[serde(rename = "age_ms", serialize_with = "time::in_ms")]
     pub age: Duration,
     /// Where the payloads were.
     pub kind: PopKind,
     /// The payloads as they were in the queue, in the order of the pop. For a poll of a delayed queue, these are
     /// entries: see `docs/keys.md`.
     pub payloads: Vec<Bytes>,
-    target: Bytes,
-    id: Bytes,
 }
 
 /// Where an [`UnconfirmedPop`] took its payloads from. A requeue returns them there.
@@ -56,13 +58,14 @@ pub struct UnconfirmedPop {
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let jobs = client.blocking_queue("jobs", codec::Long);
-/// let pops = jobs.unconfirmed_pops().read(Duration::from_secs(60), 100).await?;
+/// let pops = jobs.unconfirmed_pops(Duration::from_secs(60)).read(None, 100).await?;
 /// let polled = pops.iter().filter(|pop| pop.kind == PopKind::Delayed).count();
 /// println!("{polled} of {} pops are polls of the delayed queue", pops.len());
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PopKind {
     /// The head of the ready list: a `take`, a `poll` or a `poll_many`. `LPOP` on the server.
@@ -88,6 +91,7 @@ impl fmt::Debug for UnconfirmedPop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Payloads must not get into a log.
         f.debug_struct("UnconfirmedPop")
+            .field("id", &self.id)
             .field("age", &self.age)
             .field("kind", &self.kind)
             .field("payloads", &self.payloads.len())
@@ -95,14 +99,18 @@ impl fmt::Debug for UnconfirmedPop {
     }
 }
 
-/// The pops of one queue whose replies no client has confirmed. [`BlockingQueue::unconfirmed_pops`] returns this handle.
+/// The pops of one queue, of at least an age, whose replies no client has confirmed. [`BlockingQueue::unconfirmed_pops`] returns
+/// this handle.
 ///
 /// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually for 20 ms
 /// or less. A process that dies in between leaves the copy. Nobody can know whether it had started to work on these
 /// payloads, so they do not come back automatically: delivery is at-most-once. The copies stay until a call of this
 /// handle requeues or removes them, or until seven days after the queue's last pop that does not block, when the server
-/// deletes them. ([`len`](Self::len) also counts a field of the hash that no pop has written; the other methods ignore
-/// it.)
+/// deletes them. (A field of the hash that no pop has written is ignored.)
+///
+/// **The age** says which of them are meant. The server cannot tell a dead process from one that is alive: a pop younger than a few
+/// seconds may be in flight, and with an age of zero, a requeue also returns what processes that are alive have just popped. Choose an
+/// age that is longer than any handler runs.
 ///
 /// [`PopKind`] lists which pops leave a copy. A blocking pop leaves none. So the payload that ends the wait of a taker on
 /// an empty queue has no copy.
@@ -114,14 +122,15 @@ impl fmt::Debug for UnconfirmedPop {
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let jobs = client.blocking_queue("jobs", codec::Long);
 /// // After a crash: deliver again what the process may not have handled.
-/// let requeued = jobs.unconfirmed_pops().requeue(Duration::from_secs(600)).await?;
-/// println!("{requeued} payloads are ready again");
+/// let requeued = jobs.unconfirmed_pops(Duration::from_secs(600)).requeue_all(usize::MAX).await?;
+/// println!("the payloads of {requeued} pops are ready again");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct UnconfirmedPops {
     queue: Arc<Queue>,
+    min_age: Duration,
 }
 
 impl fmt::Debug for UnconfirmedPops {
@@ -130,27 +139,31 @@ impl fmt::Debug for UnconfirmedPops {
     }
 }
 
+/// # Pops that nobody has confirmed
 impl<T: 'static> BlockingQueue<T> {
-    /// The pops of this queue whose replies no client has confirmed: what a dead process had popped. No command is
-    /// sent.
+    /// The pops of this queue, of at least this age by the server's clock, whose replies no client has confirmed: what a dead
+    /// process had popped. No command is sent.
     ///
     /// # Examples
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// println!("{} pops are unconfirmed", jobs.unconfirmed_pops().len().await?);
+    /// let dead = jobs.unconfirmed_pops(Duration::from_secs(600));
+    /// println!("{} pops are unconfirmed", dead.len().await?);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn unconfirmed_pops(&self) -> UnconfirmedPops {
-        UnconfirmedPops { queue: self.queue_arc().clone() }
+    pub fn unconfirmed_pops(&self, min_age: Duration) -> UnconfirmedPops {
+        UnconfirmedPops { queue: self.queue_arc().clone(), min_age }
     }
 }
 
 impl UnconfirmedPops {
-    /// The number of pops, those in flight included. O(1).
+    /// The number of pops. All are looked at, a hundred at a time.
+    /// [`QueueStats::unconfirmed_pops`](crate::stats::QueueStats::unconfirmed_pops) is the number of pops of any age, in O(1).
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), or [`Refused`](crate::ErrorKind::Refused) for a key of another
@@ -161,20 +174,19 @@ impl UnconfirmedPops {
     ///
     /// # Examples
     /// ```no_run
+    /// # use std::time::Duration;
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// let unconfirmed = jobs.unconfirmed_pops().len().await?;
+    /// let unconfirmed = jobs.unconfirmed_pops(Duration::from_secs(600)).len().await?;
     /// # Ok(())
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.reading("unconfirmed_pops().len");
-        op.len(op.query(Command::new("HLEN").arg(self.queue.keys.claims().clone())).await?)
+        self.count(self.queue.reading("unconfirmed_pops().len"), usize::MAX).await
     }
 
-    /// Reads up to `limit` pops that are at least this old, the oldest first. A pop younger than a few seconds may be in
-    /// flight.
+    /// Whether there is no such pop.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`].
@@ -188,31 +200,98 @@ impl UnconfirmedPops {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// let pops = jobs.unconfirmed_pops().read(Duration::from_secs(60), 100).await?;
+    /// assert!(jobs.unconfirmed_pops(Duration::from_secs(600)).is_empty().await?);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn read(&self, min_age: Duration, limit: usize) -> Result<Vec<UnconfirmedPop>> {
-        let op = self.queue.reading("unconfirmed_pops().read");
-        let target = self.queue.keys.target();
-        let mut pops = Vec::new();
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(self.count(self.queue.reading("unconfirmed_pops().is_empty"), 1).await? == 0)
+    }
+
+    /// Counts until there are so many.
+    async fn count(&self, op: Op<'_>, enough: usize) -> Result<usize> {
         let ids = self.ids(op).await?;
-        let mut left = &ids[..];
-        while !left.is_empty() && pops.len() < limit {
-            let claims = self.read_claims(op, min_age, &mut left, "payloads").await?;
-            let claims = claims.into_iter().map(|pop| unconfirmed(op, target.clone(), pop));
+        let (mut left, mut count) = (&ids[..], 0);
+        while !left.is_empty() && count < enough {
+            count += self.read_claims(op, &mut left, READ, "ids").await?.len();
+        }
+        Ok(count)
+    }
+
+    /// Reads up to `max` pops, the oldest first: from the first one on, or behind `after`, the last one that was read.
+    ///
+    /// # Errors
+    /// As [`UnconfirmedPops::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.blocking_queue("jobs", codec::Long);
+    /// let pops = jobs.unconfirmed_pops(Duration::from_secs(60)).read(None, 100).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read(&self, after: Option<&UnconfirmedPop>, max: usize) -> Result<Vec<UnconfirmedPop>> {
+        let op = self.queue.reading("unconfirmed_pops().read");
+        let mut pops = Vec::new();
+        if max == 0 {
+            return Ok(pops);
+        }
+        let ids = self.ids(op).await?;
+        let read = after.map_or(0, |after| ids.partition_point(|id| id[..] <= *after.id.as_bytes()));
+        let mut left = &ids[read..];
+        while !left.is_empty() && pops.len() < max {
+            let claims = self.read_claims(op, &mut left, max - pops.len(), "payloads").await?;
+            let claims = claims.into_iter().map(|pop| unconfirmed(op, pop));
             pops.extend(claims.collect::<Result<Vec<_>>>()?);
         }
-        pops.truncate(limit);
         Ok(pops)
     }
 
-    /// Returns the payloads of pops of at least this age to where they were: to their end of the queue, or to the
-    /// delayed queue with their due times. Returns the number of payloads; after a lost reply it may be less.
+    /// Returns the payloads of a pop to where they were: to their end of the queue, or to the delayed queue with their due times.
+    /// Returns whether the server still had the copy. It does not if the process has confirmed the pop since, or if the
+    /// pop was requeued or removed.
     ///
-    /// This can deliver a payload a second time. The server cannot tell a dead process from one that is alive: with an
-    /// age of zero, this also requeues what processes that are alive have just popped. A process may also have finished
-    /// a payload before it died. Choose an age that is longer than any handler runs.
+    /// This can deliver a payload a second time: the process may have finished it before it died.
+    ///
+    /// # Errors
+    /// As [`UnconfirmedPops::len`]. After a lost reply, the client retries, which changes nothing more, but may return false.
+    /// If the retries get no reply either, the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the pop is requeued as a whole or not at all.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use redelay::admin::UnconfirmedPop;
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let jobs = client.blocking_queue("jobs", codec::Long);
+    /// # fn was_handled(pop: &UnconfirmedPop) -> bool { false }
+    /// let unconfirmed = jobs.unconfirmed_pops(Duration::from_secs(600));
+    /// for pop in unconfirmed.read(None, 100).await? {
+    ///     if was_handled(&pop) {
+    ///         unconfirmed.remove(&pop.id).await?;
+    ///     } else {
+    ///         unconfirmed.requeue(&pop.id).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn requeue(&self, id: &str) -> Result<bool> {
+        let op = self.queue.op("unconfirmed_pops().requeue");
+        self.requeue_claim(op, &Bytes::copy_from_slice(id.as_bytes())).await
+    }
+
+    /// Does for up to `max` pops, the oldest first, what [`requeue`](Self::requeue) does for one; `usize::MAX` means all.
+    /// Returns how many; after a lost reply it may be less.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`]. Each pop is requeued as a whole or not at all. If others were requeued before the error,
@@ -228,69 +307,62 @@ impl UnconfirmedPops {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// jobs.unconfirmed_pops().requeue(Duration::from_secs(600)).await?;
+    /// jobs.unconfirmed_pops(Duration::from_secs(600)).requeue_all(usize::MAX).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn requeue(&self, min_age: Duration) -> Result<usize> {
-        let op = self.queue.op("unconfirmed_pops().requeue");
+    pub async fn requeue_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("unconfirmed_pops().requeue_all");
         let mut requeued = 0;
-        self.requeue_all(op, min_age, &mut requeued)
+        self.requeue_up_to(op, max, &mut requeued)
             .await
-            .map_err(|error| error.after_parts(requeued, "payloads were requeued"))?;
+            .map_err(|error| error.after_parts(requeued, "pops were requeued"))?;
         Ok(requeued)
     }
 
     /// Counts what is requeued before an error, too.
-    async fn requeue_all(&self, op: Op<'_>, min_age: Duration, requeued: &mut usize) -> Result<()> {
+    async fn requeue_up_to(&self, op: Op<'_>, max: usize, requeued: &mut usize) -> Result<()> {
         let ids = self.ids(op).await?;
         let mut left = &ids[..];
-        while !left.is_empty() {
-            for id in op.strings(Reply::Array(self.read_claims(op, min_age, &mut left, "ids").await?))? {
-                *requeued += self.requeue_claim(op, &id).await?;
+        while !left.is_empty() && *requeued < max {
+            let claims = self.read_claims(op, &mut left, max - *requeued, "ids").await?;
+            for id in op.strings(Reply::Array(claims))? {
+                *requeued += usize::from(self.requeue_claim(op, &id).await?);
             }
         }
         Ok(())
     }
 
-    /// Returns the payloads of this pop to where they were, as [`requeue`](Self::requeue) does for all pops of an age.
-    /// Returns whether the server still had the copy. It does not if the process has confirmed the pop since, or if the
-    /// pop was requeued or removed.
+    /// Deletes the copy of a pop. Returns whether the server still had it: see [`requeue`](Self::requeue).
     ///
     /// # Errors
-    /// As [`UnconfirmedPops::len`], and [`Invalid`](crate::ErrorKind::Invalid) for a pop of another queue. After a lost
-    /// reply, the client retries, which changes nothing more, but may return false. If the retries get no reply either,
-    /// the error is [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
+    /// As [`UnconfirmedPops::requeue`].
     ///
     /// # Cancel safety
-    /// Cancel safe: the pop is requeued as a whole or not at all.
+    /// Cancel safe.
     ///
     /// # Examples
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use redelay::admin::UnconfirmedPop;
+    /// # use redelay::admin::PopKind;
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// # fn was_handled(pop: &UnconfirmedPop) -> bool { false }
-    /// let unconfirmed = jobs.unconfirmed_pops();
-    /// for pop in unconfirmed.read(Duration::from_secs(600), 100).await? {
-    ///     if was_handled(&pop) {
-    ///         unconfirmed.remove_one(&pop).await?;
-    ///     } else {
-    ///         unconfirmed.requeue_one(&pop).await?;
+    /// let unconfirmed = jobs.unconfirmed_pops(Duration::from_secs(600));
+    /// for pop in unconfirmed.read(None, 100).await? {
+    ///     if pop.kind == PopKind::Delayed {
+    ///         unconfirmed.remove(&pop.id).await?;
     ///     }
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn requeue_one(&self, pop: &UnconfirmedPop) -> Result<bool> {
-        let op = self.queue.op("unconfirmed_pops().requeue_one");
-        self.check(op, pop)?;
-        Ok(self.requeue_claim(op, &pop.id).await? > 0)
+    pub async fn remove(&self, id: &str) -> Result<bool> {
+        let op = self.queue.op("unconfirmed_pops().remove");
+        Ok(self.remove_claims(op, [Bytes::copy_from_slice(id.as_bytes())]).await? > 0)
     }
 
-    /// Deletes the copies of pops of at least this age. Returns the number of these pops.
+    /// Deletes the copies of up to `max` pops, the oldest first; `usize::MAX` means all. Returns how many.
     ///
     /// # Errors
     /// As [`UnconfirmedPops::len`]. If others were removed before the error, or a reply was lost, it is
@@ -305,75 +377,40 @@ impl UnconfirmedPops {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// jobs.unconfirmed_pops().remove(Duration::from_secs(3600)).await?;
+    /// jobs.unconfirmed_pops(Duration::from_secs(3600)).remove_all(usize::MAX).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn remove(&self, min_age: Duration) -> Result<usize> {
-        let op = self.queue.op("unconfirmed_pops().remove");
+    pub async fn remove_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("unconfirmed_pops().remove_all");
         let mut removed = 0;
-        self.remove_all(op, min_age, &mut removed)
+        self.remove_up_to(op, max, &mut removed)
             .await
             .map_err(|error| error.after_parts(removed, "pops were removed"))?;
         Ok(removed)
     }
 
     /// Counts what is removed before an error, too.
-    async fn remove_all(&self, op: Op<'_>, min_age: Duration, removed: &mut usize) -> Result<()> {
+    async fn remove_up_to(&self, op: Op<'_>, max: usize, removed: &mut usize) -> Result<()> {
         let ids = self.ids(op).await?;
         let mut left = &ids[..];
-        while !left.is_empty() {
-            let ids = op.strings(Reply::Array(self.read_claims(op, min_age, &mut left, "ids").await?))?;
+        while !left.is_empty() && *removed < max {
+            let claims = self.read_claims(op, &mut left, max - *removed, "ids").await?;
+            let ids = op.strings(Reply::Array(claims))?;
             if !ids.is_empty() {
-                let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
-                *removed += op.len(op.call_idempotent(command).await?)?;
+                *removed += self.remove_claims(op, ids).await?;
             }
         }
         Ok(())
     }
 
-    /// Deletes the copy of this pop. Returns whether the server still had it: see [`requeue_one`](Self::requeue_one).
-    ///
-    /// # Errors
-    /// As [`UnconfirmedPops::requeue_one`].
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # use std::time::Duration;
-    /// # use redelay::admin::PopKind;
-    /// # use redelay::{Client, codec};
-    /// # async fn example(client: Client) -> redelay::Result<()> {
-    /// # let jobs = client.blocking_queue("jobs", codec::Long);
-    /// let unconfirmed = jobs.unconfirmed_pops();
-    /// for pop in unconfirmed.read(Duration::from_secs(600), 100).await? {
-    ///     if pop.kind == PopKind::Delayed {
-    ///         unconfirmed.remove_one(&pop).await?;
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn remove_one(&self, pop: &UnconfirmedPop) -> Result<bool> {
-        let op = self.queue.op("unconfirmed_pops().remove_one");
-        self.check(op, pop)?;
-        let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).arg(pop.id.clone());
-        op.any(op.call_idempotent(command).await?)
+    async fn remove_claims(&self, op: Op<'_>, ids: impl IntoIterator<Item = Bytes>) -> Result<usize> {
+        let command = Command::new("HDEL").arg(self.queue.keys.claims().clone()).args(ids);
+        op.len(op.call_idempotent(command).await?)
     }
 
-    fn check(&self, op: Op<'_>, pop: &UnconfirmedPop) -> Result<()> {
-        if pop.target == self.queue.keys.target() {
-            return Ok(());
-        }
-        let other = String::from_utf8_lossy(&pop.target);
-        Err(op.invalid(format!("the pop is of another queue: `{other}`")))
-    }
-
-    /// Requeues one pop. Returns the number of its payloads, or 0 if the claim is gone. A second try finds no claim, so
-    /// it returns nothing twice.
-    async fn requeue_claim(&self, op: Op<'_>, id: &Bytes) -> Result<usize> {
+    /// Requeues one pop. Returns false if the claim is gone. A second try finds no claim, so it returns nothing twice.
+    async fn requeue_claim(&self, op: Op<'_>, id: &Bytes) -> Result<bool> {
         let keys = &self.queue.keys;
         let call = scripts::REQUEUE_CLAIM.on(&[
             keys.claims(),
@@ -386,37 +423,28 @@ impl UnconfirmedPops {
         let reply = op.run(call.arg(id.clone()).idempotent()).await.inspect_err(|error| op.on_lost(error))?;
         let [count, head] = op.parts(reply)?;
         op.on_head(op.optional_score(head)?);
-        op.len(count)
+        op.any(count)
     }
 
-    /// The ids of all pops, the oldest first: they are in the order of time.
+    /// The ids of all pops, the oldest first: they are in the order of time. What is no text was not written by a pop.
     async fn ids(&self, op: Op<'_>) -> Result<Vec<Bytes>> {
-        let (mut ids, mut cursor) = (BTreeSet::new(), Bytes::from_static(b"0"));
-        loop {
-            let call = scripts::CLAIM_IDS.on(&[self.queue.keys.claims()]).arg(cursor).only_reads();
-            let mut found = op.strings(op.run(call).await?)?.into_iter();
-            cursor = found.next().unwrap_or_default();
-            ids.extend(found);
-            if matches!(&cursor[..], b"0" | b"") {
-                return Ok(ids.into_iter().collect());
-            }
-        }
+        let ids = op.fields(self.queue.keys.claims()).await?.into_iter();
+        Ok(ids.filter(|id| std::str::from_utf8(id).is_ok()).collect())
     }
 
-    /// Reads some of these claims, those of this age or their ids, and takes what it has looked at from
-    /// `ids`.
+    /// Reads up to `most` of these claims, those of the age or their ids, and takes what it has looked at from `ids`.
     async fn read_claims(
         &self,
         op: Op<'_>,
-        min_age: Duration,
         ids: &mut &[Bytes],
+        most: usize,
         what: &'static str,
     ) -> Result<Vec<Reply>> {
         let call = scripts::READ_CLAIMS
             .on(&[self.queue.keys.claims()])
-            .number(min_age.as_millis())
+            .number(self.min_age.as_millis())
             .arg(what)
-            .args(ids.iter().take(READ).cloned())
+            .args(ids.iter().take(READ.min(most)).cloned())
             .only_reads();
         let mut claims = op.run(call).await?.into_array().map_err(|shape| op.failed(shape))?;
         let read = claims.split_off(claims.len().min(1));
@@ -426,7 +454,7 @@ impl UnconfirmedPops {
     }
 }
 
-fn unconfirmed(op: Op<'_>, target: Bytes, claim: Reply) -> Result<UnconfirmedPop> {
+fn unconfirmed(op: Op<'_>, claim: Reply) -> Result<UnconfirmedPop> {
     let mut parts = claim.into_array().map_err(|shape| op.failed(shape))?.into_iter();
     let age = Duration::from_millis(op.len(parts.next().unwrap_or(Reply::Nil))? as u64);
     let mut strings = op.strings(Reply::Array(parts.collect()))?.into_iter();
@@ -434,5 +462,5 @@ fn unconfirmed(op: Op<'_>, target: Bytes, claim: Reply) -> Result<UnconfirmedPop
     let kind = PopKind::read(&kind);
     // A poll has pairs of entry and score.
     let payloads = strings.step_by(if kind == PopKind::Delayed { 2 } else { 1 }).collect();
-    Ok(UnconfirmedPop { age, kind, payloads, target, id })
+    Ok(UnconfirmedPop { id: String::from_utf8_lossy(&id).into_owned(), age, kind, payloads })
 }

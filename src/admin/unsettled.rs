@@ -1,37 +1,43 @@
 //! Messages that were received and are not settled: in flight, or waiting for a retry.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde::Serialize;
 
+use super::Cursor;
 use crate::BlockingQueue;
 use crate::conn::{Command, Reply};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::queue::{Op, Queue};
 use crate::scripts;
 use crate::wire::keys::MessageKeys;
-use crate::wire::message::{MessageId, Record};
+use crate::wire::message::{Member, MessageId, Record};
 use crate::wire::time;
 
-/// The most messages that one call of a script reads.
+/// The most messages that one call of a script reads or changes.
 const CALL: usize = 100;
+/// The most leases that one call reads, without their messages.
+const LEASES: usize = 1000;
 
-/// A message that was received and is not settled. [`Unsettled::in_flight`] and [`Unsettled::waiting`] return it.
+/// A message that was received and is not settled. [`Unsettled::in_flight`] and [`Unsettled::waiting`] return it, and read on
+/// behind it.
 ///
 /// # Examples
 /// ```no_run
 /// # use redelay::{Client, codec};
 /// # async fn example(client: Client) -> redelay::Result<()> {
 /// # let orders = client.blocking_queue("orders", codec::Long);
-/// for message in orders.unsettled().waiting(0, 100).await? {
+/// for message in orders.unsettled().waiting(None, 100).await? {
 ///     println!("{}: attempt {} in {:?}", message.id, message.attempt, message.remaining);
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct UnsettledMessage {
     /// The id of the message.
@@ -39,12 +45,17 @@ pub struct UnsettledMessage {
     /// The number of its current attempt, or of the one it waits for.
     pub attempt: u32,
     /// When it was received for the first time, by the server's clock.
+    #[serde(serialize_with = "time::in_epoch_ms")]
     pub first_received: SystemTime,
     /// The time until its lease ends, if it is in flight, or until its next delivery is due, if it waits for a retry.
     /// Zero if that time is over.
+    #[serde(rename = "remaining_ms", serialize_with = "time::in_ms")]
     pub remaining: Duration,
     /// The payload, as it was in the queue.
     pub payload: Bytes,
+    /// The time to which `remaining` counts, as the server wrote it.
+    #[serde(skip)]
+    score: Bytes,
 }
 
 impl fmt::Debug for UnsettledMessage {
@@ -83,6 +94,7 @@ impl fmt::Debug for Unsettled {
     }
 }
 
+/// # Messages that are not settled
 impl<T: 'static> BlockingQueue<T> {
     /// The messages of this queue that were received and are not settled. No command is sent.
     ///
@@ -178,12 +190,10 @@ impl Unsettled {
     /// # }
     /// ```
     pub async fn len(&self) -> Result<usize> {
-        let op = self.queue.reading("unsettled().len");
-        op.len(op.query(Command::new("HLEN").arg(self.keys.messages.clone())).await?)
+        self.count(self.queue.reading("unsettled().len"), "HLEN", &self.keys.messages).await
     }
 
-    /// Reads up to `most` messages that receivers have now, in the order in which their leases end, after skipping
-    /// `skip` of them.
+    /// Whether there is no message, in flight or waiting. O(1).
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -196,16 +206,24 @@ impl Unsettled {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// let first_page = orders.unsettled().in_flight(0, 50).await?;
+    /// let all_done = orders.is_empty().await? && orders.unsettled().is_empty().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn in_flight(&self, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {
-        self.read(self.queue.reading("unsettled().in_flight"), &self.keys.leases, skip, most).await
+    pub async fn is_empty(&self) -> Result<bool> {
+        let op = self.queue.reading("unsettled().is_empty");
+        Ok(self.count(op, "HLEN", &self.keys.messages).await? == 0)
     }
 
-    /// Reads up to `most` messages that wait for their next delivery, in the order in which they are due, after
-    /// skipping `skip` of them.
+    async fn count(&self, op: Op<'_>, command: &'static str, key: &Bytes) -> Result<usize> {
+        op.len(op.query(Command::new(command).arg(key.clone())).await?)
+    }
+
+    /// Reads up to `max` messages that receivers have now, in the order of their ids, so those that were received first for the
+    /// first time come first: from the first one on, or behind `after`, the last one that was read.
+    ///
+    /// Leases are extended all the time, so their ends are no order in which to read on. The ids have no order on the server: each
+    /// call of this method reads all leases, 1,000 at a time, without their messages.
     ///
     /// # Errors
     /// As [`Unsettled::len`].
@@ -218,28 +236,118 @@ impl Unsettled {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// let first_page = orders.unsettled().waiting(0, 50).await?;
+    /// let first_page = orders.unsettled().in_flight(None, 50).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn waiting(&self, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {
-        self.read(self.queue.reading("unsettled().waiting"), &self.keys.retries, skip, most).await
-    }
-
-    async fn read(&self, op: Op<'_>, set: &Bytes, skip: usize, most: usize) -> Result<Vec<UnsettledMessage>> {
-        let (mut messages, mut read) = (Vec::new(), 0);
-        while messages.len() < most {
-            let from = skip.saturating_add(read).min(u32::MAX as usize);
-            let call = scripts::READ_MESSAGES.on(&[set, &self.keys.messages]);
-            let call = call.number(from).number(CALL.min(most - messages.len()));
-            let reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
-            if reply.len() <= 1 {
-                break;
-            }
-            read += reply.len() / 3;
-            messages.extend(read_messages(reply).ok_or_else(|| op.failed(self.queue.conn.desynchronised()))?);
+    pub async fn in_flight(
+        &self,
+        after: Option<&UnsettledMessage>,
+        max: usize,
+    ) -> Result<Vec<UnsettledMessage>> {
+        let op = self.queue.reading("unsettled().in_flight");
+        let mut messages = Vec::new();
+        if max == 0 {
+            return Ok(messages);
+        }
+        let mut ids = self.leased(op).await?;
+        if let Some(after) = after {
+            ids = ids.split_off(&after.id);
+            ids.remove(&after.id);
+        }
+        let ids: Vec<_> = ids.iter().map(MessageId::bytes).collect();
+        let mut left = &ids[..];
+        while !left.is_empty() && messages.len() < max {
+            let count = CALL.min(max - messages.len()).min(left.len());
+            let call = scripts::READ_IN_FLIGHT.on(&[&self.keys.messages, &self.keys.leases]);
+            let call = call.args(left[..count].iter().cloned());
+            let mut reply =
+                op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
+            let read = reply.split_off(reply.len().min(2));
+            let looked_at = op.len(reply.pop().unwrap_or(Reply::Nil))?;
+            let clock = op.int(reply.pop().unwrap_or(Reply::Nil))?;
+            left = &left[looked_at.clamp(1, count)..];
+            let read = read_messages(clock, read).ok_or_else(|| self.desynchronised(op))?;
+            messages.extend(read.into_iter().filter_map(|(_, message)| message));
         }
         Ok(messages)
+    }
+
+    /// The ids of all messages that have a lease. Those whose leases are extended meanwhile move behind the place that is read.
+    async fn leased(&self, op: Op<'_>) -> Result<BTreeSet<MessageId>> {
+        let (mut ids, mut cursor) = (BTreeSet::new(), Cursor::default());
+        loop {
+            let (_, leases) = self.read_set(op, &self.keys.leases, cursor, LEASES, "members").await?;
+            let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = leases.last_chunk() else {
+                return Ok(ids);
+            };
+            cursor = [score.clone(), member.clone()];
+            let members = leases.chunks_exact(3).filter_map(|lease| match lease {
+                // What somebody else wrote there is no lease.
+                [Reply::Bytes(member), ..] => Some(Member(member[..].try_into().ok()?).id()),
+                _ => None,
+            });
+            ids.extend(members);
+        }
+    }
+
+    /// Reads up to `max` messages that wait for their next delivery, in the order in which they are due: from the first one on,
+    /// or behind `after`, the last one that was read.
+    ///
+    /// # Errors
+    /// As [`Unsettled::len`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let unsettled = orders.unsettled();
+    /// let first_page = unsettled.waiting(None, 50).await?;
+    /// let second_page = unsettled.waiting(first_page.last(), 50).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn waiting(
+        &self,
+        after: Option<&UnsettledMessage>,
+        max: usize,
+    ) -> Result<Vec<UnsettledMessage>> {
+        let op = self.queue.reading("unsettled().waiting");
+        let mut messages = Vec::new();
+        let mut cursor =
+            after.map_or_else(Cursor::default, |message| [message.score.clone(), message.id.bytes()]);
+        while messages.len() < max {
+            let most = CALL.min(max - messages.len());
+            let (clock, read) = self.read_set(op, &self.keys.retries, cursor, most, "records").await?;
+            let read = read_messages(clock, read).ok_or_else(|| self.desynchronised(op))?;
+            let Some((last, _)) = read.last() else { break };
+            cursor = last.clone();
+            messages.extend(read.into_iter().filter_map(|(_, message)| message));
+        }
+        Ok(messages)
+    }
+
+    /// Reads a page of a sorted set: the server's clock; and member, score and record of each.
+    async fn read_set(
+        &self,
+        op: Op<'_>,
+        set: &Bytes,
+        after: Cursor,
+        most: usize,
+        what: &'static str,
+    ) -> Result<(i64, Vec<Reply>)> {
+        let call = scripts::READ_MESSAGES.on(&[set, &self.keys.messages]).args(after).number(most).arg(what);
+        let mut reply = op.run(call.only_reads()).await?.into_array().map_err(|shape| op.failed(shape))?;
+        let read = reply.split_off(reply.len().min(1));
+        Ok((op.int(reply.pop().unwrap_or(Reply::Nil))?, read))
+    }
+
+    fn desynchronised(&self, op: Op<'_>) -> Error {
+        op.failed(self.queue.conn.desynchronised())
     }
 
     /// Makes a message deliverable again at once. If it is in flight, its delivery no longer holds: a handler may be
@@ -257,18 +365,49 @@ impl Unsettled {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client, id: MessageId) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// orders.unsettled().retry_now(id).await?;
+    /// orders.unsettled().requeue(id).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn retry_now(&self, id: MessageId) -> Result<bool> {
-        self.change(self.queue.op("unsettled().retry_now"), "retry", id).await
+    pub async fn requeue(&self, id: MessageId) -> Result<bool> {
+        let op = self.queue.op("unsettled().requeue");
+        Ok(self.change(op, "retry", "any", [id.bytes()]).await? > 0)
+    }
+
+    /// Makes up to `max` messages that wait for their next delivery deliverable at once, those that are due next first;
+    /// `usize::MAX` means all. Messages in flight stay with their receivers. Returns how many; those that were due already
+    /// do not count.
+    ///
+    /// # Errors
+    /// As [`Unsettled::len`]; and [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if some were requeued before the call
+    /// failed, or if a reply was lost. A retry is harmless.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some may have been requeued.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// // The payment provider is back: no message waits for the end of its backoff.
+    /// orders.unsettled().requeue_all(usize::MAX).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn requeue_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("unsettled().requeue_all");
+        let mut requeued = 0;
+        self.change_waiting(op, "retry", max, &mut requeued)
+            .await
+            .map_err(|error| error.after_parts(requeued, "messages were requeued"))?;
+        Ok(requeued)
     }
 
     /// Deletes a message. If it is in flight, its delivery no longer holds. Returns whether it was there.
     ///
     /// # Errors
-    /// As [`Unsettled::retry_now`].
+    /// As [`Unsettled::requeue`].
     ///
     /// # Cancel safety
     /// If the future is dropped, it may or may not be deleted.
@@ -284,37 +423,95 @@ impl Unsettled {
     /// # }
     /// ```
     pub async fn remove(&self, id: MessageId) -> Result<bool> {
-        self.change(self.queue.op("unsettled().remove"), "remove", id).await
+        let op = self.queue.op("unsettled().remove");
+        Ok(self.change(op, "remove", "any", [id.bytes()]).await? > 0)
     }
 
-    async fn change(&self, op: Op<'_>, what: &'static str, id: MessageId) -> Result<bool> {
+    /// Deletes up to `max` messages that wait for their next delivery, those that are due next first; `usize::MAX` means all.
+    /// Messages in flight stay with their receivers. Returns how many.
+    ///
+    /// # Errors
+    /// As [`Unsettled::requeue_all`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some may have been deleted.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redelay::{Client, codec};
+    /// # async fn example(client: Client) -> redelay::Result<()> {
+    /// # let orders = client.blocking_queue("orders", codec::Long);
+    /// let removed = orders.unsettled().remove_all(usize::MAX).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn remove_all(&self, max: usize) -> Result<usize> {
+        let op = self.queue.op("unsettled().remove_all");
+        let mut removed = 0;
+        self.change_waiting(op, "remove", max, &mut removed)
+            .await
+            .map_err(|error| error.after_parts(removed, "messages were removed"))?;
+        Ok(removed)
+    }
+
+    /// Changes messages that wait, and counts them, also those before an error.
+    async fn change_waiting(
+        &self,
+        op: Op<'_>,
+        what: &'static str,
+        max: usize,
+        changed: &mut usize,
+    ) -> Result<()> {
+        // Not what fails meanwhile.
+        let mut left = self.count(op, "ZCARD", &self.keys.retries).await?;
+        let mut cursor = Cursor::default();
+        while left > 0 && *changed < max {
+            let most = CALL.min(left).min(max - *changed);
+            let (_, read) = self.read_set(op, &self.keys.retries, cursor, most, "members").await?;
+            let Some([Reply::Bytes(member), Reply::Bytes(score), _]) = read.last_chunk() else { break };
+            cursor = [score.clone(), member.clone()];
+            let ids: Vec<_> = read.iter().step_by(3).filter_map(|id| id.clone().into_bytes().ok()).collect();
+            left -= ids.len().min(left);
+            *changed += self.change(op, what, "waiting", ids).await?;
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        op: Op<'_>,
+        what: &'static str,
+        which: &'static str,
+        ids: impl IntoIterator<Item = Bytes>,
+    ) -> Result<usize> {
         let MessageKeys { messages, leases, retries, channel, .. } = &self.keys;
         let call = scripts::REMOVE_MESSAGE
             .on(&[messages, leases, retries, self.queue.keys.scratch(), channel])
             .arg(what)
-            .arg(id.bytes());
-        op.any(op.run(call).await?)
+            .arg(which)
+            .args(ids);
+        op.len(op.run(call).await?)
     }
 }
 
-fn read_messages(reply: Vec<Reply>) -> Option<Vec<UnsettledMessage>> {
+/// The messages of triples of member, score and record, each with its place. What somebody else wrote is no message.
+fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(Cursor, Option<UnsettledMessage>)>> {
     let mut reply = reply.into_iter();
-    let clock = reply.next()?.into_int().ok()?;
     let mut messages = Vec::new();
-    while let Some(id) = reply.next() {
-        let (id, at) = (id.into_bytes().ok()?, reply.next()?.into_optional_score().ok()??);
-        let record = reply.next()?.into_bytes().ok()?;
-        // What somebody else wrote there is no message.
-        let (Ok(id), Some(record)) = (<[u8; 16]>::try_from(&id[..]), Record::parse(&record)) else {
-            continue;
-        };
-        messages.push(UnsettledMessage {
-            id: MessageId(id),
-            attempt: 1 + u32::from(record.failed) + u32::from(record.lost),
-            first_received: time::from_epoch_millis(record.first),
-            remaining: Duration::from_millis((at - clock as f64).max(0.0) as u64),
-            payload: record.payload,
-        });
+    while let Some(member) = reply.next() {
+        let (member, score) = (member.into_bytes().ok()?, reply.next()?);
+        let (at, score) = (score.clone().into_optional_score().ok()??, score.into_bytes().ok()?);
+        let record = Record::parse(&reply.next()?.into_bytes().ok()?);
+        let message =
+            <[u8; 16]>::try_from(&member[..]).ok().zip(record).map(|(id, record)| UnsettledMessage {
+                id: MessageId(id),
+                attempt: 1 + u32::from(record.failed) + u32::from(record.lost),
+                first_received: time::from_epoch_millis(record.first),
+                remaining: Duration::from_millis((at - clock as f64).max(0.0) as u64),
+                payload: record.payload,
+                score: score.clone(),
+            });
+        messages.push(([score, member], message));
     }
     Some(messages)
 }

@@ -9,6 +9,7 @@ use crate::queue::{AsValue, Op};
 use crate::scripts;
 use crate::telemetry::QueueStats;
 
+/// # Look
 impl<T: 'static> BlockingQueue<T> {
     /// Returns the number of ready payloads. Redisson's `size`. O(1).
     ///

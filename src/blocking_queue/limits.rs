@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::BlockingQueue;
 use crate::conn::{Command, Reply};
 use crate::error::Result;
 use crate::queue::Op;
+use crate::wire::time;
 
 /// How many messages the receivers of all processes together may receive per time: at most `burst` at once, and after
 /// that evenly. [`BlockingQueue::set_rate_limit`] accepts it.
@@ -19,12 +22,13 @@ use crate::queue::Op;
 ///
 /// let limit = RateLimit::new(50, Duration::from_secs(1)).burst(10);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct RateLimit {
     /// How many messages.
     pub messages: u32,
     /// In which time.
+    #[serde(rename = "per_ms", serialize_with = "time::in_ms")]
     pub per: Duration,
     /// How many at once after a time without messages.
     pub burst: u32,
@@ -80,6 +84,7 @@ impl RateLimit {
 /// A day, in µs.
 const MOST_INTERVAL: u128 = 86_400_000_000;
 
+/// # Pause and limits
 impl<T: 'static> BlockingQueue<T> {
     /// Stops all receivers and workers of the queue, in all processes: they receive nothing more until
     /// [`resume`](Self::resume). Messages that the server had already handed out are still delivered. Received messages

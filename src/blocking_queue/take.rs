@@ -7,6 +7,7 @@ use crate::conn::OpError;
 use crate::error::Result;
 use crate::pops::{End, Lists, Popped, Wanted};
 
+/// # Take
 impl<T: 'static> BlockingQueue<T> {
     /// Waits for the next payload, without a limit, through reconnections and server restarts: Redisson's `take`.
     /// The takers of one client are served in the order in which they began.

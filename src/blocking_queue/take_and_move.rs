@@ -7,6 +7,7 @@ use crate::conn::OpError;
 use crate::error::Result;
 use crate::pops::Wanted;
 
+/// # Take and move
 impl<T: 'static> BlockingQueue<T> {
     /// Moves the last payload of this queue to the head of another queue and returns it: Redisson's
     /// `pollLastAndOfferFirstTo`. `None` when nothing is ready; it does not wait. The move is atomic, so the

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::pops::{End, Popped, Wanted};
 use crate::wire::keys::Keys;
 
+/// # Take from any of several queues
 impl<T: 'static> BlockingQueue<T> {
     /// Waits for the next payload of this queue or of one of the others, and returns it with the name of its queue:
     /// Redisson's `pollFromAny` and `pollFromAnyWithName`. When several queues have payloads, this queue comes

@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::link::Role;
 use super::options::Source;
 use super::probe::probe;
-use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor, outdated, replaced};
 use super::silence::IDLE;
 use super::slots::Slot;
 use super::topology::Lead;
@@ -110,10 +110,20 @@ impl Link {
         shared: &Shared,
         mut lead: Option<Lead>,
     ) -> Result<Arc<Self>, ConnectError> {
-        let begun = Instant::now();
+        let deadline = Instant::now() + left;
         let nobody_knows = |cause| ConnectError::Failed(cause, nobody_knows(options));
-        let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
-        let opened = Self::open_at(&at, begun + left, options, role, shared, lead).await;
+        let (at, opened) = loop {
+            let at = options.led_by(lead.as_mut()).await.map_err(nobody_knows)?;
+            // An old master may accept the connection, and not answer.
+            let opened = tokio::select! {
+                opened = Self::open_at(&at, deadline, options, role, shared, lead.clone()) => opened,
+                () = outdated(lead.as_ref()) => match Instant::now() < deadline {
+                    true => continue,
+                    false => Err(ConnectError::failed(replaced())),
+                },
+            };
+            break (at, opened);
+        };
         opened.map_err(|error| match error {
             ConnectError::Failed(cause, hint) if options.topology().is_some() => {
                 ConnectError::Failed(cause.at(&at.address().to_string()), hint)

@@ -66,3 +66,49 @@ impl<T: Clone> Pushed<T> {
         self.link.session().filter(|present| self.session == Some(*present))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fred::interfaces::{EventInterface, PubsubInterface};
+    use redelay_fixture::{Server, until_async};
+    use redelay_support::soon;
+
+    use super::super::Options;
+    use super::super::address::Address;
+    use super::super::link::Role;
+    use super::super::slots::{Slot, Table};
+    use super::super::tests::{settings, shared};
+    use super::super::topology::Topology;
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_come_from_each_server_to_which_the_link_is_led() {
+        let servers = [Server::start(), Server::start()];
+        let topology = Topology::new("nobody knows the server".into(), "nobody has answered");
+        let lead_to = |server: &Server| {
+            let address = Address::new("127.0.0.1", server.port());
+            topology.update(|table| {
+                *table = Some(Table::of_one(address));
+                true
+            });
+        };
+        lead_to(&servers[0]);
+        let options = Options::new(settings(&servers[0].url())).expect("options");
+        let lead = Some(topology.lead(Slot::ANY));
+        let link = Link::open_once(&options, Role::Subscriber, &shared(), lead).await.expect("a connection");
+        let mut pushed = Pushed::of(&link, |client| client.message_rx());
+        for server in [&servers[0], &servers[1], &servers[0]] {
+            lead_to(server);
+            while pushed.session().is_none() || link.address().port != server.port() {
+                assert!(matches!(soon(pushed.next()).await, Some(Push::Session)));
+            }
+            link.client().subscribe("news").await.expect("it is sent");
+            until_async("it listens", || async { server.subscribers("news") == 1 }).await;
+            server.cmd(["PUBLISH", "news", "7"]);
+            assert!(matches!(soon(pushed.next()).await, Some(Push::Message(_))));
+        }
+        link.close().await;
+        assert!(matches!(soon(pushed.next()).await, Some(Push::Session)));
+        assert!(soon(pushed.next()).await.is_none());
+    }
+}

@@ -509,11 +509,13 @@ impl Supervisor {
                 _ => Ok(None),
             }
         };
-        let (replies, role, memory) =
-            timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory))
-                .await
+        let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory));
+        let (replies, role, memory) = tokio::select! {
+            all = all => all
                 .map_err(|_| OpError::Unknown(silence()))?
-                .map_err(|error| library::of_sent(&error))?;
+                .map_err(|error| library::of_sent(&error))?,
+            () = outdated(self.lead.as_ref()) => return Err(OpError::NotExecuted(replaced())),
+        };
         ensure_master(role)?;
         self.warn_of_eviction(memory);
         let mut answers = Vec::with_capacity(replies.len());
@@ -543,7 +545,7 @@ impl Supervisor {
 }
 
 /// Waits until the connection is one to an old master.
-async fn outdated(lead: Option<&Lead>) {
+pub(super) async fn outdated(lead: Option<&Lead>) {
     match lead {
         Some(lead) => lead.is_outdated().await,
         None => std::future::pending().await,
@@ -586,32 +588,17 @@ mod tests {
     async fn no_reason_is_reported_when_the_connection_is_back() {
         use redelay_fixture::{Proxy, Server, until_async};
 
-        use crate::conn::{Credentials, Demotion, Settings, TlsOptions};
-        use crate::telemetry::ClientCounters;
+        use crate::conn::tests::{settings, shared};
+        use crate::conn::{Settings, TlsOptions};
 
         let server = Server::start();
         let proxy = Proxy::start(server.port());
         let tls =
             TlsOptions { roots: vec![AUTHORITY.into()], only_these_roots: true, ..TlsOptions::default() };
-        let settings = Settings {
-            url: &format!("rediss://127.0.0.1:{}", proxy.port()),
-            credentials: Credentials::OfUrl,
-            sentinel_credentials: None,
-            tls: Some(&tls),
-            client_name: "conn".into(),
-            connect_timeout: HANDSHAKE_TIMEOUT,
-            command_timeout: HANDSHAKE_TIMEOUT,
-            replicas: None,
-        };
-        let options = Options::new(settings).expect("options");
-        let shared = Shared {
-            demotion: Demotion::none_yet(),
-            counters: ClientCounters::new(),
-            begun: Arc::default(),
-            queue: None,
-        };
+        let url = format!("rediss://127.0.0.1:{}", proxy.port());
+        let options = Options::new(Settings { tls: Some(&tls), ..settings(&url) }).expect("options");
         let client = Client::new(options.config.clone(), None, None, None);
-        let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared);
+        let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared());
         let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();
         for session in [Some(Session { number: 0, client_id: None, begun: now, answered: now }), None] {

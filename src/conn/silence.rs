@@ -7,10 +7,10 @@ use std::time::Duration;
 pub(super) const IDLE: Duration = Duration::from_secs(30);
 /// The slowest link, in bytes a second: it says how long a long command may be on its way.
 const SLOWEST: u64 = 500;
-/// How much longer than otherwise a connection may be silent while a long command is on its way. Nobody sees
+/// How much longer than otherwise a connection may be silent while a long command, or a long reply, is on its way. Nobody sees
 /// the bytes move: if there was no reply by then, the connection is given up, and the next one has twice as
 /// long.
-const LONGER: Duration = Duration::from_secs(8);
+pub(super) const LONGER: Duration = Duration::from_secs(8);
 
 /// All times are in µs since the link was opened.
 #[derive(Debug, Default)]

@@ -20,8 +20,8 @@ async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("within a minute")
 }
 
-async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
-    let settings = Settings {
+pub(super) fn settings(url: &str) -> Settings<'_> {
+    Settings {
         url,
         credentials: Credentials::OfUrl,
         sentinel_credentials: None,
@@ -29,9 +29,22 @@ async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
         tls: None,
         client_name: "conn".into(),
         connect_timeout: Duration::from_secs(10),
-        command_timeout,
+        command_timeout: Duration::from_secs(5),
         replicas: None,
-    };
+    }
+}
+
+pub(super) fn shared() -> Shared {
+    Shared {
+        demotion: Demotion::none_yet(),
+        counters: ClientCounters::new(),
+        begun: Arc::default(),
+        queue: None,
+    }
+}
+
+async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
+    let settings = Settings { command_timeout, ..settings(url) };
     soon(Conn::connect(Options::new(settings).expect("options"))).await.expect("a connection")
 }
 

@@ -12,6 +12,7 @@ use crate::scripts;
 use crate::telemetry::QueueStats;
 use crate::wire::entry;
 
+/// # Look
 impl<T: 'static> DelayedQueue<T> {
     /// Returns the number of pending payloads. O(1).
     ///

@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde::Serialize;
 
 use super::DelayedQueue;
 use super::store::When;
@@ -29,14 +30,16 @@ pub use offer::{JobOffer, Offered};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct PendingJob<T> {
     /// The value.
     pub value: T,
     /// When it is due, by the server's clock.
+    #[serde(serialize_with = "time::in_epoch_ms")]
     pub due: SystemTime,
     /// When its id was taken: when this job was stored, or the first of the jobs that it has replaced.
+    #[serde(serialize_with = "time::in_epoch_ms")]
     pub offered: SystemTime,
 }
 
@@ -73,6 +76,7 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
+/// # Jobs by id
 impl<T: 'static> DelayedQueue<T> {
     /// The job of this id. No command is sent, and the job need not exist.
     ///

@@ -88,6 +88,7 @@ pub(super) struct Prepared {
     pub(super) timeout: Option<Duration>,
 }
 
+/// # Offer
 impl<T: 'static> DelayedQueue<T> {
     /// Offers a payload that becomes ready after `delay`. Awaiting the [`Offer`] stores it.
     ///

@@ -14,6 +14,7 @@ use crate::telemetry::events;
 use crate::wire::keys::new_id;
 use crate::wire::{entry, time};
 
+/// # Remove
 impl<T: 'static> DelayedQueue<T> {
     /// Takes the payload that was offered first, although it is not due yet. `None` if nothing is pending.
     ///

@@ -7,18 +7,18 @@ use bytes::Bytes;
 
 use super::DelayedQueue;
 use super::store::When;
-use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::{AsValue, Op};
 use crate::recurrence::{self, Missed, Record, Recurrence, State, Step};
-use crate::schedules::{self, Found, LONGEST_NAME, Named};
+use crate::schedules::LONGEST_NAME;
 use crate::wire::entry::{self, EntryFormat};
 use crate::wire::time;
 
 mod change;
+mod stored;
 
-/// How many schedules a call reads at most.
-const PAGE: usize = 100;
+pub use stored::{Schedules, StoredSchedule};
+
 /// How many runs a call computes at most.
 const MOST_RUNS: usize = 10_000;
 
@@ -61,42 +61,6 @@ pub struct Schedule<T> {
     missed: Missed,
 }
 
-/// A schedule that is stored. [`Schedule::get`] and [`DelayedQueue::schedules`] return it.
-///
-/// # Examples
-/// ```no_run
-/// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
-/// if let Some(nightly) = reports.schedule("nightly").get().await? {
-///     println!("{}: {}, next {:?}", nightly.name, nightly.text, nightly.next);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct StoredSchedule<T> {
-    /// The name.
-    pub name: String,
-    /// The value that each run offers.
-    pub value: T,
-    /// When it runs, for people: `every 1500 ms`, or a cron text and its time zone.
-    pub text: String,
-    /// The first time at which it may run, if there is one.
-    pub start: Option<SystemTime>,
-    /// The last time at which it may run, if there is one.
-    pub end: Option<SystemTime>,
-    /// What happens to missed runs.
-    pub missed: Missed,
-    /// The next run, as of the last change that was stored; `None` if it is paused, or if there are no more. If it is
-    /// in the past, no client has stored the run after it yet.
-    pub next: Option<SystemTime>,
-    /// The last run that became due, since the schedule was stored, as of the last change that was stored. It does not say
-    /// that the run was handled.
-    pub last: Option<SystemTime>,
-    /// Whether it is paused.
-    pub is_paused: bool,
-}
-
 impl<T> fmt::Debug for Schedule<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule")
@@ -106,6 +70,7 @@ impl<T> fmt::Debug for Schedule<T> {
     }
 }
 
+/// # Schedules
 impl<T: 'static> DelayedQueue<T> {
     /// The schedule of this name, of 1 to 239 bytes. No command is sent, and the schedule need not exist.
     ///
@@ -129,73 +94,6 @@ impl<T: 'static> DelayedQueue<T> {
             missed: Missed::Skip,
         }
     }
-
-    /// Reads a page of the schedules, in the order of their next runs: up to `most` schedules, after the first `skip`. Schedules
-    /// that are paused or have no more runs come last. The order may change between two calls.
-    ///
-    /// # Errors
-    /// As [`Job::get`](crate::delayed_queue::Job::get). A schedule that cannot be read or decoded is a separate error.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// # async fn example(reports: redelay::DelayedQueue<String>) -> redelay::Result<()> {
-    /// for schedule in reports.schedules(0, 10).await? {
-    ///     match schedule {
-    ///         Ok(schedule) => println!("{}: {}, next {:?}", schedule.name, schedule.text, schedule.next),
-    ///         Err(error) => println!("{error}"),
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn schedules(&self, skip: usize, most: usize) -> Result<Vec<Result<StoredSchedule<T>>>> {
-        let op = self.queue.reading("schedules");
-        op.ensure_open()?;
-        let mut stored = Vec::new();
-        let mut read = 0;
-        while read < most {
-            let found =
-                schedules::read(&self.queue.conn, &self.queue.keys, skip + read, PAGE.min(most - read));
-            let Found { schedules, .. } = found.await.map_err(|error| op.failed(error))?;
-            if schedules.is_empty() {
-                break;
-            }
-            read += schedules.len();
-            // A record that somebody has deleted leaves a name.
-            stored.extend(schedules.iter().filter_map(|schedule| {
-                let state = state(op, schedule).transpose()?;
-                Some(state.and_then(|state| self.stored(op, &schedule.name, state)))
-            }));
-        }
-        Ok(stored)
-    }
-
-    fn stored(&self, op: Op<'_>, name: &Bytes, state: State) -> Result<StoredSchedule<T>> {
-        let State { record, next, .. } = state;
-        let Recurrence { when, start, end, missed } = record.recurrence;
-        Ok(StoredSchedule {
-            name: String::from_utf8_lossy(name).into_owned(),
-            value: op.decode(&*self.codec, record.payload)?,
-            text: when.to_string(),
-            start: start.map(time::from_epoch_millis),
-            end: end.map(time::from_epoch_millis),
-            missed,
-            next: next.filter(|_| !record.is_paused).map(time::from_epoch_millis),
-            last: (record.last > 0).then(|| time::from_epoch_millis(record.last)),
-            is_paused: record.is_paused,
-        })
-    }
-}
-
-/// What can be read of a schedule.
-fn state(op: Op<'_>, schedule: &Named) -> Result<Option<State>> {
-    schedule.state().map_err(|why| {
-        let name = String::from_utf8_lossy(&schedule.name);
-        op.failed(OpError::Server(format!("the schedule `{name}` cannot be read: {why}")))
-    })
 }
 
 impl<T: 'static> Schedule<T> {
@@ -484,7 +382,10 @@ impl<T: 'static> Schedule<T> {
     /// # }
     /// ```
     pub async fn remove(&self) -> Result<bool> {
-        let op = self.op("schedule().remove")?;
+        self.remove_by(self.op("schedule().remove")?).await
+    }
+
+    async fn remove_by(&self, op: Op<'_>) -> Result<bool> {
         let remove = |state: Result<Option<State>>, now| {
             Ok(match state {
                 Ok(state) => state.map(|state| Step::remove(&state, now)),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::DelayedQueue;
 use super::store::When;
 use crate::conn::Reply;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::queue::Op;
 use crate::scripts;
 use crate::wire::keys::Keys;
@@ -29,7 +29,8 @@ const VERSION: u8 = 1;
 /// including the payload, so protect it like the payload.
 ///
 /// # Text
-/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`. The text
+/// [`Display`](fmt::Display) and [`FromStr`] convert it to and from URL-safe text: letters, digits, `-` and `_`. Any other text
+/// is [`Invalid`](crate::ErrorKind::Invalid). The text
 /// has about 4/3 × (payload + queue name) + 50 bytes. Serde writes this text in human-readable formats such as JSON, and
 /// bytes in the others.
 ///
@@ -104,10 +105,11 @@ impl fmt::Display for Ticket {
 }
 
 impl FromStr for Ticket {
-    type Err = ParseTicketError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> std::result::Result<Self, ParseTicketError> {
-        let mut bytes = Bytes::from(BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| ParseTicketError(()))?);
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::invalid("read a ticket", "expected the text that Ticket's Display writes");
+        let mut bytes = Bytes::from(BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?);
         let parsed = (|| {
             (bytes.try_get_u8().ok()? == VERSION).then_some(())?;
             let due = bytes.try_get_u64().ok()?;
@@ -116,27 +118,9 @@ impl FromStr for Ticket {
             let target = String::from_utf8(bytes.split_to(length).into()).ok()?;
             Some(Self { target, entry: bytes, due })
         })();
-        parsed.ok_or(ParseTicketError(()))
+        parsed.ok_or_else(wrong)
     }
 }
-
-/// The error of a text that cannot be parsed as a [`Ticket`].
-///
-/// # Examples
-/// ```
-/// let error = "order-17".parse::<redelay::delayed_queue::Ticket>().unwrap_err();
-/// assert_eq!(error.to_string(), "not a ticket: expected the text that Ticket's Display writes");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseTicketError(());
-
-impl fmt::Display for ParseTicketError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a ticket: expected the text that Ticket's Display writes")
-    }
-}
-
-impl std::error::Error for ParseTicketError {}
 
 impl Serialize for Ticket {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -159,6 +143,7 @@ impl<'de> Deserialize<'de> for Ticket {
     }
 }
 
+/// # Cancel and reschedule
 impl<T: 'static> DelayedQueue<T> {
     /// Removes a pending payload. Returns whether it was still pending. O(log n) in the timeout set. In the ordered list,
     /// the server searches from the newest entry on, which is O(n).
@@ -286,6 +271,7 @@ impl<T: 'static> DelayedQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn ticket() -> Ticket {
         Ticket {
@@ -300,7 +286,7 @@ mod tests {
         let text = ticket().to_string();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{text}");
         assert!(text.len() < 1_400, "{} bytes", text.len());
-        assert_eq!(text.parse(), Ok(ticket()));
+        assert_eq!(text.parse::<Ticket>().unwrap(), ticket());
     }
 
     #[test]
@@ -318,7 +304,9 @@ mod tests {
         let text = ticket().to_string();
         let other_version = format!("AA{}", &text[2..]);
         for wrong in ["", "A", "order-17", "a b", &text[..16], &other_version] {
-            assert_eq!(wrong.parse::<Ticket>(), Err(ParseTicketError(())), "{wrong}");
+            let error = wrong.parse::<Ticket>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{wrong}");
+            assert!(error.to_string().contains("read a ticket"), "{error}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `Op`: one call of a public method. It encodes, runs a command or script, reads the reply and decodes. It knows the
 //! queue and the verb, so that every error says which call failed on which queue.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use tokio::time::Instant;
 
@@ -8,7 +10,7 @@ use super::{AsValue, Queue, Role};
 use crate::codec::Codec;
 use crate::conn::{Command, OpError, Reply};
 use crate::error::{Error, Result};
-use crate::scripts::Call;
+use crate::scripts::{self, Call};
 use crate::wire::keys::Keys;
 
 /// The most payloads in one call. Before version 7, Redis drops a connection that sends more than 1,048,576 arguments.
@@ -209,6 +211,21 @@ impl Op<'_> {
     pub(crate) fn on_schedule(self) {
         if let Some(transfer) = &self.queue.engine.transfer {
             transfer.scheduled(&self.queue.keys);
+        }
+    }
+
+    /// The fields of a hash, in the order of their bytes. They are read a part at a time, so those that come or go meanwhile may be
+    /// missing.
+    pub(crate) async fn fields(self, hash: &Bytes) -> Result<BTreeSet<Bytes>> {
+        let (mut fields, mut cursor) = (BTreeSet::new(), Bytes::from_static(b"0"));
+        loop {
+            let call = scripts::FIELDS.on(&[hash]).arg(cursor).only_reads();
+            let mut found = self.strings(self.run(call).await?)?.into_iter();
+            cursor = found.next().unwrap_or_default();
+            fields.extend(found);
+            if matches!(&cursor[..], b"0" | b"") {
+                return Ok(fields);
+            }
         }
     }
 

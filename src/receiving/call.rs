@@ -177,6 +177,8 @@ pub(super) struct Outcome {
     /// Of each settlement, in the order of the call.
     pub(super) settled: Vec<Result<Settled, OpError>>,
     pub(super) claims: Vec<(Member, Record)>,
+    /// Claims whose records were not sent.
+    pub(super) unsent: Vec<Member>,
 }
 
 impl Outcome {
@@ -209,9 +211,14 @@ impl Outcome {
                 })
             })
             .collect::<Option<Vec<_>>>()?;
-        let mut claims = Vec::new();
+        let (mut claims, mut unsent) = (Vec::new(), Vec::new());
         while let Some(id) = bytes() {
-            let record = Record::parse(&bytes()?)?;
+            let record = bytes()?;
+            if record.is_empty() {
+                unsent.push(Member(id[..].try_into().ok()?));
+                continue;
+            }
+            let record = Record::parse(&record)?;
             let id = MessageId(id[..].try_into().ok()?);
             claims.push((Member::new(id, record.delivery), record));
         }
@@ -226,7 +233,8 @@ impl Outcome {
             hold,
             refused: refused.is_some(),
         };
-        let outcome = Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims };
+        let outcome =
+            Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims, unsent };
         (outcome.settled.len() == settlements).then_some(outcome)
     }
 }

@@ -8,10 +8,11 @@ use std::fmt;
 use std::future::pending;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::conn::{Conn, OpError};
+use crate::conn::{Conn, OpError, Reply};
 use crate::pacing::backoff;
 use crate::scripts;
 use crate::telemetry::events;
@@ -98,22 +99,26 @@ impl Destination {
     /// Sends some of the letters that wait to be sent, the oldest first. Returns how many.
     async fn send(&self, conn: &Conn, keys: &Keys, waiting: u64) -> Result<usize, OpError> {
         let (from, scratch) = (keys.of_messages(), keys.scratch());
-        let mut looked_at = 0;
+        let mut cursor = [Bytes::new(), Bytes::new()];
         let letters = loop {
             let read = scripts::READ_DEAD.on(&[&from.dead, &from.dead_messages]);
-            let read = read.number(looked_at).number(MOST).only_reads();
-            let letters = read.run(conn).await?.into_array()?;
-            looked_at += MOST;
-            // Behind the number of letters that were looked at. Those that cannot be read are not in the way.
-            if letters.len() > 1 || looked_at >= waiting {
-                break letters;
+            let read = read.args(cursor).number(MOST).only_reads();
+            let mut letters = read.run(conn).await?.into_array()?;
+            let read = letters.split_off(letters.len().min(2));
+            let [score, id] = Reply::Array(letters).into_parts()?;
+            cursor = [score.into_bytes()?, id.into_bytes()?];
+            // Those that cannot be read are not in the way.
+            if !read.is_empty() || !is_to_be_sent(&cursor[0]) {
+                break read;
             }
         };
-        let letters = letters.get(1..).unwrap_or_default().chunks_exact(8);
+        let letters = letters.chunks_exact(9);
+        let letters =
+            letters.filter(|letter| matches!(letter, [_, Reply::Bytes(score), ..] if is_to_be_sent(score)));
         let letters = letters.take(usize::try_from(waiting).unwrap_or(usize::MAX));
-        let sent = letters.len();
+        let mut sent = 0;
         for letter in letters {
-            let [id, _, _, _, _, _, died, payload] = letter else { continue };
+            let [id, _, _, _, _, _, _, died, payload] = letter else { continue };
             let (id, died, payload) =
                 (id.clone().into_bytes()?, died.clone().into_int()?, payload.clone().into_bytes()?);
             let name = format!("{}-{died}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -124,7 +129,13 @@ impl Destination {
             // In one step: a process that dies between two leaves the content for ever.
             let forget = scripts::REMOVE_DEAD.on(&[&from.dead, &from.dead_messages, scratch]).arg(id);
             forget.idempotent().run(conn).await?;
+            sent += 1;
         }
         Ok(sent)
     }
+}
+
+/// Whether the score of a letter is negative. Those that are kept come behind these.
+fn is_to_be_sent(score: &[u8]) -> bool {
+    score.starts_with(b"-")
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Settings;
 use super::call::{LastAnswer, Outcome, Turn};
+use super::pace::Pace;
 use super::plan::{Demand, LONGEST_ROUND_TRIP};
 use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
@@ -30,6 +31,7 @@ pub(super) struct InFlight {
     /// The token of the last call.
     token: [u8; 16],
     last: Option<LastAnswer>,
+    pace: Pace,
 }
 
 /// What all calls need.
@@ -96,6 +98,7 @@ impl InFlight {
             claiming: 0,
             token: [0; 16],
             last: None,
+            pace: Pace::new(),
         }
     }
 
@@ -112,12 +115,18 @@ impl InFlight {
         self.claiming
     }
 
+    /// The most messages that a call is to claim.
+    pub(super) fn most(&self) -> usize {
+        self.pace.most()
+    }
+
     pub(super) fn begin(&mut self, turn: Turn, demand: Demand) {
         let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
         self.claiming += turn.look.most;
-        let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last).boxed();
+        let is_slow = self.pace.is_slow();
+        let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow).boxed();
         // It is sent now, and not when the reply to the other one has been handled.
         self.calls.push(match (&mut call).now_or_never() {
             Some(ended) => ready(ended).boxed(),
@@ -131,6 +140,8 @@ impl InFlight {
         self.idle.push(caller);
         self.claiming -= answered.turn.look.most;
         if let Ok(outcome) = &answered.result {
+            let command_timeout = self.shared.conn.command_timeout();
+            self.pace.answered(outcome.claims.len(), answered.round_trip(), command_timeout);
             // Calls that take equally long arrive as far apart as they are sent.
             let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
             self.last = Some(LastAnswer { clock: outcome.news.clock, sent: answered.ended - round_trip });
@@ -164,7 +175,7 @@ impl Shared {
         outcome
     }
 
-    /// Makes a call until it is answered.
+    /// Makes a call until it is answered. On a slow link, and if a reply was lost, a reply with messages has more time.
     async fn make(
         self: Arc<Self>,
         mut caller: Caller,
@@ -172,6 +183,7 @@ impl Shared {
         turn: Turn,
         demand: Demand,
         last: Option<LastAnswer>,
+        is_slow: bool,
     ) -> (Caller, Answered) {
         let sent = Instant::now();
         let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings, last);
@@ -180,7 +192,9 @@ impl Shared {
         let mut unconfirmed;
         let result = loop {
             unconfirmed = self.conn.before_write(&self.keys);
-            match call.run_noting(&self.conn, &mut lost).await {
+            let is_long = turn.look.most > 0 && (is_slow || lost);
+            let conn = if is_long { &self.conn.for_long_reply() } else { &self.conn };
+            match call.run_noting(conn, &mut lost).await {
                 Ok(reply) => match Outcome::read(reply, settlements) {
                     Some(outcome) => break Ok(self.explained(outcome, &call).await),
                     None => drop(self.conn.desynchronised()),

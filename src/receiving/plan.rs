@@ -60,8 +60,6 @@ pub(crate) use terms::{Blocked, Consequences, Demand, Look, News, Step, View, Wa
 
 use crate::pacing::{backoff_with, jittered_with};
 
-/// The most messages that one call claims.
-const MOST: usize = 1000;
 /// The most calls at a time.
 const MOST_CALLS: usize = 2;
 /// A call is worth making beside another one if it can claim this many messages.
@@ -223,7 +221,7 @@ impl Plan {
         if !(view.settles || claims || is_due || empties) {
             return None;
         }
-        let most = if claims { self.most(demand, wanted) } else { 0 };
+        let most = if claims { self.most(demand, wanted, view) } else { 0 };
         Some(Look {
             most,
             sweep: self.next_sweep <= now,
@@ -233,7 +231,7 @@ impl Plan {
     }
 
     /// How many of the wanted messages a call claims.
-    fn most(&self, demand: Demand, wanted: usize) -> usize {
+    fn most(&self, demand: Demand, wanted: usize, view: View) -> usize {
         let shares = self.content == Content::Left && demand.one_each;
         // Two calls share a backlog.
         let share = if shares && demand.messages >= MOST_CALLS * WORTH_A_CALL {
@@ -241,7 +239,7 @@ impl Plan {
         } else {
             wanted
         };
-        wanted.min(share).min(MOST)
+        wanted.min(share).min(view.most)
     }
 
     /// The call is made.

@@ -27,6 +27,7 @@ use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{QueueCounters, events};
 use crate::transfer::AnnouncedRetry;
 use crate::wire::keys::{Keys, MessageKeys};
+use crate::wire::message::Member;
 
 /// The most deliveries that one call settles.
 const MOST: usize = 1000;
@@ -53,6 +54,8 @@ pub(super) struct Task {
     outbox: Outbox<Vec<Claim>>,
     /// Claims that nobody read.
     unread: mpsc::UnboundedReceiver<Vec<Claim>>,
+    /// Claims that were not sent to this process.
+    unsent: Vec<Member>,
     leases: Leases,
     plan: Plan,
     /// What the next call settles.
@@ -118,6 +121,7 @@ impl Task {
             announced,
             outbox,
             unread,
+            unsent: Vec::new(),
             plan: Plan::new(lease, Instant::now(), fastrand::u64(..)),
             turn: Turn::default(),
             parked: None,
@@ -195,6 +199,7 @@ impl Task {
         let mut view = View {
             calls: self.in_flight.len(),
             claiming: self.in_flight.claiming(),
+            most: self.in_flight.most(),
             settles: self.turn.settles(),
             blocked: match &self.parked {
                 None => Blocked::No,
@@ -211,16 +216,16 @@ impl Task {
 
     /// Gathers what the next call settles.
     fn gather(&mut self, now: Instant) {
-        let mut unread = Vec::new();
+        let mut unread = std::mem::take(&mut self.unsent);
         while let Ok(claims) = self.unread.try_recv() {
-            unread.extend(claims);
+            unread.extend(claims.iter().map(|claim| claim.member));
         }
-        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are
-        // in the order of the claims.
-        unread.sort_unstable_by_key(|claim| std::cmp::Reverse(claim.member));
-        for claim in unread {
-            self.leases.remove(&claim.member);
-            self.turn.add(ToSettle::unheard(&claim, Settlement::Unread));
+        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in
+        // the order of the claims.
+        unread.sort_unstable_by_key(|member| std::cmp::Reverse(*member));
+        for member in unread {
+            self.leases.remove(&member);
+            self.turn.add(ToSettle::unread(member));
         }
         for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS, MOST_BYTES) {
             if !matches!(to_settle.settlement, Settlement::Extend { .. }) {

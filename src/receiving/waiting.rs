@@ -33,13 +33,9 @@ pub(super) struct ToSettle {
 }
 
 impl ToSettle {
-    fn new(claim: &Claim, settlement: Settlement, answer: oneshot::Sender<Result<Settled, OpError>>) -> Self {
-        Self { member: claim.member, settlement, bytes: claim.payload.len(), answer }
-    }
-
-    /// Nobody waits for the result.
-    pub(super) fn unheard(claim: &Claim, settlement: Settlement) -> Self {
-        Self::new(claim, settlement, oneshot::channel().0)
+    /// A claim that no program has read. Nobody waits for the result.
+    pub(super) fn unread(member: Member) -> Self {
+        Self { member, settlement: Settlement::Unread, bytes: 0, answer: oneshot::channel().0 }
     }
 
     /// Whether it may have a long text.
@@ -116,7 +112,8 @@ impl Waiting {
             drop(queue);
             let _ = answer.send(Err(OpError::Closed));
         } else {
-            queue.to_settle.push(ToSettle::new(claim, settlement, answer));
+            let (member, bytes) = (claim.member, claim.payload.len());
+            queue.to_settle.push(ToSettle { member, settlement, bytes, answer });
             drop(queue);
             self.changed.notify_one();
         }

@@ -1,16 +1,20 @@
 -- Reads dead letters, the oldest first.
--- KEYS   1 dead letters   2 dead messages: their content
--- ARGV   1 how many to skip   2 most letters
--- Reply  {how many letters it looked at, id, reason, last error, failures, losses, first claim and death in epoch ms, payload, id, ...}
--- Cost   O(log n) for each, and for those that are skipped
-local reply, bytes = {0}, 0
-for _, id in ipairs(redis.call('ZRANGE', KEYS.dead, ARGV[1], ARGV[1] + ARGV[2] - 1)) do
-    reply[1] = reply[1] + 1
+-- KEYS   1 set: dead letters   2 dead messages: their content
+-- ARGV   1 the score of the last one that was read, or '' to begin   2 its id   3 most letters
+-- Reply  {the score and id of the last one it looked at, '' if there are no more; id, score, reason, last error, failures, losses, first claim
+--        and death in epoch ms, payload, id, ...}
+-- Cost   O(log n) for each, and O(log n) steps to find the place. It ends behind the one with which 1 MB is exceeded
+local from = behind(ARGV[1], ARGV[2])
+local reply, bytes = {'', ''}, 0
+local found = redis.call('ZRANGE', KEYS.set, from, from + ARGV[3] - 1, 'WITHSCORES')
+for i = 1, #found, 2 do
+    local id, score = found[i], found[i + 1]
+    reply[1], reply[2] = score, id
     local content = redis.call('HGET', KEYS.dead_messages, id)
     local letter = letter_of(content)
-    if letter then
+    if letter and #id == 16 then
         local reason, error, failed, lost, first, died, _, payload = unpack(letter)
-        for _, part in ipairs({id, reason, error, failed, lost, first, died, payload}) do
+        for _, part in ipairs({id, score, reason, error, failed, lost, first, died, payload}) do
             reply[#reply + 1] = part
         end
         bytes = bytes + #content

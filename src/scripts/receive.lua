@@ -1,5 +1,6 @@
 -- Settles deliveries and claims messages, in one call. A lost reply has no effect: the call is sent again with its token,
--- and gets the same reply, without the claims that no longer hold. A try that arrives after a later call has no effect.
+-- and gets the same reply, without the claims that no longer hold. The reply may have been too long for the link: so it has
+-- the first records only, and names the other claims. A try that arrives after a later call has no effect.
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
 --        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, results, claims
 --        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
@@ -13,7 +14,8 @@
 -- Reply  {clock in ms, when the first lease may be ended and when the first retry is due, epoch ms or -1, 1 if claims have
 --        left payloads or 0, messages taken back from lost receivers, messages that became dead letters, dead letters removed, dead
 --        letters to be sent, messages whose records are gone, 1 if keys do not agree or 0, ms for which no more may be claimed or
---        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...}
+--        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
+--        member of the leases, '', ... for claims whose records are not sent}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'r' refused; why is in
 --        the refusals, which follow in a number that the results tell.
 -- Clock  the server's (TIME)
@@ -97,11 +99,15 @@ if receipt and string.sub(receipt, 1, 16) == token then
     for _ in string.gmatch(results, 'r') do
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
     end
+    local is_full = false
     for _, member in ipairs(Claims.unpacked(token, receipt, 21 + length)) do
         local id = string.sub(member, 1, 16)
         local record = redis.call('ZSCORE', KEYS.leases, member) and redis.call('HGET', KEYS.messages, id)
         if record then
-            Claims.add(claims, id, member, record)
+            claims.bytes = claims.bytes + #record
+            is_full = #claims.ids > 0 and (is_full or claims.bytes > Claims.AGAIN)
+            -- An older try may arrive behind this one. So only the receiver gives claims back.
+            Claims.add(claims, is_full and member or id, member, is_full and '' or record)
         end
     end
     -- It is a sign of life, too, and what has passed since the first one was no pause. The next call looks at

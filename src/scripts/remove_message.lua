@@ -1,23 +1,41 @@
 -- Deletes messages that are in flight or wait for a retry, or lets them be delivered at once. Their deliveries no longer hold.
 -- KEYS   1 messages   2 leases   3 retries   4 scratch   5 channel of retries
--- ARGV   1 'remove' | 'retry'   2 id
--- Reply  1, or 0 if there is no such message
+-- ARGV   1 'remove' | 'retry'   2 'any' | 'waiting': only those that wait for a retry, and that are not due if they are to be
+--        retried   3.. ids, up to 100
+-- Reply  how many of them it has changed
 -- Clock  the server's (TIME)
--- Cost   O(log n)
-local record = redis.call('HGET', KEYS.messages, ARGV[2])
-if not record or not is_readable(record) then
+-- Cost   O(log n) for each
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local removes, deliveries = ARGV[1] == 'remove', {}
+for i = 3, #ARGV do
+    local record = redis.call('HGET', KEYS.messages, ARGV[i])
+    local is_meant = record and is_readable(record)
+    if is_meant and ARGV[2] == 'waiting' then
+        local due = redis.call('ZSCORE', KEYS.retries, ARGV[i])
+        is_meant = due and (removes or tonumber(due) > now)
+    end
+    if is_meant then
+        deliveries[#deliveries + 1] = {ARGV[i], ARGV[i] .. string.sub(record, 2, 5)}
+    end
+end
+if #deliveries == 0 then
     return 0
 end
 ensure_permitted({'ZREM', 'HDEL'}, {})
 redis.call('ZADD', KEYS.retries, 'XX', 0, '') -- changes nothing, but fails without the permission
-redis.call('ZREM', KEYS.leases, ARGV[2] .. string.sub(record, 2, 5))
-if ARGV[1] == 'remove' then
-    redis.call('ZREM', KEYS.retries, ARGV[2])
-    redis.call('HDEL', KEYS.messages, ARGV[2])
-else
-    local time = redis.call('TIME')
-    local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-    redis.call('ZADD', KEYS.retries, now, ARGV[2])
+now = string.format('%.0f', now)
+for _, delivery in ipairs(deliveries) do
+    local id, lease = unpack(delivery)
+    redis.call('ZREM', KEYS.leases, lease)
+    if removes then
+        redis.call('ZREM', KEYS.retries, id)
+        redis.call('HDEL', KEYS.messages, id)
+    else
+        redis.call('ZADD', KEYS.retries, now, id)
+    end
+end
+if not removes then
     redis.pcall('PUBLISH', KEYS.channel, now)
 end
-return 1
+return #deliveries

@@ -3,7 +3,7 @@
 -- ARGV   1 score or ''   2 entry
 -- Reply  1, or 0 if it is not there
 -- Cost   native scans of the quarantine, up to the entry
-local at = find_pair(ARGV[1], ARGV[2])
+local at = find_pair(ARGV[1], ARGV[2], 0)
 if not at then
     return 0
 end

@@ -6,7 +6,7 @@
 redis.call('LLEN', KEYS.ordered_list)
 redis.call('ZRANGE', KEYS.timeout_set, 0, 0)
 local score, entry = ARGV[1], ARGV[2]
-local at = find_pair(score, entry)
+local at = find_pair(score, entry, 0)
 if not at then
     return {0, false}
 end

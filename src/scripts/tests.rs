@@ -6,13 +6,14 @@ use super::*;
 use crate::conn::{Credentials, Options, Settings};
 use sha1::{Digest, Sha1};
 
+/// `REDELAY_BLESS=1` writes the digests into the table.
 #[test]
 fn digests_and_headers_are_true() {
     let mut wrong = Vec::new();
     for &(name, script, _) in ALL {
         let digest: String = Sha1::digest(script.text()).iter().map(|byte| format!("{byte:02x}")).collect();
         if digest != script.sha1 {
-            wrong.push(format!("{name}: {digest}"));
+            wrong.push((name, script.sha1, digest));
         }
         let (parts, header) = script.source.rsplit_once("-- KEYS").expect("a header");
         let keys = header.split("-- ARGV").next().and_then(|keys| keys.split("-- Reply").next());
@@ -32,7 +33,23 @@ fn digests_and_headers_are_true() {
         assert!(bounds.iter().any(|bound| cost.contains(bound)), "{name} names no bound of its cost");
         assert!(!cost.contains("O(n"), "{name} has a cost without a bound");
     }
-    assert!(wrong.is_empty(), "wrong digests; the right ones are:\n{}", wrong.join("\n"));
+    if std::env::var_os("REDELAY_BLESS").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scripts.rs");
+        let mut table = std::fs::read_to_string(&file).expect("a file");
+        for (name, old, new) in &wrong {
+            let row = |digest: &str| format!("    {name}: \"{digest}\"");
+            assert_eq!(table.matches(&row(old)).count(), 1, "the rows of {name}");
+            table = table.replace(&row(old), &row(new));
+        }
+        std::fs::write(file, table).expect("a file");
+        return;
+    }
+    let right: Vec<_> = wrong.iter().map(|(name, _, digest)| format!("{name}: {digest}")).collect();
+    assert!(
+        wrong.is_empty(),
+        "wrong digests; the right ones, which REDELAY_BLESS=1 writes, are:\n{}",
+        right.join("\n")
+    );
 }
 
 /// Any reply of a script arrives as it is, whatever its shape.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+
+use crate::wire::time;
 
 /// Counters and gauges of a client since it connected. [`Client::stats`](crate::Client::stats) returns them.
 ///
@@ -91,11 +93,11 @@ pub struct QueueStats {
     /// Pending entries that are due by the server's clock and not transferred yet.
     pub overdue: u64,
     /// How long the earliest overdue entry has been due.
-    #[serde(rename = "overdue_for_ms", serialize_with = "optional_millis")]
+    #[serde(rename = "overdue_for_ms", serialize_with = "time::optional_in_ms")]
     pub overdue_for: Option<Duration>,
     /// Time until the next entry is due, by the server's clock: zero when one is overdue, `None` when nothing is
     /// pending.
-    #[serde(rename = "next_due_in_ms", serialize_with = "optional_millis")]
+    #[serde(rename = "next_due_in_ms", serialize_with = "time::optional_in_ms")]
     pub next_due_in: Option<Duration>,
     /// Entries in the queue's quarantine, from all clients.
     pub quarantined: u64,
@@ -116,7 +118,7 @@ pub struct QueueStats {
     /// Transfer calls of this client that the server answered.
     pub transfers: u64,
     /// Time since the last of them.
-    #[serde(rename = "last_transfer_ms", serialize_with = "optional_millis")]
+    #[serde(rename = "last_transfer_ms", serialize_with = "time::optional_in_ms")]
     pub last_transfer: Option<Duration>,
     /// Transfer calls of this client that failed. Each is retried.
     pub failed_transfers: u64,
@@ -193,7 +195,7 @@ pub struct ReceivingStats {
     pub dead_letters: u64,
     /// For how long the first message has been due for its next delivery: its retry, or the end of the lease of a receiver that is
     /// gone. `None` if none is due.
-    #[serde(rename = "overdue_for_ms", serialize_with = "optional_millis")]
+    #[serde(rename = "overdue_for_ms", serialize_with = "time::optional_in_ms")]
     pub overdue_for: Option<Duration>,
     /// Messages that receivers of this client have claimed, each delivery once.
     pub received: u64,
@@ -252,16 +254,8 @@ pub struct LastError {
     /// What failed and why, for people to read.
     pub message: String,
     /// Time since it happened.
-    #[serde(rename = "ago_ms", serialize_with = "millis")]
+    #[serde(rename = "ago_ms", serialize_with = "time::in_ms")]
     pub ago: Duration,
-}
-
-fn millis<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(span.as_secs_f64() * 1e3)
-}
-
-fn optional_millis<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    span.map(|span| span.as_secs_f64() * 1e3).serialize(serializer)
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serde::{Serialize, Serializer};
 
 /// The id of a message. It is the same for all deliveries of the message, so it is the key that makes a handler
-/// idempotent. Ids sort by the time of the first delivery.
+/// idempotent. Ids sort by the time of the first delivery. The text has 32 hexadecimal digits; serde writes and reads that
+/// text.
 ///
 /// # Examples
 /// ```
@@ -27,6 +29,13 @@ impl fmt::Display for MessageId {
 impl fmt::Debug for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MessageId({self})")
+    }
+}
+
+/// The text of [`Display`](fmt::Display).
+impl Serialize for MessageId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

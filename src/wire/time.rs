@@ -1,6 +1,8 @@
-//! Times as they are on the server: whole milliseconds, below the limit of Redisson's decoder.
+//! Times as they are on the server: whole milliseconds, below the limit of Redisson's decoder. And as serde writes them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Serialize, Serializer};
 
 /// Due times in epoch ms are below this: from 10^15, Redisson's decoder and Lua's doubles lose digits.
 pub(crate) const LIMIT: u64 = 1_000_000_000_000_000;
@@ -39,6 +41,39 @@ pub(crate) fn is_clock(micros: i64) -> bool {
     (0..LIMIT as i64 * 1_000).contains(&micros)
 }
 
+/// Serializes a point in time as epoch ms, a whole number, rounded down.
+pub(crate) fn in_epoch_ms<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    serializer.serialize_i64(match at.duration_since(UNIX_EPOCH) {
+        Ok(since) => millis(since),
+        Err(before) => -millis(before.duration() + Duration::from_nanos(999_999)),
+    })
+}
+
+/// The same of a time that may be absent.
+pub(crate) fn optional_in_epoch_ms<S: Serializer>(
+    at: &Option<SystemTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => in_epoch_ms(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Serializes a duration as ms with decimals.
+pub(crate) fn in_ms<S: Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(span.as_secs_f64() * 1e3)
+}
+
+/// The same of a duration that may be absent.
+pub(crate) fn optional_in_ms<S: Serializer>(
+    span: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    span.map(|span| span.as_secs_f64() * 1e3).serialize(serializer)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +96,21 @@ mod tests {
             assert!(from_epoch_millis(millis) >= UNIX_EPOCH);
         }
         assert_eq!(from_epoch_millis(LIMIT), UNIX_EPOCH + Duration::from_millis(LIMIT));
+    }
+
+    #[test]
+    fn serde_writes_milliseconds() {
+        let epoch_ms = |at| in_epoch_ms(&at, serde_json::value::Serializer).unwrap();
+        assert_eq!(
+            epoch_ms(UNIX_EPOCH + Duration::from_micros(1_795_249_257_299_999)),
+            1_795_249_257_299_i64
+        );
+        assert_eq!(epoch_ms(UNIX_EPOCH - Duration::from_micros(1_500)), -2);
+        assert_eq!(
+            optional_in_epoch_ms(&None, serde_json::value::Serializer).unwrap(),
+            serde_json::Value::Null
+        );
+        assert_eq!(in_ms(&Duration::from_micros(1_500), serde_json::value::Serializer).unwrap(), 1.5);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | variable | says |
 //! |---|---|
 //! | `REDELAY_FUZZ=1000000` | mutate so many replies in each role (`make fuzz-replies`); a few thousand without it |
-//! | `REDELAY_SEED=17` | mutate with this seed |
+//! | `REDELAY_SEED=17` | mutate with this seed; the usual one is always the same, and with `REDELAY_FUZZ` a random one |
 //!
 //! What is not tried here: more than 64 levels of arrays, and replies without end. See DESIGN.md, "Why is the size of a
 //! reply not bounded?".
@@ -77,7 +77,8 @@ fn attack(role: Role, usual: usize) {
         Some(count) => (count as usize, 24),
         None => (part().share(usual), 6),
     };
-    let seed = variable("REDELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let usual = if variable("REDELAY_FUZZ").is_some() { fastrand::u64(..) } else { 1 };
+    let seed = variable("REDELAY_SEED").unwrap_or(usual);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name(THREADS)

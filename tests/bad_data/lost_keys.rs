@@ -72,11 +72,11 @@ async fn ask(queues: &Queues<i64>) {
     let receiver = ready.receiver().lease(ms(1000));
     let answers = [
         soon(ready.stats()).await.map(drop),
-        soon(delayed.schedules(0, 9)).await.map(drop),
-        soon(ready.dead_letters().read(0, 9)).await.map(drop),
-        soon(ready.unsettled().waiting(0, 9)).await.map(drop),
-        soon(ready.unconfirmed_pops().len()).await.map(drop),
-        soon(ready.dead_letters().requeue(0)).await.map(drop),
+        soon(delayed.schedules().read(None, 9)).await.map(drop),
+        soon(ready.dead_letters().read(None, 9)).await.map(drop),
+        soon(ready.unsettled().waiting(None, 9)).await.map(drop),
+        soon(ready.unconfirmed_pops(Duration::ZERO).len()).await.map(drop),
+        soon(ready.dead_letters().requeue_all(0)).await.map(drop),
         match soon(receiver.try_receive()).await {
             Ok(Some(delivery)) => delivery.release().await,
             Ok(None) => Ok(()),
@@ -104,11 +104,9 @@ async fn drain(server: &Server, queues: &Queues<i64>) -> BTreeMap<i64, usize> {
         let due = "for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, entry) end";
         server.cmd(["EVAL", due, "1", TIMEOUT_SET]);
         server.cmd(["PUBLISH", CHANNEL, "1"]);
-        ready.unconfirmed_pops().requeue(Duration::ZERO).await.unwrap();
-        ready.dead_letters().requeue(usize::MAX).await.unwrap();
-        for message in ready.unsettled().waiting(0, 100).await.unwrap() {
-            ready.unsettled().retry_now(message.id).await.unwrap();
-        }
+        ready.unconfirmed_pops(Duration::ZERO).requeue_all(usize::MAX).await.unwrap();
+        ready.dead_letters().requeue_all(usize::MAX).await.unwrap();
+        ready.unsettled().requeue_all(usize::MAX).await.unwrap();
         while let Some(delivery) = soon(receiver.receive_timeout(ms(100))).await.unwrap() {
             *received.entry(*delivery.value()).or_default() += 1;
             delivery.ack().await.unwrap();
@@ -162,9 +160,8 @@ async fn without(key: &'static str, lost: &'static [i64], vanished: u64, had_ano
 }
 
 async fn delayed_is_listed(delayed: &DelayedQueue<i64>) -> bool {
-    let listed: redelay::Result<Vec<_>> = delayed.schedules(0, 9).await.unwrap().into_iter().collect();
-    let listed = listed.unwrap();
-    listed.len() == 1 && listed[0].next.is_some()
+    let listed = delayed.schedules().read(None, 9).await.unwrap();
+    listed.len() == 1 && listed[0].1.as_ref().unwrap().next.is_some()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,7 +238,7 @@ async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     tokio::time::sleep(ms(500)).await;
     assert_eq!(scans(), before + 1, "by receivers");
     let agreed = scans();
-    assert_eq!(ready.dead_letters().requeue(1).await.unwrap(), 1);
+    assert_eq!(ready.dead_letters().requeue_all(1).await.unwrap(), 1);
     assert_eq!(scans(), agreed, "by calls for dead letters");
 
     // All else is found.
@@ -253,7 +250,7 @@ async fn what_is_no_dead_letter_is_not_looked_at_again_and_again() {
     let before = scans();
     sweeps(6).await;
     assert_eq!(scans(), before);
-    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 2);
+    assert_eq!(ready.dead_letters().remove_all(usize::MAX).await.unwrap(), 2);
     let left: Vec<String> = server.get(["HKEYS", DEAD_MESSAGES]);
     assert_eq!(left, ["0123456789012345"]);
     client.shutdown().await;
@@ -267,10 +264,10 @@ async fn calls_for_dead_letters_find_those_that_are_not_listed() {
     let dead = ready.dead_letters();
     let ids = bury(&ready, &(0..250).collect::<Vec<_>>()).await;
     server.cmd(["DEL", DEAD]);
-    assert!(dead.requeue_one(ids[3]).await.unwrap(), "its content is there");
-    assert!(!dead.requeue_one(ids[3]).await.unwrap());
-    assert_eq!(dead.requeue(200).await.unwrap(), 200);
-    assert_eq!(dead.remove(usize::MAX).await.unwrap(), 49);
+    assert!(dead.requeue(ids[3]).await.unwrap(), "its content is there");
+    assert!(!dead.requeue(ids[3]).await.unwrap());
+    assert_eq!(dead.requeue_all(200).await.unwrap(), 200);
+    assert_eq!(dead.remove_all(usize::MAX).await.unwrap(), 49);
     assert_eq!(server.get::<usize, _>(["EXISTS", DEAD, DEAD_MESSAGES]), 0);
     let mut received = BTreeMap::new();
     while let Some(delivery) = ready.receiver().try_receive().await.unwrap() {
@@ -281,8 +278,8 @@ async fn calls_for_dead_letters_find_those_that_are_not_listed() {
 
     let ids = bury(&ready, &[1, 2, 3]).await;
     server.cmd(["DEL", DEAD_MESSAGES]);
-    assert!(!dead.requeue_one(ids[0]).await.unwrap(), "nothing was requeued");
-    assert_eq!((dead.requeue(9).await.unwrap(), dead.len().await.unwrap()), (0, 0));
+    assert!(!dead.requeue(ids[0]).await.unwrap(), "nothing was requeued");
+    assert_eq!((dead.requeue_all(9).await.unwrap(), dead.len().await.unwrap()), (0, 0));
     assert!(ready.receiver().try_receive().await.unwrap().is_none());
 }
 
@@ -298,7 +295,7 @@ async fn long_dead_letters_are_listed_again_a_few_at_a_time() {
     }
     server.cmd(["DEL", DEAD]);
     let before = server.command_calls("evalsha");
-    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), COUNT);
+    assert_eq!(ready.dead_letters().remove_all(usize::MAX).await.unwrap(), COUNT);
     let scripts = server.command_calls("evalsha") - before;
     println!("{scripts} scripts");
     // Each letter is looked for and removed, in parts.
@@ -335,7 +332,7 @@ async fn a_dead_letter_and_its_requeue_overwrite_nothing() {
     let id = bytes(delivery.id());
     server.cmd([b"HSET", DEAD_MESSAGES.as_bytes(), &id, b"somebody else's"]);
     delivery.reject("no").await.unwrap();
-    let letters = ready.dead_letters().read(0, 9).await.unwrap();
+    let letters = ready.dead_letters().read(None, 9).await.unwrap();
     assert_eq!(letters.iter().map(|letter| &letter.payload[..]).collect::<Vec<_>>(), [b"1"]);
     let kept: Vec<u8> = server.get([b"HGET", DEAD_MESSAGES.as_bytes(), &id]);
     assert_eq!(kept, b"somebody else's");
@@ -344,7 +341,7 @@ async fn a_dead_letter_and_its_requeue_overwrite_nothing() {
     let record =
         [&[1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 9, 0, 9, 0, 0, 9, 9, b'k', 0, 0, 0, 0, 0, 1][..], b"2"].concat();
     server.cmd([b"HSET", MESSAGES.as_bytes(), &letter, &record]);
-    assert!(ready.dead_letters().requeue_one(letters[0].id).await.unwrap());
+    assert!(ready.dead_letters().requeue(letters[0].id).await.unwrap());
     let mut received = Vec::new();
     let receiver = ready.receiver();
     while received.len() < 2 {

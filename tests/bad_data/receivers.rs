@@ -63,7 +63,7 @@ async fn a_lease_of_fewer_than_three_round_trips_loses_no_message() {
                 Err(kind) => assert_eq!(kind, ErrorKind::LeaseLost),
             }
         }
-        let letters = queues.ready.dead_letters().read(0, usize::MAX).await.unwrap();
+        let letters = queues.ready.dead_letters().read(None, usize::MAX).await.unwrap();
         ended.extend(letters.iter().map(|letter| {
             assert_eq!((letter.reason.as_str(), letter.lost), ("lost", 2));
             String::from_utf8_lossy(&letter.payload).parse::<i64>().unwrap()
@@ -164,9 +164,9 @@ async fn junk_among_dead_letters_hides_none() {
     server.cmd(["ZADD", DEAD, "9", "short"]);
     ready.put(&7).await.unwrap();
     soon(ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
-    let letters = ready.dead_letters().read(0, usize::MAX).await.unwrap();
+    let letters = ready.dead_letters().read(None, usize::MAX).await.unwrap();
     assert_eq!(letters.iter().map(|letter| &letter.payload[..]).collect::<Vec<_>>(), [b"7"]);
-    assert_eq!(ready.dead_letters().requeue(usize::MAX).await.unwrap(), 1);
+    assert_eq!(ready.dead_letters().requeue_all(usize::MAX).await.unwrap(), 1);
     let again = soon(ready.receiver().keep_dead_letters(1, Duration::ZERO).receive()).await.unwrap();
     assert_eq!(*again.value(), 7);
     again.ack().await.unwrap();

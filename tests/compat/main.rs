@@ -194,7 +194,7 @@ fn every_codec_in_both_directions() {
     }
 }
 
-/// Each side reads thousands of objects that the other side wrote. `REDELAY_SEED` repeats the same ones.
+/// Each side reads thousands of objects that the other side wrote: those of one seed; `make soak` takes random ones.
 #[test]
 fn objects_of_every_class_in_both_directions() {
     const OBJECTS: usize = 2000;
@@ -202,9 +202,7 @@ fn objects_of_every_class_in_both_directions() {
 
     let server = Server::start();
     let url = server.url();
-    let seed = std::env::var("REDELAY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("REDELAY_SEED={seed}");
+    let seed = redelay_support::seed();
     for codec in ["kryo5"] {
         let mut objects = Objects(fastrand::Rng::with_seed(seed));
         let setup = Setup { codec, ..Setup::new(&url) };

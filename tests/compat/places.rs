@@ -151,13 +151,10 @@ fn value(random: &mut Rng, depth: usize) -> Value {
     }
 }
 
-/// `REDELAY_SEED` makes the same ones again.
+/// Of one seed; `make soak` takes random ones.
 #[test]
 fn redisson_reads_what_nothing_declares() {
-    let seed = std::env::var("REDELAY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("REDELAY_SEED={seed}");
-    let mut random = Rng::with_seed(seed);
+    let mut random = Rng::with_seed(redelay_support::seed());
     let random = &mut random;
     let mut both = Both { java: java_codecs(), compared: 0, refused: 0 };
     for _ in 0..150 {

@@ -2,18 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Cluster, Port, Server, until, until_async, until_async_within};
-use redelay_support::{MINUTE, is_soak, ms, rounds, soon};
+use redelay_support::{MINUTE, is_soak, ms, rounds, slowly, soon};
+use tokio::time::Instant;
 
 use super::bad_settings::says;
 
 /// For tests that do it no harm.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| tokio::task::block_in_place(Cluster::start))
+    CLUSTER.get_or_init(Cluster::start)
 }
 
 async fn client() -> Client {
@@ -48,16 +49,16 @@ async fn a_seed_that_does_not_answer_delays_nothing() {
     frozen.freeze();
     let port = cluster().servers()[1].port();
     let url = format!("redis-cluster://127.0.0.1:{},127.0.0.1:{port}", frozen.port());
-    let mut times = Vec::new();
-    for _ in 0..3 {
+    // Once is enough on a busy machine. A server that does not answer is given up after 3 s.
+    until_async("a connection within 2.5 s", || async {
         let begun = Instant::now();
         let client = soon(Client::connect(&url)).await.unwrap();
-        times.push(begun.elapsed());
+        let took = begun.elapsed();
         client.blocking_queue("q", codec::Long).len().await.unwrap();
         client.shutdown().await;
-    }
-    // Once is enough on a busy machine. A server that does not answer is given up after 3 s.
-    assert!(times.iter().any(|time| *time < Duration::from_millis(2500)), "{times:?}");
+        took < ms(2500)
+    })
+    .await;
 }
 
 /// The keys of a queue must be in one slot.
@@ -299,7 +300,7 @@ fn name_on(cluster: &Cluster, port: u16) -> String {
     names.find(|name| cluster.master_of(cluster.slot_of(name)).port() == port).unwrap()
 }
 
-/// Ten thousand cost as little: a question about the slots each second, and a few sweeps.
+/// Ten thousand cost as little: a question about the slots each second, four looks at some of them, and a few sweeps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_idle_queues_cost_next_to_nothing() {
     const QUEUES: usize = 10_000;
@@ -314,7 +315,7 @@ async fn ten_thousand_idle_queues_cost_next_to_nothing() {
         let of = |command| cluster.servers().iter().map(|server| server.command_calls(command)).sum::<u64>();
         of("evalsha").min(of("exists")) as usize
     };
-    until_async_within(MINUTE, "all are looked at", || async { looks() >= QUEUES }).await;
+    until_async_within(10 * MINUTE, "all are looked at", || async { looks() >= QUEUES }).await;
     let commands = || -> Vec<u64> {
         let number = |server: &Server| {
             let stats = server.info("stats");
@@ -323,22 +324,17 @@ async fn ten_thousand_idle_queues_cost_next_to_nothing() {
         };
         cluster.servers().iter().map(number).collect()
     };
-    // On a busy machine, the last of the opening is in the first period.
-    for period in 1.. {
-        let before = commands();
-        // The period of the count.
+    // On a busy machine, the last of the opening is in the first periods.
+    until_async_within(10 * MINUTE, "at most eight commands a second", || async {
+        let (begun, before) = (Instant::now(), commands());
         tokio::time::sleep(PERIOD).await;
-        let rates: Vec<_> = commands()
-            .iter()
-            .zip(before)
-            .map(|(after, before)| (after - before) as f64 / PERIOD.as_secs_f64())
-            .collect();
+        let (after, period) = (commands(), begun.elapsed().as_secs_f64());
+        let rates: Vec<_> =
+            after.iter().zip(before).map(|(after, before)| (after - before) as f64 / period).collect();
         println!("{rates:.1?} commands a second when idle");
-        if rates.iter().all(|rate| *rate <= 5.0) {
-            break;
-        }
-        assert!(period < 5, "{rates:?} commands a second");
-    }
+        rates.iter().all(|rate| *rate <= 8.0)
+    })
+    .await;
     for server in cluster.servers() {
         let connections = server.clients_named("redelay");
         assert!(connections <= 3, "{connections} connections to one master");
@@ -348,7 +344,7 @@ async fn ten_thousand_idle_queues_cost_next_to_nothing() {
 }
 
 /// Takers of very many queues share connections, and a payload that somebody else pushes is there at once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn takers_of_a_thousand_queues() {
     const QUEUES: usize = 1000;
     let builder = Client::builder().url(cluster().url()).client_name("many-takers").transfer(false);
@@ -372,18 +368,22 @@ async fn takers_of_a_thousand_queues() {
         // For commands, 64 that block, and one for all others.
         assert!(connections <= 66, "{connections} connections to one master");
     }
-    let mut late = Vec::new();
-    for round in 0..2 * rounds() as i64 {
-        for number in (0..QUEUES).step_by(7) {
-            let name = format!("many{number}");
-            let master = cluster().master_of(cluster().slot_of(&name));
-            let pushed = Instant::now();
-            master.cmd(["RPUSH", &name, &round.to_string()]);
-            let (taken_from, value, at) = soon(values.recv()).await.unwrap();
-            assert_eq!((taken_from, value), (number, round));
-            late.push(at.saturating_duration_since(pushed));
+    let measured = async {
+        let mut late = Vec::new();
+        for round in 0..2 * rounds() as i64 {
+            for number in (0..QUEUES).step_by(7) {
+                let name = format!("many{number}");
+                let master = cluster().master_of(cluster().slot_of(&name));
+                let pushed = Instant::now();
+                master.cmd(["RPUSH", &name, &round.to_string()]);
+                let (taken_from, value, at) = soon(values.recv()).await.unwrap();
+                assert_eq!((taken_from, value), (number, round));
+                late.push(at.saturating_duration_since(pushed));
+            }
         }
-    }
+        late
+    };
+    let mut late = if is_soak() { measured.await } else { slowly(measured).await };
     late.sort_unstable();
     let (median, most) = (late[late.len() / 2], late[late.len() * 99 / 100]);
     println!("taken after {median:?} (median), {most:?} (99 %)");
@@ -429,14 +429,13 @@ async fn a_server_with_a_host_name() {
         (client.blocking_queue("{q}a", codec::Long), client.blocking_queue("{q}b", codec::Long));
     let waiting = tokio::spawn(async move { first.take().await });
     until_async("it waits", || async { server.blocked_clients() == 1 }).await;
-    let mut times = Vec::new();
-    for _ in 0..3 {
+    // Once is enough on a busy machine. A pop that is not interrupted is given up after 3 s.
+    until_async("a poll within 2 s", || async {
         let begun = Instant::now();
         assert_eq!(second.poll_timeout(ms(50)).await.unwrap(), None);
-        times.push(begun.elapsed());
-    }
-    // Once is enough on a busy machine. A pop that is not interrupted is given up after 3 s.
-    assert!(times.iter().any(|time| *time < Duration::from_secs(2)), "{times:?}");
+        begun.elapsed() < Duration::from_secs(2)
+    })
+    .await;
     client.blocking_queue("{q}a", codec::Long).put(&1).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap(), 1);
     client.shutdown().await;

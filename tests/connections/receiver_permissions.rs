@@ -18,6 +18,7 @@ fn commands() -> Vec<String> {
         include_str!("../../src/scripts/receive/recover.lua"),
         include_str!("../../src/scripts/receive/claim.lua"),
         include_str!("../../src/scripts/read_messages.lua"),
+        include_str!("../../src/scripts/read_in_flight.lua"),
         include_str!("../../src/scripts/read_dead.lua"),
         include_str!("../../src/scripts/requeue_dead.lua"),
         include_str!("../../src/scripts/remove_dead.lua"),
@@ -85,7 +86,7 @@ impl Rig {
     async fn drain(&self) -> BTreeMap<String, usize> {
         let mut payloads = BTreeMap::new();
         let receiver = self.free.receiver().lease(ms(200));
-        self.free.dead_letters().requeue(usize::MAX).await.unwrap();
+        self.free.dead_letters().requeue_all(usize::MAX).await.unwrap();
         loop {
             while let Some(delivery) = receiver.receive_timeout(ms(20)).await.unwrap() {
                 *payloads.entry(delivery.value().clone()).or_default() += 1;
@@ -226,14 +227,14 @@ async fn dead_letters() {
         forbid(rig, command);
         let dead = rig.ready.dead_letters();
         dead.len().await?;
-        dead.requeue(1).await?;
+        dead.requeue_all(1).await?;
         Ok(None)
     })
     .await;
     each(async |rig, command| {
         forbid(rig, command);
         let dead = rig.ready.dead_letters();
-        assert_eq!(dead.remove(1).await?, 1);
+        assert_eq!(dead.remove_all(1).await?, 1);
         Ok(Some("dead".to_owned()))
     })
     .await;
@@ -244,16 +245,31 @@ async fn unsettled() {
     each(async |rig, command| {
         forbid(rig, command);
         let unsettled = rig.ready.unsettled();
-        let waiting = unsettled.waiting(0, 1).await?;
-        unsettled.retry_now(waiting[0].id).await?;
+        let waiting = unsettled.waiting(None, 1).await?;
+        unsettled.requeue(waiting[0].id).await?;
         Ok(None)
     })
     .await;
     each(async |rig, command| {
         forbid(rig, command);
         let unsettled = rig.ready.unsettled();
-        let waiting = unsettled.waiting(0, 1).await?;
+        let waiting = unsettled.waiting(None, 1).await?;
         unsettled.remove(waiting[0].id).await?;
+        Ok(Some("failed".to_owned()))
+    })
+    .await;
+    each(async |rig, command| {
+        forbid(rig, command);
+        let unsettled = rig.ready.unsettled();
+        unsettled.in_flight(None, 9).await?;
+        unsettled.requeue_all(usize::MAX).await?;
+        Ok(None)
+    })
+    .await;
+    each(async |rig, command| {
+        forbid(rig, command);
+        let removed = rig.ready.unsettled().remove_all(usize::MAX).await?;
+        assert_eq!(removed, 1);
         Ok(Some("failed".to_owned()))
     })
     .await;

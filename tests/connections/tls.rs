@@ -3,12 +3,12 @@
 use std::error::Error as _;
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redelay::client::{ClientBuilder, Tls};
 use redelay::{Client, Error, ErrorKind, codec};
 use redelay_fixture::{Port, Server, until_async};
-use redelay_support::alone_with;
+use redelay_support::{alone_with, soon};
 use tempfile::TempDir;
 
 /// So long that a test that waits for it fails.
@@ -142,7 +142,7 @@ fn localhost(port: u16, tls: Tls) -> ClientBuilder {
 }
 
 async fn works(builder: ClientBuilder) {
-    let client = builder.connect_timeout(Duration::from_secs(10)).connect().await.expect("a connection");
+    let client = builder.connect_timeout(LONG).connect().await.expect("a connection");
     let ready = client.blocking_queue("q", codec::String);
     let delayed = client.delayed_queue(&ready);
     delayed.offer(&"a".to_owned(), Duration::from_millis(20)).await.expect("an offer");
@@ -152,9 +152,7 @@ async fn works(builder: ClientBuilder) {
 
 /// The error of a handshake that cannot succeed. It is reported at once, although there would be time to retry.
 async fn refused(builder: ClientBuilder, parts: &[&str]) -> Error {
-    let begun = Instant::now();
-    let error = builder.connect_timeout(LONG).connect().await.expect_err("no connection");
-    assert!(begun.elapsed() < Duration::from_secs(10), "after {:?}: {error}", begun.elapsed());
+    let error = soon(builder.connect_timeout(LONG).connect()).await.expect_err("no connection");
     let text = error.to_string();
     for part in parts {
         assert!(text.contains(part), "no `{part}` in: {text}");
@@ -336,12 +334,9 @@ async fn a_refused_certificate_and_little_time() {
     let Some(server) = server() else { return };
     let certificates = Certificates::new();
     let port = certificates.serve(&server, "server", "no");
-    for millis in [300, 1000, 10_000] {
-        let builder = localhost(port, Tls::new()).connect_timeout(Duration::from_millis(millis));
-        let begun = Instant::now();
-        let error = builder.connect().await.unwrap_err();
+    for timeout in [Duration::from_millis(300), Duration::from_secs(1), LONG] {
+        let error = soon(localhost(port, Tls::new()).connect_timeout(timeout).connect()).await.unwrap_err();
         is_of_tls(&error);
-        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     }
 }
 

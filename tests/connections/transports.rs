@@ -60,7 +60,7 @@ async fn everything_works(client: &Client) -> redelay::Result<()> {
     let received = ready.receiver().receive().await?;
     let id = received.id();
     received.reject("no").await?;
-    ready.dead_letters().requeue_one(id).await?;
+    ready.dead_letters().requeue(id).await?;
     ready.receiver().receive().await?.ack().await
 }
 
@@ -104,12 +104,13 @@ async fn all_but_receivers_works(client: &Client) -> redelay::Result<()> {
     ready.delete().await?;
 
     delayed.quarantine().len().await?;
-    delayed.quarantine().read(1).await?;
-    let unconfirmed = ready.unconfirmed_pops();
+    delayed.quarantine().read(None, 1).await?;
+    ready.stats().await?;
+    let unconfirmed = ready.unconfirmed_pops(HOUR);
     unconfirmed.len().await?;
-    unconfirmed.read(HOUR, 1).await?;
-    unconfirmed.requeue(HOUR).await?;
-    unconfirmed.remove(HOUR).await?;
+    unconfirmed.read(None, 1).await?;
+    unconfirmed.requeue_all(usize::MAX).await?;
+    unconfirmed.remove_all(usize::MAX).await?;
     until_async("each pop is confirmed", || async {
         ready.stats().await.is_ok_and(|stats| stats.unconfirmed_pops == 0)
     })

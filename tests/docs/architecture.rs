@@ -175,6 +175,31 @@ fn is_in_order(package: &Package) {
     assert!(wrong.is_empty(), "{}: {}", package.folder, wrong.join("\n"));
 }
 
+/// Each module is in the table of the tests that guard it, and these exist.
+#[test]
+fn every_module_has_tests_that_guard_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = include_str!("../../CONTRIBUTING.md");
+    let table = text.split("| change in | guarded by |").nth(1).expect("the table");
+    let mut listed = BTreeSet::new();
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').collect();
+        let in_quotes = |cell: &'static str| cell.split('`').skip(1).step_by(2);
+        listed.extend(in_quotes(cells[1]).map(str::to_owned));
+        for tests in in_quotes(cells[2]) {
+            let (program, filter) = tests.split_once(' ').unwrap_or((tests, "main"));
+            let folders = match program {
+                "lib" => vec![root.join("src")],
+                _ => vec![root.join("tests").join(program), root.join("tests/model/tests").join(program)],
+            };
+            let path = filter.replace("::", "/");
+            let file = folders.iter().map(|folder| folder.join(&path).with_extension("rs"));
+            assert!(file.into_iter().any(|file| file.is_file()), "there is no `{tests}`");
+        }
+    }
+    assert_eq!(listed, ranks(&REDELAY).into_keys().collect());
+}
+
 /// What a worker does, a program of yours can do, too. `lib.rs` exports types only, so a path that begins with a small
 /// letter is a module of the crate.
 #[test]

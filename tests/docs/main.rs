@@ -6,5 +6,6 @@ mod deployment;
 mod from_redisson;
 #[cfg(feature = "tracing")]
 mod observability;
+mod operators;
 mod patterns;
 mod troubleshooting;

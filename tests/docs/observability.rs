@@ -277,7 +277,7 @@ async fn receivers(server: &Server, listener: &Listener) {
     soon(ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
     let letters = ready.dead_letters().len().await.unwrap();
     server.cmd(["DEL", "redelay:dead-messages:{r}"]);
-    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 0);
+    assert_eq!(ready.dead_letters().remove_all(usize::MAX).await.unwrap(), 0);
     let disagreed = &listener.named("redelay.keys.disagreed")[0];
     assert_eq!(
         ["what", "gone", "restored"].map(|field| &*disagreed.fields[field]),

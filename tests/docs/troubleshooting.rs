@@ -12,12 +12,22 @@ async fn queues(
     user: &str,
     rules: &[&str],
 ) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
+    queues_within(MINUTE, server, user, rules).await
+}
+
+/// The same, with a command timeout.
+async fn queues_within(
+    timeout: Duration,
+    server: &Server,
+    user: &str,
+    rules: &[&str],
+) -> (Client, BlockingQueue<i64>, DelayedQueue<i64>) {
     server.cmd(
         ["ACL", "SETUSER", user, "on", ">secret", "allkeys", "allchannels", "+@all"].iter().chain(rules),
     );
     let url = format!("redis://{user}:secret@127.0.0.1:{}", server.port());
     let client =
-        Client::builder().url(url).sweep_interval(Duration::from_secs(1)).command_timeout(ms(500)).connect();
+        Client::builder().url(url).sweep_interval(Duration::from_secs(1)).command_timeout(timeout).connect();
     let client = client.await.expect("a connection");
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
@@ -93,7 +103,7 @@ async fn without_memory_nothing_comes_in_and_nothing_is_lost() {
 #[tokio::test]
 async fn client_stats_report_a_silent_server_without_asking_it() {
     let server = Server::start();
-    let (client, _ready, delayed) = queues(&server, "user", &[]).await;
+    let (client, _ready, delayed) = queues_within(ms(500), &server, "user", &[]).await;
     delayed.offer(&1, ms(200)).await.unwrap();
     server.freeze();
     // The text of a script may be on its way.

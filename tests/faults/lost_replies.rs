@@ -444,7 +444,7 @@ async fn a_pop_whose_second_try_is_refused_arrives() {
         let polling = async { if early { delayed.poll().await } else { ready.poll().await } };
         let ((), polled) = tokio::join!(losing, polling);
         assert_eq!(polled.unwrap(), Some(7), "early: {early}");
-        until_async("confirmed", || async { ready.unconfirmed_pops().len().await.unwrap() == 0 }).await;
+        until_async("confirmed", || async { ready.unconfirmed_pops(ms(0)).len().await.unwrap() == 0 }).await;
         server.cmd(["FLUSHALL"]);
     }
 }
@@ -478,8 +478,10 @@ async fn a_return_that_arrives_late_is_done_once() {
             Box::pin(async move { drop(ready.poll_many(1).await) })
         };
         let taker = unread(taker).await;
-        until_async("nothing else is sent", || async { ready.unconfirmed_pops().len().await.unwrap() == 0 })
-            .await;
+        until_async("nothing else is sent", || async {
+            ready.unconfirmed_pops(ms(0)).len().await.unwrap() == 0
+        })
+        .await;
         assert_eq!(waiting(), 0);
         proxy.strand();
         drop(taker);
@@ -513,10 +515,10 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
             async move { q.ready.expire(MINUTE).await.map(drop) }.boxed()
         }),
         ("requeue", "lpush", |q| {
-            async move { q.ready.unconfirmed_pops().requeue(MINUTE).await.map(drop) }.boxed()
+            async move { q.ready.unconfirmed_pops(MINUTE).requeue_all(9).await.map(drop) }.boxed()
         }),
         ("remove", "hdel", |q| {
-            async move { q.ready.unconfirmed_pops().remove(MINUTE).await.map(drop) }.boxed()
+            async move { q.ready.unconfirmed_pops(MINUTE).remove_all(9).await.map(drop) }.boxed()
         }),
     ];
     let (server, proxy) = server_and_proxy().await;
@@ -528,7 +530,7 @@ async fn a_retry_without_a_connection_says_that_it_does_not_know() {
         queues.delayed.expire(MINUTE).await.unwrap();
         let leave = "redis.call('HSET', 'redelay:popped:{q}', '1', cmsgpack.pack({'LPOP', 1, {'1'}}))";
         server.cmd(["EVAL", leave, "0"]);
-        queues.ready.unconfirmed_pops().requeue(MINUTE).await.unwrap();
+        queues.ready.unconfirmed_pops(MINUTE).requeue_all(9).await.unwrap();
         server.cmd(["EVAL", leave, "0"]);
         if command != "pexpire" {
             // The reply to the first command, which reads, gets through.

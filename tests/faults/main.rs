@@ -35,6 +35,7 @@ mod sentinels;
 mod server_clock;
 mod shutdown;
 mod signals;
+mod slow_links;
 mod stop_taking;
 mod under_load;
 mod workers;

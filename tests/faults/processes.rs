@@ -112,7 +112,8 @@ async fn one_call_for_each_due_entry_and_another_takes_over() {
             late[0],
             late.iter().skip(1).max()
         );
-        assert!(late.iter().all(|late| *late < Duration::from_secs(5)));
+        // Without the others, the next sweep would bring them.
+        assert!(late.iter().all(|late| *late < Duration::from_secs(30)));
         programs[leader].thaw();
     }
     until_async("nothing is left", || async { delayed.is_empty().await.unwrap() }).await;

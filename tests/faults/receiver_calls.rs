@@ -200,11 +200,11 @@ async fn a_refused_removal_of_a_dead_letter_changes_nothing() {
     server.cmd(["RPUSH", "q", "1"]);
     soon(queues.ready.receiver().receive()).await.unwrap().reject("no").await.unwrap();
     server.cmd(["ACL", "SETUSER", "user", "-hdel"]);
-    let error = queues.ready.dead_letters().remove(1).await.unwrap_err();
+    let error = queues.ready.dead_letters().remove_all(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-    assert_eq!(queues.ready.dead_letters().read(0, 9).await.unwrap().len(), 1);
+    assert_eq!(queues.ready.dead_letters().read(None, 9).await.unwrap().len(), 1);
     server.cmd(["ACL", "SETUSER", "user", "+hdel"]);
-    assert_eq!(queues.ready.dead_letters().remove(1).await.unwrap(), 1);
+    assert_eq!(queues.ready.dead_letters().remove_all(1).await.unwrap(), 1);
     assert_eq!((count(&server, "ZCARD", DEAD), count(&server, "HLEN", DEAD_MESSAGES)), (0, 0));
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn until_drained(server: &Server) {
 }
 
 pub(super) async fn dead_numbers(queue: &BlockingQueue<i64>) -> BTreeSet<i64> {
-    let letters = queue.dead_letters().read(0, usize::MAX).await.unwrap();
+    let letters = queue.dead_letters().read(None, usize::MAX).await.unwrap();
     let numbers = letters.iter().map(|letter| String::from_utf8_lossy(&letter.payload).parse().unwrap());
     let set: BTreeSet<i64> = numbers.collect();
     assert_eq!(set.len(), letters.len(), "no message is dead twice");

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use redelay::receiver::MessageId;
 use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Cluster, Program, Sentinels, Server};
@@ -47,7 +48,7 @@ const EVERY: Duration = ms(500);
 /// How often everybody does what they do after a failover, until it counts.
 const OFTEN: usize = 5;
 /// How many messages wait for a retry.
-const RETRIES: i64 = 200;
+const RETRIES: usize = 1000;
 /// What a client prints that has missed an announcement, and has found out by looking for overdue entries.
 const STALLED: &str = "it has stalled";
 /// On a busy machine, it takes less.
@@ -180,6 +181,8 @@ struct Player {
     /// Messages that wait for a retry in an hour.
     retries: Vec<MessageId>,
     number: i64,
+    /// The server has what this client is to do.
+    is_given: bool,
     /// How often it had done it when this wait began, and when that was.
     since: (usize, Instant),
     /// How long it has taken each time.
@@ -200,7 +203,7 @@ impl Player {
         let program =
             Program::start_ignored_test("roles::plays", &[("URL", url), ("ROLE", &format!("{role:?}"))]);
         let since = (0, Instant::now());
-        Self { role, program, queue, retries, number: 0, since, waits: Vec::new() }
+        Self { role, program, queue, retries, number: 0, is_given: false, since, waits: Vec::new() }
     }
 
     /// Gives it one thing more to do. `None` if the server does not do that now.
@@ -218,7 +221,7 @@ impl Player {
             Role::FollowsRetries => {
                 let id = self.retries.last()?;
                 // Until it is known to be done.
-                self.queue.unsettled().retry_now(*id).await.ok()?;
+                self.queue.unsettled().requeue(*id).await.ok()?;
                 self.retries.pop();
             }
             Role::Schedules | Role::Offers => {}
@@ -239,36 +242,44 @@ impl Player {
     async fn count_from_here(&mut self, server: &Server) {
         self.waits.clear();
         self.since = (self.done(server), Instant::now());
-        self.give(server).await;
+        self.is_given = self.give(server).await.is_some();
     }
 
     /// Looks whether it has done it once more, and goes on.
     async fn look(&mut self, server: &Server) {
         let (before, since) = self.since;
-        if self.done(server) > before {
+        let done = self.done(server);
+        if done > before {
             self.waits.push(since.elapsed());
-            self.since = (self.done(server), Instant::now());
-            self.give(server).await;
+            self.since = (done, Instant::now());
+            self.is_given = false;
+        }
+        if !self.is_given {
+            self.is_given = self.give(server).await.is_some();
         }
     }
 }
 
 /// Messages of a queue that wait for a retry in an hour.
 async fn wait_for_retries(queue: &BlockingQueue<i64>) -> Vec<MessageId> {
-    let numbers: Vec<i64> = (0..RETRIES).collect();
+    let numbers: Vec<i64> = (0..).take(RETRIES).collect();
     soon(queue.offer_all(&numbers)).await.unwrap();
     let receiver = queue.receiver();
     let mut ids = Vec::new();
-    for _ in numbers {
-        let delivery = soon(receiver.receive()).await.unwrap();
-        ids.push(delivery.id());
-        soon(delivery.retry_after(HOUR)).await.unwrap();
+    while ids.len() < RETRIES {
+        let deliveries = soon(receiver.receive_many(100)).await.unwrap().into_iter().map(Result::unwrap);
+        let waiting = deliveries.map(|delivery| {
+            ids.push(delivery.id());
+            delivery.retry_after(HOUR)
+        });
+        soon(join_all(waiting)).await.into_iter().for_each(Result::unwrap);
     }
     ids
 }
 
 /// Everybody plays until the master fails, `after` they have started; and again, `times` in a row. Then everybody is back soon.
-async fn play(servers: &impl Servers, after: Duration, times: usize, within: Duration) {
+/// Returns the longest time that any of them has taken.
+async fn play(servers: &impl Servers, after: Duration, times: usize) -> Duration {
     let still = Client::builder().url(servers.url()).connect_timeout(MINUTE).transfer(false);
     let others = still.connect().await.unwrap();
     let mut players = Vec::new();
@@ -292,7 +303,6 @@ async fn play(servers: &impl Servers, after: Duration, times: usize, within: Dur
         player.count_from_here(new).await;
         player.since.1 = promoted;
     }
-    let bound = if is_soak() { within } else { BACK };
     let patience = BACK * OFTEN as u32;
     println!("{times} failovers, {after:?} after the start");
     while players.iter().any(|player| player.waits.len() < OFTEN) && promoted.elapsed() < patience {
@@ -301,22 +311,24 @@ async fn play(servers: &impl Servers, after: Duration, times: usize, within: Dur
         }
         tokio::time::sleep(ms(20)).await;
     }
-    let mut late = Vec::new();
+    let (mut late, mut longest_of_all) = (Vec::new(), Duration::ZERO);
     for player in &players {
         let first = player.waits.first().copied().unwrap_or_default();
         let longest = player.waits.iter().max().copied().unwrap_or_default();
         println!("{:?}: {:?} after the promotion, then every {longest:?} at most", player.role, first);
         let output = player.program.output();
         let missing = player.waits.len() < OFTEN || output.contains(STALLED);
-        if missing || player.waits.iter().any(|wait| *wait > bound) {
+        longest_of_all = longest_of_all.max(longest);
+        if missing || longest > BACK {
             println!("{output}");
             late.push(player.role);
         }
     }
     assert!(
         late.is_empty(),
-        "{late:?} did not do it {OFTEN} times with at most {bound:?} between them, or have stalled"
+        "{late:?} did not do it {OFTEN} times with at most {BACK:?} between them, or have stalled"
     );
+    longest_of_all
 }
 
 /// Sentinels name a master at most that long before everybody uses it.
@@ -324,19 +336,31 @@ const OF_SENTINELS: Duration = Duration::from_secs(2);
 const OF_CLUSTERS: Duration = Duration::from_secs(1);
 
 async fn play_with_sentinels(failure: sentinels::Failure, after: &[Duration], times: usize) {
+    let mut longest = Vec::new();
     for _ in 0..rounds() {
         for after in after {
-            play(&OfSentinels(Sentinels::start(), failure), *after, times, OF_SENTINELS).await;
+            longest.push(play(&OfSentinels(Sentinels::start(), failure), *after, times).await);
         }
     }
+    are_soon(longest, OF_SENTINELS);
 }
 
 async fn play_in_a_cluster(failure: clusters::Failure, after: &[Duration], times: usize) {
+    let mut longest = Vec::new();
     for _ in 0..rounds() {
         for after in after {
-            play(&OfCluster(Cluster::start(), failure), *after, times, OF_CLUSTERS).await;
+            longest.push(play(&OfCluster(Cluster::start(), failure), *after, times).await);
         }
     }
+    are_soon(longest, OF_CLUSTERS);
+}
+
+/// A busy machine makes some of them late. Most are not.
+fn are_soon(mut longest: Vec<Duration>, within: Duration) {
+    longest.sort_unstable();
+    let soon = longest.partition_point(|longest| *longest <= within);
+    println!("{soon} of {} rounds took {within:?} at most, the longest {:?}", longest.len(), longest.last());
+    assert!(!is_soak() || 2 * soon >= longest.len(), "most are late: {longest:?}");
 }
 
 /// How long everybody plays before the failure.

@@ -37,10 +37,10 @@ async fn they_are_listed_with_their_reasons() {
     let ids = bury(&ready, &(0..250).collect::<Vec<_>>()).await;
     let dead = ready.dead_letters();
     assert_eq!(dead.len().await.unwrap(), 250);
-    let mut letters = dead.read(0, usize::MAX).await.unwrap();
+    let mut letters = dead.read(None, usize::MAX).await.unwrap();
     assert_eq!(letters.len(), 250);
-    assert_eq!(dead.read(10, 5).await.unwrap(), letters[10..15]);
-    assert_eq!(dead.read(250, 5).await.unwrap(), []);
+    assert_eq!(dead.read(Some(&letters[9]), 5).await.unwrap(), letters[10..15]);
+    assert_eq!(dead.read(letters.last(), 5).await.unwrap(), []);
     letters.sort_by_key(|letter| letter.id);
     assert_eq!(letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids);
     let letter = &letters[7];
@@ -64,7 +64,7 @@ async fn they_are_requeued_once() {
     let letters = other.ready.dead_letters();
     // Loads the script.
     let nothing: MessageId = "0".repeat(32).parse().unwrap();
-    assert!(!letters.requeue_one(nothing).await.unwrap());
+    assert!(!letters.requeue(nothing).await.unwrap());
     // The letters are counted and listed first. Those replies come through.
     proxy.delay(ms(500));
     let fault = async {
@@ -72,7 +72,7 @@ async fn they_are_requeued_once() {
         proxy.cut();
         proxy.delay(Duration::ZERO);
     };
-    let (requeued, ()) = tokio::join!(letters.requeue(10), fault);
+    let (requeued, ()) = tokio::join!(letters.requeue_all(10), fault);
     assert_eq!(requeued.unwrap(), 10);
     assert_eq!(letters.len().await.unwrap(), 10);
     let receiver = ready.receiver();
@@ -90,14 +90,14 @@ async fn one_of_them_is_requeued_or_removed() {
     let (_client, ready, _) = number_queues(&server).await;
     let ids = bury(&ready, &[1, 2, 3, 4]).await;
     let dead = ready.dead_letters();
-    assert!(dead.requeue_one(ids[1]).await.unwrap() && !dead.requeue_one(ids[1]).await.unwrap());
-    assert!(dead.remove_one(ids[2]).await.unwrap() && !dead.remove_one(ids[2]).await.unwrap());
+    assert!(dead.requeue(ids[1]).await.unwrap() && !dead.requeue(ids[1]).await.unwrap());
+    assert!(dead.remove(ids[2]).await.unwrap() && !dead.remove(ids[2]).await.unwrap());
     let delivery = soon(ready.receiver().receive()).await.unwrap();
     assert_eq!((*delivery.value(), delivery.id()), (2, ids[1]), "it keeps its id");
     delivery.ack().await.unwrap();
-    assert_eq!(payloads(&dead.read(0, 9).await.unwrap()), ["1", "4"]);
-    assert_eq!(dead.remove(1).await.unwrap(), 1);
-    assert_eq!(dead.remove(usize::MAX).await.unwrap(), 1);
+    assert_eq!(payloads(&dead.read(None, 9).await.unwrap()), ["1", "4"]);
+    assert_eq!(dead.remove_all(1).await.unwrap(), 1);
+    assert_eq!(dead.remove_all(usize::MAX).await.unwrap(), 1);
     assert_eq!(server.get::<usize, _>(["HLEN", DEAD_MESSAGES]), 0);
 }
 
@@ -108,12 +108,12 @@ async fn receivers_limit_them() {
     let (_client, ready, _) = number_queues(&server).await;
     bury(&ready, &[1, 2, 3, 4, 5]).await;
     let dead = ready.dead_letters();
-    let before = payloads(&dead.read(0, 9).await.unwrap());
+    let before = payloads(&dead.read(None, 9).await.unwrap());
     ready.put(&6).await.unwrap();
     let receiver = ready.receiver().keep_dead_letters(2, Duration::ZERO);
     soon(receiver.receive()).await.unwrap().reject("six").await.unwrap();
     until_async("the oldest are removed", || async { dead.len().await.unwrap() == 2 }).await;
-    assert_eq!(payloads(&dead.read(0, 9).await.unwrap()), [before[4].as_str(), "6"]);
+    assert_eq!(payloads(&dead.read(None, 9).await.unwrap()), [before[4].as_str(), "6"]);
     let aged = ready.receiver().keep_dead_letters(0, ms(1));
     assert!(aged.try_receive().await.unwrap().is_none());
     until_async("they are too old", || async { dead.len().await.unwrap() == 0 }).await;
@@ -181,20 +181,22 @@ async fn what_is_unsettled_is_listed_retried_and_removed() {
     third.retry_after(HOUR).await.unwrap();
     let unsettled = ready.unsettled();
     assert_eq!(unsettled.len().await.unwrap(), 3);
-    let in_flight = unsettled.in_flight(0, 9).await.unwrap();
+    let in_flight = unsettled.in_flight(None, 9).await.unwrap();
     assert_eq!(in_flight.iter().map(|message| message.id).collect::<Vec<_>>(), ids[..2]);
+    assert_eq!(unsettled.in_flight(Some(&in_flight[0]), 9).await.unwrap()[0].id, ids[1]);
+    assert!(unsettled.in_flight(Some(&in_flight[1]), 9).await.unwrap().is_empty());
     assert!(in_flight[0].remaining <= MINUTE && in_flight[0].remaining > ms(1000));
-    let waiting = unsettled.waiting(0, 9).await.unwrap();
+    let waiting = unsettled.waiting(None, 9).await.unwrap();
     assert_eq!((waiting[0].id, waiting[0].attempt, &waiting[0].payload[..]), (ids[2], 2, &b"3"[..]));
     assert!(waiting[0].remaining > HOUR - MINUTE);
-    assert!(unsettled.waiting(1, 9).await.unwrap().is_empty());
+    assert!(unsettled.waiting(waiting.last(), 9).await.unwrap().is_empty());
 
-    assert!(unsettled.retry_now(ids[2]).await.unwrap());
+    assert!(unsettled.requeue(ids[2]).await.unwrap());
     let again = soon(receiver.receive()).await.unwrap();
     assert_eq!((*again.value(), again.attempt()), (3, 2));
     assert!(unsettled.remove(ids[2]).await.unwrap() && !unsettled.remove(ids[2]).await.unwrap());
     assert_eq!(again.ack().await.unwrap_err().kind(), redelay::ErrorKind::LeaseLost);
-    assert!(unsettled.retry_now(ids[0]).await.unwrap(), "its handler loses it");
+    assert!(unsettled.requeue(ids[0]).await.unwrap(), "its handler loses it");
     let again = soon(receiver.receive()).await.unwrap();
     assert_eq!(again.id(), ids[0]);
     again.ack().await.unwrap();
@@ -295,7 +297,7 @@ async fn what_is_abandoned_stays_until_the_limit_is_over() {
     }
     got.sort_unstable();
     assert_eq!(got, [(2, 3), (3, 1)]);
-    let waiting = sweeping.ready.unsettled().waiting(0, 9).await.unwrap();
+    let waiting = sweeping.ready.unsettled().waiting(None, 9).await.unwrap();
     assert_eq!((waiting.len(), waiting[0].attempt, &waiting[0].payload[..]), (1, 2, &b"1"[..]));
 }
 
@@ -306,12 +308,12 @@ async fn each_is_listed_once() {
     let (_client, ready, _) = number_queues(&server).await;
     let ids = bury(&ready, &(0..250).collect::<Vec<_>>()).await;
     let dead = ready.dead_letters();
-    let oldest = dead.read(0, 1).await.unwrap()[0].id.to_string();
+    let oldest = dead.read(None, 1).await.unwrap()[0].id.to_string();
     let oldest: Vec<u8> =
         (0..32).step_by(2).map(|at| u8::from_str_radix(&oldest[at..at + 2], 16).unwrap()).collect();
     server.cmd([b"HDEL", DEAD_MESSAGES.as_bytes(), &oldest]);
     let mut listed: Vec<MessageId> =
-        dead.read(0, usize::MAX).await.unwrap().iter().map(|letter| letter.id).collect();
+        dead.read(None, usize::MAX).await.unwrap().iter().map(|letter| letter.id).collect();
     listed.sort();
     assert_eq!(listed, ids[1..]);
 }
@@ -332,7 +334,7 @@ async fn they_are_sent_in_their_order() {
         let is_later = || async { server.get::<(u64, u64), _>(["TIME"]) > (before.0, before.1 + 1000) };
         until_async("a later millisecond", is_later).await;
     }
-    let letters = ready.dead_letters().read(0, usize::MAX).await.unwrap();
+    let letters = ready.dead_letters().read(None, usize::MAX).await.unwrap();
     let numbers: Vec<String> = (0..30).map(|number| number.to_string()).collect();
     assert_eq!(payloads(&letters), numbers, "the oldest first");
     server.cmd(["DEL", "dead"]);

@@ -145,7 +145,7 @@ impl std::error::Error for Odd {}
 const ODD: i64 = 5;
 
 async fn letters(ready: &redelay::BlockingQueue<i64>) -> Vec<DeadLetter> {
-    ready.dead_letters().read(0, usize::MAX).await.unwrap()
+    ready.dead_letters().read(None, usize::MAX).await.unwrap()
 }
 
 fn is_short(letters: &[DeadLetter]) {

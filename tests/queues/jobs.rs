@@ -365,7 +365,7 @@ async fn stale_ids_are_swept() {
     remove_as_java(&server, 1000);
     server.cmd(["HSET", JOBS, "junk", "x"]);
     let other = sweeping(&server).await;
-    until_async("they are gone", || async { ids(&server).len() == 2000 }).await;
+    until_async_within(10 * MINUTE, "they are gone", || async { ids(&server).len() == 2000 }).await;
     other.client.shutdown().await;
     client.shutdown().await;
 }
@@ -379,15 +379,18 @@ async fn stale_ids_among_many_are_swept() {
     remove_as_java(&server, 2000);
     let other = sweeping(&server).await;
     let is_due = |id: &String| id.parse::<u32>().unwrap() < 1000;
-    until_async_within(MINUTE, "those that were due are gone", || async { !ids(&server).iter().any(is_due) })
-        .await;
+    // The calls take a hundredth of the time, and a busy machine makes each longer.
+    until_async_within(10 * MINUTE, "those that were due are gone", || async {
+        !ids(&server).iter().any(is_due)
+    })
+    .await;
     other.client.shutdown().await;
     assert_eq!(ids(&server).len(), 12_000, "of which 1,000 are stale");
 
     remove_as_java(&server, 8000);
     server.cmd(["HDEL", CONTROL, "jobs", "jobs-at"]);
     let other = sweeping(&server).await;
-    until_async_within(MINUTE, "they are gone", || async { ids(&server).len() == 3000 }).await;
+    until_async_within(10 * MINUTE, "they are gone", || async { ids(&server).len() == 3000 }).await;
     other.client.shutdown().await;
     client.shutdown().await;
 }

@@ -120,7 +120,7 @@ async fn long_payloads_are_read_a_few_at_a_time() {
         server.cmd(["EVAL", CLAIM, "1", CLAIMS, &*id, &*bytes]);
     }
     let monitor = Monitor::start(&server);
-    assert_eq!(ready.unconfirmed_pops().read(Duration::ZERO, 100).await.unwrap().len(), payloads.len());
+    assert_eq!(ready.unconfirmed_pops(Duration::ZERO).read(None, 100).await.unwrap().len(), payloads.len());
     assert!(ready.read_all().await.unwrap() == payloads);
     assert!(delayed.read_all().await.unwrap() == payloads);
     let mut taken = Vec::new();

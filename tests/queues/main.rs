@@ -10,6 +10,7 @@ mod long_payloads;
 mod message_costs;
 mod offer_batches;
 mod operations;
+mod operators;
 mod overdue;
 mod partitions;
 mod quarantine;

@@ -106,7 +106,8 @@ async fn a_look_that_is_refused_is_reported_once() {
         let error = reported().pop().unwrap().fields["error"].to_lowercase();
         assert!(error.contains("zcount"), "{error}");
         let last_error = client.stats().last_error.unwrap().message.to_lowercase();
-        assert!(last_error.contains("look") && last_error.contains("zcount"), "{last_error}");
+        // Or that of a transfer, which is refused, too.
+        assert!(last_error.contains("zcount"), "{last_error}");
         // The clock is read all the same.
         let times = server.command_calls("time");
         until_async("the next look", || async { server.command_calls("time") >= times + 2 }).await;

@@ -26,7 +26,7 @@ fn set_aside(server: &Server, score: &str, entry: &[u8]) {
 }
 
 fn entries(quarantined: &[Quarantined]) -> Vec<&[u8]> {
-    quarantined.iter().map(|quarantined| &quarantined.entry()[..]).collect()
+    quarantined.iter().map(|quarantined| &quarantined.entry[..]).collect()
 }
 
 fn now_ms() -> u128 {
@@ -45,9 +45,9 @@ async fn is_listed_and_counted() {
     until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 4 }).await;
     assert!(delayed.poll().await.unwrap().is_none(), "sets the fifth aside");
 
-    let quarantined = delayed.quarantine().read(usize::MAX).await.unwrap();
+    let quarantined = delayed.quarantine().read(None, usize::MAX).await.unwrap();
     assert_eq!(entries(&quarantined), [&b"\xff\0\r\n"[..], b"message", b"junk 1", b"", b"only in the list"]);
-    let dues: Vec<_> = quarantined.iter().map(Quarantined::due).collect();
+    let dues: Vec<_> = quarantined.iter().map(|quarantined| quarantined.due).collect();
     assert_eq!(
         dues,
         [
@@ -60,7 +60,7 @@ async fn is_listed_and_counted() {
     );
     assert_eq!(delayed.quarantine().len().await.unwrap(), 5);
     for max in 0..7 {
-        assert_eq!(delayed.quarantine().read(max).await.unwrap(), quarantined[..max.min(5)]);
+        assert_eq!(delayed.quarantine().read(None, max).await.unwrap(), quarantined[..max.min(5)]);
     }
     assert!(!format!("{:?}", quarantined[2]).contains("junk"), "bytes have no place in a log");
 }
@@ -70,7 +70,7 @@ async fn an_empty_quarantine_is_empty() {
     let server = Server::start();
     let (_client, _ready, delayed) = still_text_queues(&server).await;
     assert_eq!(delayed.quarantine().len().await.unwrap(), 0);
-    assert_eq!(delayed.quarantine().read(10).await.unwrap(), []);
+    assert_eq!(delayed.quarantine().read(None, 10).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -83,13 +83,13 @@ async fn what_can_be_read_by_now_is_put_back_and_delivered_when_it_is_due() {
     set_aside(&server, "1", &good("overdue"));
     let soon_due = format!("{}.25", now_ms() + 300);
     set_aside(&server, &soon_due, &good("soon due"));
-    let quarantined = delayed.quarantine().read(2).await.unwrap();
+    let quarantined = delayed.quarantine().read(None, 2).await.unwrap();
     assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(soon(ready.take()).await.unwrap(), "overdue", "it was announced");
     assert!(delayed.quarantine().requeue(&quarantined[1]).await.unwrap());
     assert_eq!(delayed.read_all().await.unwrap(), ["later", "soon due"], "it comes last");
     assert_eq!(soon(ready.take()).await.unwrap(), "soon due", "it was announced");
-    let due = quarantined[1].due().unwrap();
+    let due = quarantined[1].due.unwrap();
     assert!(SystemTime::now() >= due, "not early");
     for quarantined in &quarantined {
         assert!(!delayed.quarantine().requeue(quarantined).await.unwrap(), "it is not there any more");
@@ -114,13 +114,13 @@ async fn is_put_back_as_it_was() {
         server.cmd(["ZREM", TIMEOUT_SET, &entry]);
         server.cmd(["LREM", ORDERED_LIST, "1", &entry]);
         set_aside(&server, std::str::from_utf8(&written).unwrap(), entry.as_bytes());
-        let quarantined = delayed.quarantine().read(1).await.unwrap();
+        let quarantined = delayed.quarantine().read(None, 1).await.unwrap();
         assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap(), "{score}");
     }
     assert_eq!((server.zset(TIMEOUT_SET), server.list(ORDERED_LIST)), before);
     // And entries that were in the list only.
     set_aside(&server, "", b"only in the list");
-    let quarantined = delayed.quarantine().read(1).await.unwrap();
+    let quarantined = delayed.quarantine().read(None, 1).await.unwrap();
     assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(server.zset(TIMEOUT_SET), before.0);
     assert_eq!(server.list(ORDERED_LIST).last().unwrap(), b"only in the list");
@@ -138,7 +138,7 @@ async fn what_still_cannot_be_read_is_set_aside_again() {
             delayed.stats().await.unwrap().quarantined_by_this_client == round
         })
         .await;
-        let quarantined = delayed.quarantine().read(1).await.unwrap();
+        let quarantined = delayed.quarantine().read(None, 1).await.unwrap();
         assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     }
     delayed.offer(&"good".to_owned(), ms(1)).await.unwrap();
@@ -151,7 +151,7 @@ async fn an_entry_that_is_pending_is_not_stored_twice() {
     let (_client, _ready, delayed) = still_text_queues(&server).await;
     store(&server, "7", b"junk");
     set_aside(&server, "9", b"junk");
-    let quarantined = delayed.quarantine().read(1).await.unwrap();
+    let quarantined = delayed.quarantine().read(None, 1).await.unwrap();
     assert!(delayed.quarantine().requeue(&quarantined[0]).await.unwrap());
     assert_eq!(server.zset(TIMEOUT_SET), [(b"junk".to_vec(), 7.0)]);
     assert_eq!(server.list(ORDERED_LIST), [b"junk"]);
@@ -182,7 +182,7 @@ async fn just_the_one_that_is_meant_goes() {
     for put_back in [false, true] {
         for at in 0..pairs.len() {
             fill();
-            let all = delayed.quarantine().read(usize::MAX).await.unwrap();
+            let all = delayed.quarantine().read(None, usize::MAX).await.unwrap();
             let done = match put_back {
                 false => delayed.quarantine().remove(&all[at]).await.unwrap(),
                 true => delayed.quarantine().requeue(&all[at]).await.unwrap(),
@@ -191,13 +191,13 @@ async fn just_the_one_that_is_meant_goes() {
             // The first of two equal entries.
             let first = all.iter().position(|other| *other == all[at]).unwrap();
             let left = [&all[..first], &all[first + 1..]].concat();
-            assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap(), left, "{:?}", pairs[at]);
+            assert_eq!(delayed.quarantine().read(None, usize::MAX).await.unwrap(), left, "{:?}", pairs[at]);
             let pending = server.list(ORDERED_LIST);
             assert_eq!(pending, if put_back { vec![pairs[at].1.to_vec()] } else { vec![] });
         }
     }
     fill();
-    for quarantined in delayed.quarantine().read(usize::MAX).await.unwrap() {
+    for quarantined in delayed.quarantine().read(None, usize::MAX).await.unwrap() {
         assert!(delayed.quarantine().remove(&quarantined).await.unwrap());
     }
     assert_eq!(keys(&server), Vec::<Vec<u8>>::new());
@@ -212,12 +212,12 @@ async fn thousands_are_read_and_dropped() {
     }
     server.cmd(["PUBLISH", "redisson_delay_queue_channel:{q}", "1"]);
     until_async("set aside", || async { delayed.quarantine().len().await.unwrap() == 3_000 }).await;
-    let all = delayed.quarantine().read(usize::MAX).await.unwrap();
+    let all = delayed.quarantine().read(None, usize::MAX).await.unwrap();
     assert_eq!(all.len(), 3_000);
     for quarantined in all.iter().rev().take(50).chain(&all[..50]) {
         assert!(delayed.quarantine().remove(quarantined).await.unwrap());
     }
-    assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap(), all[50..2_950]);
+    assert_eq!(delayed.quarantine().read(None, usize::MAX).await.unwrap(), all[50..2_950]);
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn all_of_it_or_nothing() {
     let server = Server::start();
     let (_client, _ready, delayed) = still_text_queues(&server).await;
     set_aside(&server, "1", b"junk");
-    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
+    let quarantined = delayed.quarantine().read(None, 1).await.unwrap().remove(0);
     for wrong in [TIMEOUT_SET, ORDERED_LIST, QUARANTINE] {
         server.cmd(["FLUSHALL"]);
         set_aside(&server, "1", b"junk");
@@ -237,7 +237,7 @@ async fn all_of_it_or_nothing() {
     }
     for error in [
         delayed.quarantine().remove(&quarantined).await.unwrap_err(),
-        delayed.quarantine().read(1).await.unwrap_err(),
+        delayed.quarantine().read(None, 1).await.unwrap_err(),
         delayed.quarantine().len().await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -246,8 +246,8 @@ async fn all_of_it_or_nothing() {
     server.cmd(["FLUSHALL"]);
     set_aside(&server, "soon", b"junk");
     let before = everything(&server);
-    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
-    assert_eq!(quarantined.due(), None);
+    let quarantined = delayed.quarantine().read(None, 1).await.unwrap().remove(0);
+    assert_eq!(quarantined.due, None);
     let error = delayed.quarantine().requeue(&quarantined).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     assert_eq!(everything(&server), before);
@@ -259,7 +259,7 @@ async fn an_entry_of_another_queue_is_refused() {
     let server = Server::start();
     let (client, _ready, delayed) = still_text_queues(&server).await;
     set_aside(&server, "1", b"junk");
-    let quarantined = delayed.quarantine().read(1).await.unwrap().remove(0);
+    let quarantined = delayed.quarantine().read(None, 1).await.unwrap().remove(0);
     let other = client.delayed_queue(&client.blocking_queue("other", codec::String));
     for error in [
         other.quarantine().requeue(&quarantined).await.unwrap_err(),
@@ -295,7 +295,7 @@ async fn of_many_who_put_back_or_drop_the_same_one_succeeds() {
     for n in 0..20 {
         set_aside(&server, "5e14", format!("junk {n}").as_bytes());
     }
-    let all = clients[0].2.quarantine().read(usize::MAX).await.unwrap();
+    let all = clients[0].2.quarantine().read(None, usize::MAX).await.unwrap();
     for quarantined in &all {
         let done = join_all(clients.iter().enumerate().map(|(n, (_, _, delayed))| async move {
             match n % 2 {
@@ -320,7 +320,7 @@ async fn a_lost_reply_costs_nothing_and_doubles_nothing() {
         let (_client, _ready, delayed) = still_text_queues(&proxy).await;
         // After that, the scripts are loaded.
         set_aside(&server, "6e14", b"other");
-        let known = delayed.quarantine().read(2).await.unwrap();
+        let known = delayed.quarantine().read(None, 2).await.unwrap();
         assert!(delayed.quarantine().requeue(&known[1]).await.unwrap());
         server.cmd(["DEL", TIMEOUT_SET, ORDERED_LIST]);
         set_aside(&server, "6e14", b"other");

@@ -107,19 +107,24 @@ pub(super) fn reads<'a>(
         "delayed.contains_all": delayed.contains_all(absent);
         "quarantine.len": async move { delayed.quarantine().len().await };
         "quarantine.is_empty": async move { delayed.quarantine().is_empty().await };
-        "quarantine.read": async move { delayed.quarantine().read(usize::MAX).await };
+        "quarantine.read": async move { delayed.quarantine().read(None, usize::MAX).await };
         "job.get": async move { delayed.job("0000000000000007").get().await };
         "job.exists": async move { delayed.job("0000000000000007").exists().await };
-        "schedules": delayed.schedules(0, 5000);
+        "schedules.len": async move { delayed.schedules().len().await };
+        "schedules.is_empty": async move { delayed.schedules().is_empty().await };
+        "schedules.read": async move { delayed.schedules().read(None, 5000).await };
         "schedule.get": async move { delayed.schedule("0000000000000007").get().await };
         "schedule.next_runs": async move { delayed.schedule("0000000000000007").next_runs(3).await };
         "dead_letters.len": async move { ready.dead_letters().len().await };
-        "dead_letters.read": async move { ready.dead_letters().read(0, 5000).await };
+        "dead_letters.is_empty": async move { ready.dead_letters().is_empty().await };
+        "dead_letters.read": async move { ready.dead_letters().read(None, 5000).await };
         "unsettled.len": async move { ready.unsettled().len().await };
-        "unsettled.in_flight": async move { ready.unsettled().in_flight(0, 5000).await };
-        "unsettled.waiting": async move { ready.unsettled().waiting(0, 5000).await };
-        "unconfirmed_pops.len": async move { ready.unconfirmed_pops().len().await };
-        "unconfirmed_pops.read": async move { ready.unconfirmed_pops().read(Duration::ZERO, 5000).await };
+        "unsettled.is_empty": async move { ready.unsettled().is_empty().await };
+        "unsettled.in_flight": async move { ready.unsettled().in_flight(None, 5000).await };
+        "unsettled.waiting": async move { ready.unsettled().waiting(None, 5000).await };
+        "unconfirmed_pops.len": async move { ready.unconfirmed_pops(Duration::ZERO).len().await };
+        "unconfirmed_pops.is_empty": async move { ready.unconfirmed_pops(Duration::ZERO).is_empty().await };
+        "unconfirmed_pops.read": async move { ready.unconfirmed_pops(Duration::ZERO).read(None, 5000).await };
     }
 }
 
@@ -209,9 +214,9 @@ async fn no_read_of_a_long_queue_has_a_call_without_a_bound() {
     assert!(all.len() == COUNT && all.is_sorted(), "all of them, in their order");
     let all = delayed.read_all().await.unwrap();
     assert!(all.len() == COUNT && all.is_sorted(), "all of them, in their order");
-    assert_eq!(delayed.quarantine().read(usize::MAX).await.unwrap().len(), COUNT);
-    assert_eq!(delayed.quarantine().read(3000).await.unwrap().len(), 3000);
-    assert_eq!(ready.unconfirmed_pops().read(Duration::ZERO, 1500).await.unwrap().len(), 1500);
+    assert_eq!(delayed.quarantine().read(None, usize::MAX).await.unwrap().len(), COUNT);
+    assert_eq!(delayed.quarantine().read(None, 3000).await.unwrap().len(), 3000);
+    assert_eq!(ready.unconfirmed_pops(Duration::ZERO).read(None, 1500).await.unwrap().len(), 1500);
     for (there, answer) in [(&all[7], true), (&absent[0], false)] {
         assert_eq!(ready.contains_all([there, &all[9]]).await.unwrap(), answer);
         assert_eq!(delayed.contains_all([there, &all[9]]).await.unwrap(), answer);

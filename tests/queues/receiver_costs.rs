@@ -156,7 +156,7 @@ async fn large_messages_take_several_calls() {
     for delivery in receive().await {
         delivery.reject("too large").await.unwrap();
     }
-    let requeue = async { assert_eq!(queue.dead_letters().requeue(usize::MAX).await.unwrap(), LARGE) };
+    let requeue = async { assert_eq!(queue.dead_letters().requeue_all(usize::MAX).await.unwrap(), LARGE) };
     scripts("requeue", requeue.boxed()).await;
     for delivery in receive().await {
         assert_eq!(delivery.value().len(), 1 << 20);

@@ -216,7 +216,7 @@ async fn what_cannot_be_decoded_does_not_stop_the_queue() {
     next.ack().await.unwrap();
     until_async("a dead letter", || async { count(&server, "ZCARD", DEAD) == 1 }).await;
     assert_eq!(count(&server, "HLEN", MESSAGES), 0);
-    assert_eq!(ready.dead_letters().read(0, 9).await.unwrap()[0].reason, "undecodable");
+    assert_eq!(ready.dead_letters().read(None, 9).await.unwrap()[0].reason, "undecodable");
 
     server.cmd(["RPUSH", "q", "not a number"]);
     let retrying =
@@ -392,10 +392,10 @@ async fn a_server_without_memory_takes_rejected_and_lost_messages() {
     }
     assert_eq!(got, BTreeSet::from([(1, 2), (2, 1)]));
     assert_eq!(lost.ack().await.unwrap_err().kind(), ErrorKind::LeaseLost);
-    let letters = other.dead_letters().read(0, 9).await.unwrap();
+    let letters = other.dead_letters().read(None, 9).await.unwrap();
     let losses: BTreeSet<_> = letters.iter().map(|letter| (&letter.payload[..], letter.lost)).collect();
     assert_eq!(losses, BTreeSet::from([(&b"1"[..], 1), (&b"2"[..], 0)]));
-    assert_eq!(other.dead_letters().remove(2).await.unwrap(), 2);
+    assert_eq!(other.dead_letters().remove_all(2).await.unwrap(), 2);
     assert!(is_empty(&server));
 }
 

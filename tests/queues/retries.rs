@@ -43,10 +43,10 @@ async fn fails(backoff: Backoff, pauses: &[[u64; 2]]) {
                 (earliest..=latest).contains(due),
                 "failure {attempt}: {due}, not {earliest} to {latest}"
             );
-            assert!(ready.unsettled().retry_now(id).await.unwrap());
+            assert!(ready.unsettled().requeue(id).await.unwrap());
             continue;
         }
-        let letters = ready.dead_letters().read(0, 9).await.unwrap();
+        let letters = ready.dead_letters().read(None, 9).await.unwrap();
         let [letter] = &letters[..] else { panic!("{letters:?}") };
         assert_eq!(
             (letter.id, letter.reason.as_str(), letter.error.as_str()),

@@ -54,7 +54,7 @@ async fn a_release_of_everything_keeps_the_order() {
         delivery.snooze(pause)
     });
     join_all(snoozed).await.into_iter().for_each(Result::unwrap);
-    let waiting = ready.unsettled().waiting(0, usize::MAX).await.unwrap();
+    let waiting = ready.unsettled().waiting(None, usize::MAX).await.unwrap();
     let mut expected: Vec<Vec<u8>> = waiting.iter().map(|message| message.payload.to_vec()).collect();
     expected.extend(texts(1200..1300));
     assert_eq!(ready.release_all().await.unwrap(), 1200);

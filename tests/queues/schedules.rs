@@ -148,30 +148,49 @@ async fn a_schedule_is_read_paused_resumed_triggered_and_removed() {
 }
 
 #[tokio::test]
-async fn schedules_are_listed_in_the_order_of_their_runs() {
+async fn schedules_are_listed_by_their_names() {
     let (server, client, delayed) = still().await;
+    let schedules = delayed.schedules();
+    assert!(schedules.is_empty().await.unwrap());
     for n in (1..=250).rev() {
         delayed.schedule(format!("s{n}")).every(HOUR * n).upsert("payload").await.unwrap();
     }
     delayed.schedule("s7").pause().await.unwrap();
-    let list = async |skip, most| -> Vec<_> {
-        delayed.schedules(skip, most).await.unwrap().into_iter().collect::<Result<_, _>>().unwrap()
+    let list = async |after, max| -> Vec<_> {
+        let read = schedules.read(after, max).await.unwrap();
+        assert!(read.iter().all(|(name, read)| read.as_ref().is_ok_and(|read| read.name == *name)));
+        read.into_iter().map(|(_, schedule)| schedule.unwrap()).collect()
     };
-    let all = list(0, 1000).await;
-    assert_eq!(all.len(), 250);
-    assert!(all[..249].is_sorted_by_key(|schedule| schedule.next));
-    assert_eq!((&*all[249].name, all[249].next, all[249].is_paused), ("s7", None, true));
-    assert_eq!(list(120, 110).await, all[120..230]);
-    assert_eq!(list(250, 10).await, []);
+    let all = list(None, 1000).await;
+    assert_eq!((all.len(), schedules.len().await.unwrap()), (250, 250));
+    assert!(all.is_sorted_by_key(|schedule| schedule.name.clone()));
+    let paused = all.iter().find(|schedule| schedule.name == "s7").unwrap();
+    assert!(paused.is_paused && paused.next.is_none());
+    assert_eq!(list(Some(&all[119].name), 110).await, all[120..230]);
+    assert_eq!(list(Some(&all[249].name), 10).await, []);
+    assert_eq!(list(None, 0).await, []);
+    // A run of one changes no page; nor does a removal in front.
+    delayed.schedule(&*all[3].name).every(HOUR).upsert("payload").await.unwrap();
+    assert!(
+        schedules.remove(&*all[9].name).await.unwrap() && !schedules.remove(&*all[9].name).await.unwrap()
+    );
+    assert_eq!(list(Some(&all[9].name), 1000).await, all[10..]);
     // A damaged record is named.
     server.cmd(["HSET", SCHEDULE_RECORDS, "s8", "junk"]);
     let error = delayed.schedule("s8").get().await.unwrap_err().to_string();
     assert!(error.contains("the schedule `s8`"), "{error}");
-    let readable =
-        delayed.schedules(0, 1000).await.unwrap().iter().filter(|schedule| schedule.is_ok()).count();
-    assert_eq!(readable, 249);
-    assert!(delayed.schedule("s8").remove().await.unwrap());
-    assert_eq!(list(0, 1000).await.len(), 249);
+    let read = schedules.read(None, 1000).await.unwrap();
+    let damaged: Vec<_> = read.iter().filter(|(_, schedule)| schedule.is_err()).collect();
+    assert!(read.len() == 249 && damaged.len() == 1 && damaged[0].0 == "s8");
+    let left: Vec<_> = all.iter().filter(|left| !["s8", &*all[9].name].contains(&&*left.name)).collect();
+    let behind: Vec<_> = left.iter().copied().filter(|left| *left.name > *"s8").collect();
+    assert_eq!(list(Some("s8"), 1000).await.iter().collect::<Vec<_>>(), behind);
+    assert!(schedules.remove("s8").await.unwrap());
+    assert_eq!(schedules.remove_all(100).await.unwrap(), 100);
+    assert_eq!(list(None, 1000).await.iter().collect::<Vec<_>>(), left[100..]);
+    assert_eq!(schedules.remove_all(usize::MAX).await.unwrap(), 148);
+    assert!(schedules.is_empty().await.unwrap());
+    assert_eq!(delayed.len().await.unwrap(), 1, "the run of the one that could not be read");
     client.shutdown().await;
 }
 

@@ -10,7 +10,7 @@ use redelay::admin::{Unsettled, UnsettledMessage};
 use redelay::blocking_queue::{PayloadStream, QueueKeys, RateLimit};
 use redelay::client::{ClientBuilder, ClientConfig, Tls};
 use redelay::delayed_queue::{EntryFormat, Job, JobOffer, Missed, Offer, Offered, PendingJob, Schedule};
-use redelay::delayed_queue::{StoredSchedule, Ticket};
+use redelay::delayed_queue::{Schedules, StoredSchedule, Ticket};
 use redelay::receiver::{DeliveryStream, MessageId};
 use redelay::stats::{ClientStats, LastError, QueueStats, ReceivingStats};
 use redelay::worker::{Backoff, Context, Failure, OnUndecodable, Outcome, Stopped};
@@ -35,7 +35,7 @@ fn types_are_shared_by_threads() {
     is_shared::<PartitionedQueue<Value>>();
     is_shared::<Receiver<Value>>();
     is_shared::<Job<Value>>();
-    is_shared::<Schedule<Value>>();
+    is_shared::<(Schedule<Value>, Schedules<Value>)>();
     is_shared::<(DeadLetters, DeadLetter, Unsettled, UnsettledMessage)>();
     is_shared::<(UnconfirmedPops, UnconfirmedPop, PopKind, Quarantine, Quarantined)>();
     is_shared::<(QueueKeys, RateLimit, EntryFormat, Missed, Offered, Ticket, MessageId)>();
@@ -195,11 +195,27 @@ fn futures_of_workers(worker: fn() -> Worker<i64>, context: &Context) {
 }
 
 #[allow(dead_code)]
-fn futures_of_operators(queue: &BlockingQueue<i64>, delayed: &DelayedQueue<i64>) {
-    let (dead, unsettled, pops) = (queue.dead_letters(), queue.unsettled(), queue.unconfirmed_pops());
-    let quarantine = delayed.quarantine();
-    goes(dead.len());
-    goes(unsettled.len());
-    goes(pops.len());
-    goes(quarantine.len());
+fn futures_of_operators(
+    (queue, delayed, id): (&BlockingQueue<i64>, &DelayedQueue<i64>, MessageId),
+    (letter, message, pop): (&DeadLetter, &UnsettledMessage, &UnconfirmedPop),
+    quarantined: &Quarantined,
+) {
+    let (dead, unsettled, pops) =
+        (queue.dead_letters(), queue.unsettled(), queue.unconfirmed_pops(Duration::ZERO));
+    let (quarantine, schedules) = (delayed.quarantine(), delayed.schedules());
+    macro_rules! verbs {
+        ($($handle:ident, $key:expr;)+) => {
+            $(goes($handle.len());
+            goes($handle.is_empty());
+            goes($handle.remove($key));
+            goes($handle.remove_all(1));)+
+        };
+    }
+    verbs! { dead, id; unsettled, id; pops, "id"; quarantine, quarantined; schedules, "name"; }
+    goes((dead.read(Some(letter), 1), dead.requeue(id), dead.requeue_all(1)));
+    goes((unsettled.in_flight(Some(message), 1), unsettled.waiting(Some(message), 1)));
+    goes((unsettled.requeue(id), unsettled.requeue_all(1)));
+    goes((pops.read(Some(pop), 1), pops.requeue("id"), pops.requeue_all(1)));
+    goes((quarantine.read(Some(quarantined), 1), quarantine.requeue(quarantined), quarantine.requeue_all(1)));
+    goes(schedules.read(Some("name"), 1));
 }

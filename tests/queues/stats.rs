@@ -236,19 +236,25 @@ fn unconfirmed_pops_of_a_dead_process() {
     proxy.cut();
 
     here.block_on(async {
-        let unconfirmed = ready.unconfirmed_pops();
+        let unconfirmed = ready.unconfirmed_pops(Duration::ZERO);
         until_async("its own are confirmed", || async { unconfirmed.len().await.unwrap() == 2 }).await;
         assert_eq!(ready.stats().await.unwrap().unconfirmed_pops, 2);
-        assert_eq!(unconfirmed.read(HOUR, 10).await.unwrap(), [], "they are younger than that");
-        let pops = unconfirmed.read(Duration::ZERO, 10).await.unwrap();
+        let old = ready.unconfirmed_pops(HOUR);
+        assert_eq!(old.read(None, 10).await.unwrap(), [], "they are younger than that");
+        assert!(old.is_empty().await.unwrap() && !unconfirmed.is_empty().await.unwrap());
+        let pops = unconfirmed.read(None, 10).await.unwrap();
         assert_eq!(pops.iter().map(|pop| pop.payloads.len()).collect::<Vec<_>>(), [2, 2]);
         assert!(pops.iter().any(|pop| pop.payloads == ["a", "b"]), "{pops:?}");
         assert!(pops.iter().all(|pop| pop.age < HOUR));
-        assert_eq!(unconfirmed.read(Duration::ZERO, 1).await.unwrap().len(), 1);
-        assert_eq!(unconfirmed.requeue(HOUR).await.unwrap(), 0);
-        assert_eq!(unconfirmed.requeue(Duration::ZERO).await.unwrap(), 4);
+        let first = unconfirmed.read(None, 1).await.unwrap();
+        let second = unconfirmed.read(first.last(), 9).await.unwrap();
+        assert_eq!([&first[0].id, &second[0].id], [&pops[0].id, &pops[1].id]);
+        assert_eq!(second.len(), 1);
+        assert_eq!(old.requeue_all(usize::MAX).await.unwrap(), 0);
+        assert_eq!(unconfirmed.requeue_all(1).await.unwrap(), 1);
+        assert_eq!(unconfirmed.requeue_all(usize::MAX).await.unwrap(), 1);
         assert_eq!(unconfirmed.len().await.unwrap(), 0);
         assert!(lasting(&server) == before, "everything is where it was");
-        assert_eq!(unconfirmed.remove(Duration::ZERO).await.unwrap(), 0);
+        assert_eq!(unconfirmed.remove_all(usize::MAX).await.unwrap(), 0);
     });
 }

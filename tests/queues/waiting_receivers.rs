@@ -5,7 +5,9 @@ use std::time::Duration;
 use redelay::blocking_queue::RateLimit;
 use redelay::{BlockingQueue, Client, Delivery, codec};
 use redelay_fixture::{Server, redis, until_async};
-use redelay_support::{CHANNEL, HOUR, Queues, TARGET, builder, ms, number_queues, still_number_queues};
+use redelay_support::{
+    CHANNEL, HOUR, Queues, TARGET, builder, ms, number_queues, slowly, still_number_queues,
+};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -48,7 +50,8 @@ impl Rig {
     }
 
     async fn received(self) {
-        let received = timeout(BEFORE_IT_LOOKS, self.waiting).await.expect("it is told").unwrap().unwrap();
+        let received = slowly(timeout(BEFORE_IT_LOOKS, self.waiting)).await;
+        let received = received.expect("it is told").unwrap().unwrap();
         assert_eq!(*received.value(), 7);
         received.ack().await.unwrap();
         assert_eq!(self.server.get::<usize, _>(["EXISTS", TARGET]), 0);
@@ -85,7 +88,8 @@ async fn the_end_of_a_limit_reaches_those_that_do_not_transfer() {
         remote.pause().await.unwrap();
         remote.set_rate_limit(None).await.unwrap();
         remote.resume().await.unwrap();
-        let received = timeout(BEFORE_IT_LOOKS, waiting).await.expect("it is told").unwrap().unwrap();
+        let received = slowly(timeout(BEFORE_IT_LOOKS, waiting)).await;
+        let received = received.expect("it is told").unwrap().unwrap();
         assert_eq!(*received.value(), 2);
         received.ack().await.unwrap();
         client.shutdown().await;
@@ -168,7 +172,7 @@ async fn only_the_first_retry_is_announced() {
 async fn a_requeued_dead_letter_reaches_them() {
     let (rig, in_flight) = Rig::start().await;
     in_flight.reject("closed").await.unwrap();
-    assert_eq!(rig.ready.dead_letters().requeue(1).await.unwrap(), 1);
+    assert_eq!(rig.ready.dead_letters().requeue_all(1).await.unwrap(), 1);
     rig.received().await;
 }
 
@@ -177,7 +181,7 @@ async fn a_retry_by_hand_reaches_them() {
     let (rig, in_flight) = Rig::start().await;
     let id = in_flight.id();
     in_flight.retry_after(HOUR).await.unwrap();
-    assert!(rig.ready.unsettled().retry_now(id).await.unwrap());
+    assert!(rig.ready.unsettled().requeue(id).await.unwrap());
     rig.received().await;
 }
 
@@ -226,7 +230,7 @@ impl Many {
         for number in 0..QUEUES {
             self.server.cmd(["RPUSH", &format!("q{number}"), &number.to_string()]);
         }
-        let mut received: Vec<i64> = timeout(within, async {
+        let mut received: Vec<i64> = slowly(timeout(within, async {
             let mut received = Vec::new();
             while let Some(delivery) = self.waiting.join_next().await {
                 let delivery = delivery.unwrap().unwrap();
@@ -234,7 +238,7 @@ impl Many {
                 delivery.ack().await.unwrap();
             }
             received
-        })
+        }))
         .await
         .expect("all are told");
         received.sort_unstable();

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::stream;
 use redelay::worker::{Backoff, Context, Outcome, Stopped};
 use redelay::{BlockingQueue, ErrorKind, Worker, codec};
 use redelay_fixture::{Server, until_async};
-use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, soon};
+use redelay_support::{DEAD, HOUR, LEASES, MESSAGES, MINUTE, ms, number_queues, slowly, soon};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Signals a worker to stop; twice, to end its grace.
 #[derive(Clone, Default)]
@@ -263,7 +263,7 @@ async fn the_stop_of_three_queues_takes_one_grace() {
     until_async("begun", || async { begun.load(Ordering::SeqCst) == 3 }).await;
     let signalled = Instant::now();
     stop.signal();
-    let stopped = soon(running).await.unwrap().unwrap();
+    let stopped = slowly(soon(running)).await.unwrap().unwrap();
     assert!(signalled.elapsed() < ms(4000), "{:?}", signalled.elapsed());
     assert_eq!((stopped.released, begun.load(Ordering::SeqCst)), (3, 3), "nothing begins after the signal");
 }

@@ -124,7 +124,7 @@ impl Messages {
             ["inflight", queue] => Ok(self.blocking(queue).unsettled().len().await?.to_string()),
             ["dead", queue] => self.dead(queue).await,
             ["requeue", queue, most] => {
-                Ok(self.blocking(queue).dead_letters().requeue(most.parse()?).await?.to_string())
+                Ok(self.blocking(queue).dead_letters().requeue_all(most.parse()?).await?.to_string())
             }
             ["releaseall", queue] => Ok(self.blocking(queue).release_all().await?.to_string()),
             ["work", queue, count, concurrency, pause] => {
@@ -178,7 +178,7 @@ impl Messages {
         let unsettled = self.blocking(queue).unsettled();
         let settled = async {
             while unsettled
-                .in_flight(0, 1000)
+                .in_flight(None, 1000)
                 .await
                 .is_ok_and(|messages| messages.iter().any(|message| message.payload[..] == payload[..]))
             {
@@ -214,7 +214,7 @@ impl Messages {
     }
 
     async fn dead(&self, queue: &str) -> Answer {
-        let letters = self.blocking(queue).dead_letters().read(0, usize::MAX).await?;
+        let letters = self.blocking(queue).dead_letters().read(None, usize::MAX).await?;
         let printed: Vec<String> = letters.iter().map(|letter| self.printed(letter)).collect();
         Ok(format!("[{}]", printed.join(",")))
     }

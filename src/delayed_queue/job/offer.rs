@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::check_id;
@@ -86,17 +87,18 @@ pub struct JobOffer<R = Offered>(State<R>);
 /// }
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Offered {
     /// It is stored, and due at this time.
-    Stored(SystemTime),
+    Stored(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the pending job stays. This is its due time.
-    Kept(SystemTime),
+    Kept(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// The id was taken, and the new job has replaced the old one. This is the due time.
-    Replaced(SystemTime),
+    Replaced(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
     /// Another job was accepted recently. The next one is accepted from this time on.
-    Throttled(SystemTime),
+    Throttled(#[serde(serialize_with = "time::in_epoch_ms")] SystemTime),
 }
 
 enum State<R> {
@@ -237,6 +239,7 @@ impl Offer {
     }
 }
 
+/// # Offer jobs
 impl<T: 'static> DelayedQueue<T> {
     /// Offers many payloads with ids, each with its own delay, in calls of 1,000; or of 16, if they may replace others.
     /// Each call stores all of its jobs or none. The options of [`JobOffer`] apply to all of them, and the results are

@@ -28,7 +28,7 @@ impl<T: 'static> Schedule<T> {
     /// The server's time, and the state of the schedule, if there is one.
     pub(super) async fn state(&self, op: Op<'_>) -> Result<(u64, Option<State>)> {
         let (now, schedule) = self.read(op).await?;
-        Ok((now, super::state(op, &schedule)?))
+        Ok((now, super::stored::state(op, &schedule)?))
     }
 
     async fn read(&self, op: Op<'_>) -> Result<(u64, Named)> {
@@ -58,7 +58,7 @@ impl<T: 'static> Schedule<T> {
                 Err(error) => return Err(lost.unwrap_or(error)),
             };
             let existed = *existed.get_or_insert(schedule.bytes.is_some());
-            let mut state = super::state(op, &schedule);
+            let mut state = super::stored::state(op, &schedule);
             if let Ok(Some(state)) = &mut state {
                 state.gone = gone.as_ref().and_then(|(run, bytes)| (*bytes == state.bytes).then_some(*run));
             }

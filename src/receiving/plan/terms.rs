@@ -51,21 +51,22 @@ pub(crate) struct Demand {
 }
 
 /// What the task has in hand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct View {
     /// The calls on their way.
     pub(crate) calls: usize,
     /// The messages that these calls are to claim.
     pub(crate) claiming: usize,
+    /// The most messages that a call is to claim.
+    pub(crate) most: usize,
     /// Something was taken to be settled by the next call, which is made in any case.
     pub(crate) settles: bool,
     pub(crate) blocked: Blocked,
 }
 
 /// Whether there is a blocked pop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
-    #[default]
     No,
     Waits,
     /// It was told to end.

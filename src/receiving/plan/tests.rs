@@ -31,7 +31,7 @@ fn one_each(messages: usize) -> Demand {
 const AT_ONCE: Demand = Demand { messages: 1, one_each: true, at_once: true, before: 9 };
 const NOBODY: Demand = Demand { messages: 0, one_each: true, at_once: false, before: 9 };
 
-const REST: View = View { calls: 0, claiming: 0, settles: false, blocked: Blocked::No };
+const REST: View = View { calls: 0, claiming: 0, most: 1000, settles: false, blocked: Blocked::No };
 const SETTLES: View = View { settles: true, ..REST };
 const BLOCKED: View = View { blocked: Blocked::Waits, ..REST };
 const ENDING: View = View { blocked: Blocked::Ending, ..REST };
@@ -165,6 +165,14 @@ fn two_calls_share_a_backlog() {
         let both = View { calls: 2, claiming: most, ..REST };
         assert_eq!(plan.next(now, one_each(messages), both), Step::Idle);
     }
+}
+
+#[test]
+fn on_a_slow_link_a_call_claims_less() {
+    let now = Instant::now();
+    let mut plan = answered(now, LEFT);
+    assert_eq!(call(&mut plan, now, one_each(100), View { most: 7, ..REST }).most, 7);
+    assert_eq!(call(&mut plan, now, one_each(100), View { most: 7, ..claiming(7) }).most, 7);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Task {
     ) {
         let now = Instant::now();
         let mut answers = Answers::default();
-        let Outcome { news, settled, claims, refused, .. } = outcome;
+        let Outcome { news, settled, claims, unsent, refused, .. } = outcome;
         let mut settled = settled.into_iter();
         for (to_settle, result) in turn.acknowledge.into_iter().zip(&mut settled) {
             self.count(&to_settle.settlement, &result);
@@ -83,7 +83,8 @@ impl Task {
         }
         self.answered = self.answered.max(answers.len()).max(claims.len());
         self.answer(answers, unconfirmed);
-        self.counters.delivered(Delivered::Received, claims.len() as u64);
+        self.counters.delivered(Delivered::Received, (claims.len() + unsent.len()) as u64);
+        self.unsent.extend(unsent);
         self.counters.delivered(Delivered::Recovered, outcome.recovered);
         self.counters.delivered(Delivered::Died, outcome.died);
         let leases = &mut self.leases;

@@ -1,11 +1,12 @@
 -- Finds and removes pairs in the quarantine, which holds score, entry, score, entry, ...
 -- Provides  find_pair, remove_pair
 
--- Returns the position of the first such pair's score, counted from 0, or nil if there is none.
-local function find_pair(score, entry)
+-- Returns the position of the first such pair's score, counted from 0, or nil if there is none among
+-- so many elements; 0 means all.
+local function find_pair(score, entry, most)
     -- The first equal entry nearly always has this score. If not, all equal entries are checked.
     for count = 1, 0, -1 do
-        for _, at in ipairs(redis.call('LPOS', KEYS.quarantine, entry, 'COUNT', count)) do
+        for _, at in ipairs(redis.call('LPOS', KEYS.quarantine, entry, 'COUNT', count, 'MAXLEN', most)) do
             -- A score may have the bytes of an entry, but only entries are at odd positions.
             if at % 2 == 1 and redis.call('LINDEX', KEYS.quarantine, at - 1) == score then
                 return at - 1

@@ -1,10 +1,11 @@
 -- Claims messages. A part of `receive`.
 -- Provides  Claims
 
--- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size.
+-- The messages of one call, as long as their payloads stay below 1 MB in sum; the first one may be of any size. Of a call
+-- that is repeated, 128 KB are sent.
 -- No member of a set is that long: with it, the server makes the set a skip list, which it does not become again.
 -- A short set is a list otherwise, in which each of these commands searches from the start.
-local Claims = {BYTES = 1048576, MANY = 16, LONG = string.rep('x', 65)}
+local Claims = {BYTES = 1048576, AGAIN = 131072, MANY = 16, LONG = string.rep('x', 65)}
 
 -- `till` is when the leases end. `is_first_try` says that no other try of this call was executed.
 function Claims.new(noted, token, policy, now, till, is_first_try)

@@ -6,6 +6,8 @@ local LONGEST = 3600000 -- ms: no message waits for longer after a loss
 local RECOVERED = 4194304 -- bytes of records that one call takes back, about
 local SHORTEST = 50 -- ms: the shortest silence
 local GRACE = 1500 -- ms: the longest pause between two attempts to connect, and the time that it takes
+local LONG_GRACE = 6000 -- ms: the same behind an attempt that hangs for 3 s, because its reply was lost in the outage
+local OUTAGE = 7500 -- ms: no pause between two calls is that long, with a round trip
 
 -- Whether a lease of this length that ends at `ends` is spared because of this silence. Who was cut off
 -- before the lease ended may live, and has had no chance to extend it. A silence that began later says
@@ -18,7 +20,8 @@ end
 -- For how long it spares such a lease: half of it, and the time to connect again. The pauses of those who
 -- were silent have grown with the silence.
 local function grace(length, lease)
-    return math.max(math.ceil(lease / 2), math.min(GRACE, length * 1.25 + 250))
+    local connecting = length > OUTAGE and LONG_GRACE or math.min(GRACE, length * 1.25 + 250)
+    return math.max(math.ceil(lease / 2), connecting)
 end
 
 -- Compares the clock with the last sign of life of any receiver. The caller was last answered when the clock

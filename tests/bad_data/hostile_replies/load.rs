@@ -133,7 +133,7 @@ impl Worker {
             10 => drop(delayed.stats().await),
             11 => drop(delayed.contains(&payload).await),
             12 => drop(delayed.remove(&payload).await),
-            13 => drop(delayed.quarantine().read(10).await),
+            13 => drop(delayed.quarantine().read(None, 10).await),
             14 => drop(delayed.quarantine().len().await),
             15 => drop(delayed.expire(ms(10_000)).await),
             16 => drop(delayed.poll_last_and_offer_first_to("elsewhere").await),

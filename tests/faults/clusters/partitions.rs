@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use redelay::{BlockingQueue, Client, DelayedQueue, PartitionedQueue, codec};
 use redelay_fixture::{Cluster, Server, until_async};
-use redelay_support::{ms, soon};
+use redelay_support::{MINUTE, ms, soon};
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::super::around_failover::until_replicated;
@@ -127,9 +127,9 @@ impl Side {
 /// The partitions of the other masters go on while it is down, and all do when its replica has replaced it. Nothing is lost.
 async fn go_on(fail: impl Fn(&Server)) {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     cluster.require_no_full_coverage();
-    let builder = Client::builder().url(cluster.url()).command_timeout(ms(1000));
-    let client = builder.connect().await.unwrap();
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).connect().await.unwrap();
     let mut sides = [Side::taken(&client).await, Side::worked(&client).await];
     let slot = cluster.slot_of("worked#0");
     let (old, replica) = (cluster.master_of(slot), cluster.replica_of(slot));
@@ -162,10 +162,11 @@ async fn go_on(fail: impl Fn(&Server)) {
         side.offer_all().await;
     }
     until_replicated(old, replica).await;
+    cluster.be_patient(false);
     fail(old);
     for side in &mut sides {
         let others = side.partitions(&cluster, |master| master.port() != old.port());
-        soon(side.goes_on(&others)).await;
+        side.goes_on(&others).await;
     }
     for side in &sides {
         let error = soon(side.queue.stats()).await.unwrap_err();
@@ -176,7 +177,7 @@ async fn go_on(fail: impl Fn(&Server)) {
     block_in_place(|| cluster.wait_for_other_master(slot, old.port()));
     for side in &mut sides {
         let all = side.partitions(&cluster, |_| true);
-        soon(side.goes_on(&all)).await;
+        side.goes_on(&all).await;
     }
     let [_, worked] = &sides;
     until_async("a pause", || async { worked.queue.pause().await.is_ok() }).await;
@@ -188,8 +189,8 @@ async fn go_on(fail: impl Fn(&Server)) {
         })
         .await;
         until_async("nothing is left", || async {
-            let stats = side.queue.stats().await.unwrap();
-            (stats.pending, stats.ready, stats.receiving.in_flight) == (0, 0, 0)
+            let stats = side.queue.stats().await;
+            stats.is_ok_and(|stats| (stats.pending, stats.ready, stats.receiving.in_flight) == (0, 0, 0))
         })
         .await;
     }

@@ -13,6 +13,7 @@ use tokio::task::block_in_place;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves() {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     for _ in 0..rounds() {
         keeps_all_while_it_moves(&cluster, |slot, to| {
             cluster.begin_move(slot, to);
@@ -30,6 +31,7 @@ async fn a_slot_that_moves() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves_at_once() {
     let cluster = Cluster::start();
+    cluster.be_patient(true);
     let version = cluster.servers()[0].version();
     if version.product != Product::Valkey || version.major < 9 {
         println!("skipped: {version} has no CLUSTER MIGRATESLOTS, which Valkey has since version 9");
@@ -45,7 +47,8 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     const TAKERS: usize = 8;
     let pending = if is_soak() { 100_000 } else { 20_000 };
     let slot = cluster.slot_of("q");
-    let client = Client::connect(&cluster.url()).await.unwrap();
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).command_timeout(MINUTE);
+    let client = client.connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
     let delayed = client.delayed_queue(&ready);
     // They become due while it moves, or later.
@@ -120,7 +123,7 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
     tokio::time::sleep(ms(500)).await;
     is_over.store(true, Ordering::Relaxed);
     let (offered, longest, refused) = soon(offering).await.unwrap();
-    until_async_within(MINUTE, "all is transferred", || async {
+    until_async_within(10 * MINUTE, "all is transferred", || async {
         to.get::<i64, _>(["LLEN", "redisson_delay_queue:{q}"]) == 0
     })
     .await;
@@ -130,8 +133,10 @@ async fn keeps_all_while_it_moves(cluster: &Cluster, moves: impl Fn(u16, &Server
         taken.extend(soon(taking).await.unwrap());
     }
     let handled = || handled.lock().unwrap().clone();
-    until_async_within(MINUTE, "all is handled", || async { handled().len() as i64 >= offered - pending })
-        .await;
+    until_async_within(10 * MINUTE, "all is handled", || async {
+        handled().len() as i64 >= offered - pending
+    })
+    .await;
     let all = taken.len();
     taken.sort_unstable();
     taken.dedup();

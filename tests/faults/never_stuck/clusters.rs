@@ -23,8 +23,6 @@ use crate::workload::{Crew, Load, Producer};
 
 /// The number of plans. `REDELAY_PLANS=200` runs 200.
 const PLANS: u64 = 30;
-/// No master is replaced because a busy machine is slow.
-const PATIENT: &str = "15000";
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -121,7 +119,7 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     let cluster = Arc::new(block_in_place(Cluster::start));
     let slot = cluster.slot_of(TARGET);
     if !plan.undoes() {
-        be_patient(&cluster);
+        cluster.be_patient(true);
     }
     let mut load = Load::start(&plan.crew, &cluster.url()).await;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -142,17 +140,11 @@ async fn play(plan: &Plan) -> Result<Report, String> {
     for pushing in pushing {
         pushing.await.expect("a program goes on whatever happens");
     }
-    be_patient(&cluster);
+    cluster.be_patient(true);
     let price = Price { undone: plan.undoes(), ..Price::default() };
     let mut report = finish_without_takers(cluster.master_of(slot), &mut load, price).await?;
     report.faults = plan.steps.len();
     Ok(report)
-}
-
-fn be_patient(cluster: &Cluster) {
-    for server in cluster.servers() {
-        server.cmd(["CONFIG", "SET", "cluster-node-timeout", PATIENT]);
-    }
 }
 
 fn suffer(cluster: &Cluster, slot: u16, step: Step) {

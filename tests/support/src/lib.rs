@@ -22,7 +22,7 @@ pub use keys::{
     QUARANTINE, RECEIPTS, RETRIES, SCHEDULE_RECORDS, SCHEDULES, SCRATCH, TARGET, TIMEOUT_SET, everything,
     keys, lasting,
 };
-pub use part::{Part, is_soak, part, rounds};
+pub use part::{Part, is_soak, part, rounds, seed};
 pub use recorded::{Listener, Listening, Recorded};
 pub use script::{script, with_numbers};
 pub use waiting::{Boxed, HOUR, MINUTE, SELDOM, leap, ms, pending, slowly, soon, unread, woken};

@@ -56,6 +56,20 @@ pub fn is_soak() -> bool {
     rounds() > 1
 }
 
+/// The seed of what a test makes up: `REDELAY_SEED`, or a random one if [tests are repeated](is_soak), or else always the
+/// same. Prints it.
+///
+/// # Panics
+/// Panics if the variable is not a number.
+#[must_use]
+pub fn seed() -> u64 {
+    let number = |text: String| text.parse().unwrap_or_else(|_| panic!("REDELAY_SEED={text} is no number"));
+    let usual = if is_soak() { fastrand::u64(..) } else { 1 };
+    let seed = env::var("REDELAY_SEED").map_or(usual, number);
+    println!("REDELAY_SEED={seed}");
+    seed
+}
+
 /// The part that `REDELAY_PART` asks for.
 ///
 /// # Panics

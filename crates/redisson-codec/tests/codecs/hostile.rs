@@ -1,5 +1,5 @@
-//! Shared by the tests of payloads that Redisson did not write. `REDELAY_FUZZ=5000000` sets the number of random
-//! payloads, and `REDELAY_SEED` repeats them.
+//! Shared by the tests of payloads that Redisson did not write. `REDELAY_FUZZ=5000000` sets the number of
+//! payloads, which are then random ones. Without it they are always the same. `REDELAY_SEED` makes those of a seed.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,9 @@ pub(crate) fn survives<T: Serialize + DeserializeOwned + 'static>(codec: &impl C
 /// Tries payloads made of pieces of real ones, with meaningful bytes in between.
 pub(crate) fn made_up(payloads: &[Vec<u8>], count: usize, meaning: &[u8], survive: impl Fn(&[u8])) {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
-    let count = number("REDELAY_FUZZ").unwrap_or(count as u64);
-    let seed = number("REDELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let fuzz = number("REDELAY_FUZZ");
+    let usual = if fuzz.is_some() { fastrand::u64(..) } else { 1 };
+    let (count, seed) = (fuzz.unwrap_or(count as u64), number("REDELAY_SEED").unwrap_or(usual));
     println!("REDELAY_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..count {

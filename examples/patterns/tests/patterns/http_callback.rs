@@ -80,7 +80,7 @@ async fn after_ten_attempts_it_is_a_dead_letter() {
     until_async("a dead letter", || async { due.dead_letters().len().await.unwrap() == 1 }).await;
     client.stop_taking().await;
     assert_eq!(soon(running).await.unwrap().unwrap().failed, 10);
-    let letter = due.dead_letters().read(0, 1).await.unwrap().remove(0);
+    let letter = due.dead_letters().read(None, 1).await.unwrap().remove(0);
     assert_eq!((&*letter.reason, letter.failed, &*letter.error), ("attempts", 10, "404 Not Found"));
     assert!(requests.lock().unwrap().is_empty());
 }

@@ -43,11 +43,11 @@ async fn an_order_survives_the_process_that_works_on_it() {
     });
     let retrying = async {
         until_async("tea waits for its retry", || async {
-            !orders.unsettled().waiting(0, 1).await.unwrap().is_empty()
+            !orders.unsettled().waiting(None, 1).await.unwrap().is_empty()
         })
         .await;
-        let waiting = orders.unsettled().waiting(0, 1).await.unwrap().remove(0);
-        assert!(orders.unsettled().retry_now(waiting.id).await.unwrap());
+        let waiting = orders.unsettled().waiting(None, 1).await.unwrap().remove(0);
+        assert!(orders.unsettled().requeue(waiting.id).await.unwrap());
     };
     soon(async { tokio::join!(working, retrying) }).await;
     let seen = seen.into_inner().unwrap();

@@ -56,7 +56,7 @@ async fn the_broker_gets_each_message_once_although_it_was_killed() {
     delayed.offer_all(during.iter().zip((0..).map(ms))).await.unwrap();
     // More than the worker has slots.
     until_async("publishes fail", || async {
-        let waiting = due.unsettled().waiting(0, ORDERS as usize).await.unwrap();
+        let waiting = due.unsettled().waiting(None, ORDERS as usize).await.unwrap();
         waiting.iter().filter(|message| message.attempt > 1).count() > 70
     })
     .await;

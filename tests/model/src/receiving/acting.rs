@@ -61,11 +61,16 @@ impl Bounds {
                     payload: record.payload,
                 };
                 let claims = received.claims.iter().map(delivery).collect();
+                let payload = |id| state.server.messages[id].payload;
+                let unsent = received.unsent.iter();
+                let unsent =
+                    unsent.map(|member| Delivery { member: *member, payload: payload(&member.id) }).collect();
                 Answer {
                     clock: received.clock,
                     lease_ends: received.lease_ends,
                     results: received.results,
                     claims,
+                    unsent,
                     empty: received.left == 0,
                 }
             }
@@ -74,7 +79,14 @@ impl Bounds {
                 let settlements = call.acknowledge.len() + call.extend.len() + call.settle.len();
                 let results = vec![Settled::Gone; settlements];
                 let clock = state.server.clock;
-                Answer { clock, lease_ends: None, results, claims: Vec::new(), empty: false }
+                Answer {
+                    clock,
+                    lease_ends: None,
+                    results,
+                    claims: Vec::new(),
+                    unsent: Vec::new(),
+                    empty: false,
+                }
             }
         };
         if let Some(op) = &mut state.clients[n].op {

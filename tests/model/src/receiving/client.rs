@@ -128,6 +128,8 @@ pub struct Answer {
     pub results: Vec<Settled>,
     /// What was claimed.
     pub claims: Vec<Delivery>,
+    /// What was claimed, too, and did not arrive.
+    pub unsent: Vec<Delivery>,
     /// Nothing is left to claim.
     pub empty: bool,
 }
@@ -154,6 +156,13 @@ pub struct Told {
     pub done: Option<Settled>,
 }
 
+impl Answer {
+    /// What it names.
+    pub fn deliveries_mut(&mut self) -> impl Iterator<Item = &mut Delivery> {
+        self.claims.iter_mut().chain(&mut self.unsent)
+    }
+}
+
 impl Op {
     /// Whether the reply is on its way.
     #[must_use]
@@ -164,6 +173,8 @@ impl Op {
 
 /// The unit of time, for the plan: half of its longest pause.
 const UNIT: Duration = Duration::from_secs(3);
+
+const AT_REST: View = View { calls: 0, claiming: 0, most: usize::MAX, settles: false, blocked: Blocked::No };
 
 fn length(time: Time) -> Duration {
     UNIT * time.unsigned_abs().into()
@@ -214,7 +225,7 @@ impl Client {
     fn plan(&self, pace: Pace) -> Plan {
         // So that it pauses for as long as that. It decides nothing else by its lease.
         let mut plan = Plan::new(length(5 * pace.pause), begun(), 0);
-        let Step::Call(look) = plan.next(begun(), one_each(1), View::default()) else {
+        let Step::Call(look) = plan.next(begun(), one_each(1), AT_REST) else {
             unreachable!("the first call")
         };
         let news = News { left: !self.empty, lease_ends_in: Some(length(self.rest)), ..News::default() };
@@ -225,7 +236,7 @@ impl Client {
 
     /// Keeps what the plan knows: what it would do before anything is due.
     fn keep(&mut self, mut plan: Plan) {
-        let next = |plan: &Plan, demand| plan.clone().next(begun(), demand, View::default());
+        let next = |plan: &Plan, demand| plan.clone().next(begun(), demand, AT_REST);
         self.woken = matches!(next(&plan, one_each(0)), Step::Call(_));
         plan.set_woken(false);
         self.empty = next(&plan, one_each(1)) == Step::Block;
@@ -239,6 +250,7 @@ impl Client {
         View {
             calls: usize::from(self.op.is_some()),
             claiming: self.op.as_ref().map_or(0, |op| op.call.most.into()),
+            most: usize::MAX,
             settles: extends || !self.to_settle.is_empty(),
             blocked: if self.pop.is_some() { Blocked::Waits } else { Blocked::No },
         }
@@ -327,6 +339,8 @@ impl Client {
                 self.to_settle.push((Settlement::Other(Verb::Unread), delivery));
             }
         }
+        let unsent = answer.unsent.into_iter();
+        self.to_settle.extend(unsent.map(|delivery| (Settlement::Other(Verb::Unread), delivery)));
         let look = Look { most: call.most.into(), empty_inbox: call.empty_inbox, ..Look::default() };
         let lease_ends_in = answer.lease_ends.map(|ends| length((ends - now).max(0)));
         let news = News { left: !answer.empty, lease_ends_in, ..News::default() };

@@ -266,6 +266,8 @@ pub struct Received {
     pub results: Vec<Settled>,
     /// What was claimed.
     pub claims: Vec<(MessageId, Record)>,
+    /// What was claimed, too, and is not sent again.
+    pub unsent: Vec<Member>,
 }
 
 /// What the server answers.

@@ -110,11 +110,14 @@ impl Server {
         if let Some(receipt) = self.receipts.get(&call.receiver).cloned() {
             if self.is_known(protocol, call) {
                 let held = receipt.claims.iter().filter(|member| self.leases.contains_key(member));
-                let claims = held.filter_map(|member| Some((member.id, *self.messages.get(&member.id)?)));
-                let claims = claims.collect();
-                let results = receipt.results;
+                let mut held = held.filter_map(|member| Some((*member, *self.messages.get(&member.id)?)));
+                // As if no two records fitted into the reply.
+                let claims = held.next().map(|(member, record)| (member.id, record)).into_iter().collect();
+                let unsent = held.map(|(member, _)| member).collect();
+                let (results, left) = (receipt.results, 1);
                 self.look_at_the_clock(protocol, Some(now), Time::MIN);
-                return self.reply(Received { clock: now, left: 1, results, claims, ..Received::default() });
+                let received = Received { clock: now, left, results, claims, unsent, ..Received::default() };
+                return self.reply(received);
             }
             if protocol.ends_old_tries && receipt.token > call.token {
                 return Reply::TooLate;
@@ -172,6 +175,7 @@ impl Server {
             to_send: 0,
             results,
             claims,
+            unsent: Vec::new(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::receiving::client::{Client, Held, Pop, Settlement};
+use crate::receiving::client::{Answer, Client, Held, Pop, Settlement};
 use crate::receiving::model::{Bounds, SILENT};
 use crate::receiving::protocol::{Call, Delivery, MessageId, Payload, Receive, ReceiverId, Time, Token};
 use crate::receiving::recovery::{SECOND_LOOK, grace};
@@ -320,7 +320,8 @@ impl State {
                 call.acknowledge.iter().chain(&call.extend).chain(call.settle.iter().map(|(_, named)| named));
             all.extend(named.map(|delivery| delivery.member.id.token));
         }
-        let claims = ops.flat_map(|op| &op.answer).flat_map(|answer| &answer.claims);
+        let claims =
+            ops.flat_map(|op| &op.answer).flat_map(|answer| answer.claims.iter().chain(&answer.unsent));
         all.extend(claims.map(|delivery| delivery.member.id.token));
         for client in &self.clients {
             all.extend(client.held.iter().map(|held| held.delivery.member.id.token));
@@ -351,7 +352,7 @@ impl State {
         for client in &mut self.clients {
             if let Some(op) = &mut client.op {
                 of_call(&mut op.call, &mut visit);
-                let claims = op.answer.iter_mut().flat_map(|answer| &mut answer.claims);
+                let claims = op.answer.iter_mut().flat_map(Answer::deliveries_mut);
                 claims.for_each(|delivery| visit(&mut delivery.member.id.token));
             }
             client.deliveries_mut().for_each(|delivery| visit(&mut delivery.member.id.token));
@@ -405,7 +406,7 @@ impl State {
             client.deliveries_mut().for_each(|delivery| number(&mut delivery.payload));
             if let Some(op) = &mut client.op {
                 each_delivery(&mut op.call, |delivery| number(&mut delivery.payload));
-                let claims = op.answer.iter_mut().flat_map(|answer| &mut answer.claims);
+                let claims = op.answer.iter_mut().flat_map(Answer::deliveries_mut);
                 claims.for_each(|delivery| number(&mut delivery.payload));
             }
         }

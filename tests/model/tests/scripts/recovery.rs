@@ -32,9 +32,10 @@ fn bound(lease: Ms) -> Ms {
     lease + (lease / 2).max(1500) + 6000
 }
 
-/// The longest pause between two attempts to connect after an outage, and the time that it takes.
+/// The longest pause between two attempts to connect after an outage, and the time that it takes. After a long one, an attempt
+/// may be under way that hangs.
 fn reconnects_within(outage: Ms) -> Ms {
-    (outage * 5 / 4 + 250).min(1500)
+    if outage > 7500 { 5900 } else { (outage * 5 / 4 + 250).min(1500) }
 }
 
 /// A receiver, as `src/receiving` is: when it calls, and what it says of its pause.

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Every test: what needs no server of the matrix once, each integration test with every server, and those against Java
+Redisson. Several programs of tests run at the same time, since most tests wait most of the time. Prints the output of
+each when it has ended, and at the end how long each took, and how much of the processors. `make test` installs what is
+needed, and then runs this.
+
+  tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
+  tests/run.py --only queues [...]          only the programs of these names, with these servers
+
+Goes on after a failure, and fails at the end.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CORES = os.cpu_count() or 2
+# At the same time, and in each of them.
+PROGRAMS = int(os.environ.get("REDELAY_PROGRAMS", 2 * CORES))
+THREADS = int(os.environ.get("RUST_TEST_THREADS", 3 * CORES))
+# A program that hangs must not hang all.
+MOST_SECONDS = 1800
+# Always with all packages, or their dependencies would be built once more with other features.
+ALL = ["--workspace", "--all-features"]
+
+# These run with a cluster of one server, too. What more servers change is in tests of their own.
+ON_A_CLUSTER = ["queues", "bad_data", "patterns"]
+# What takes long begins early. Of the others, the order does not matter.
+LONG = ["faults", "compat", "checked", "queues", "smoke", "connections", "codecs"]
+
+
+class Program:
+    def __init__(self, kind, name, folder, path):
+        self.kind, self.name, self.folder, self.path = kind, name, folder, path
+
+    def is_for_each_server(self):
+        """It talks to a server of the matrix. `compat` runs once, and so do the tests of other packages."""
+        is_own = self.folder == ROOT and self.name != "compat"
+        return self.kind == "test" and (is_own or self.name == "scripts")
+
+
+class Job:
+    def __init__(self, name, command, folder=ROOT, rank=len(LONG), **environment):
+        self.name, self.command, self.folder, self.rank = name, command, folder, rank
+        self.environment = environment
+        self.waited = self.used = 0.0
+        self.failed = None
+
+
+def build():
+    command = ["cargo", "test", *ALL, "--no-run", "--message-format=json-render-diagnostics"]
+    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if built.returncode:
+        sys.exit(built.returncode)
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            target, folder = message["target"], os.path.dirname(message["manifest_path"])
+            yield Program(target["kind"][0], target["name"], folder, message["executable"])
+
+
+def jobs(programs, others):
+    def job(name, program, **environment):
+        rank = LONG.index(program.name) if program.name in LONG and program.kind == "test" else len(LONG)
+        command = [program.path]
+        threads = THREADS
+        if program.name == "compat":
+            # Six processes for each test, half of them in Java.
+            threads = (threads + 1) // 2
+        if program.name == "checked":
+            # Each checks with all cores, and prints how many states it has visited.
+            command, threads = [*command, "--nocapture"], 1
+        environment = {"RUST_TEST_THREADS": str(threads), "CARGO_MANIFEST_DIR": program.folder, **environment}
+        return Job(name, command, program.folder, rank, **environment)
+
+    servers = ["PATH", *others]
+    for program in programs:
+        if program.kind != "test":
+            yield job(f"unit tests of {program.name}", program)
+        elif program.is_for_each_server():
+            # Each server has a part of what is repeated: seeded plans, and counts of the same thing.
+            for part, server in enumerate(servers, 1):
+                environment = {"REDELAY_PART": f"{part}/{len(servers)}"}
+                if server != "PATH":
+                    environment["REDELAY_SERVER"] = server
+                yield job(f"{server} {program.name}", program, **environment)
+        else:
+            yield job(program.name, program)
+        if program.kind == "test" and program.name in ON_A_CLUSTER:
+            yield job(f"cluster {program.name}", program, REDELAY_CLUSTER="1")
+    yield Job("documentation", ["cargo", "test", *ALL, "--doc"])
+
+
+running, printing = set(), threading.Lock()
+
+
+def run(job):
+    with tempfile.TemporaryFile() as output:
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            job.command, cwd=job.folder, env={**os.environ, **job.environment}, stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+        running.add(process.pid)
+        limit = threading.Timer(MOST_SECONDS, os.killpg, [process.pid, signal.SIGKILL])
+        limit.start()
+        # Unlike `wait`, it says what the program and its servers have used.
+        _, status, used = os.wait4(process.pid, 0)
+        limit.cancel()
+        running.discard(process.pid)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        job.waited, job.used = time.monotonic() - begun, used.ru_utime + used.ru_stime
+        job.failed = process.returncode != 0
+        with printing:
+            print(f"::: {job.name}: {' '.join(job.command)}", flush=True)
+            output.seek(0)
+            sys.stdout.buffer.write(output.read())
+            print(f"::: {job.name} took {line_of(job)}", flush=True)
+
+
+def line_of(job):
+    result = {True: " FAILED", False: "", None: " not run"}[job.failed]
+    return f"{job.waited:5.0f} s, {job.used:5.0f} s of a processor{result}"
+
+
+def main(arguments):
+    only = []
+    if arguments[:1] == ["--only"]:
+        only, arguments = arguments[1].split(","), arguments[2:]
+    others = []
+    for server in arguments:
+        if os.path.isdir(os.path.join(ROOT, "target/servers", server)):
+            others.append(server)
+        else:
+            print(f"skipped: there is no {server} for this machine")
+    begun = time.monotonic()
+    all_jobs = sorted(jobs(build(), others), key=lambda job: job.rank)
+    all_jobs = [job for job in all_jobs if not only or job.name.split()[-1] in only]
+    print(f"::: build took {time.monotonic() - begun:.0f} s; {len(all_jobs)} programs follow", flush=True)
+    with ThreadPoolExecutor(PROGRAMS) as pool:
+        try:
+            list(pool.map(run, all_jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for pid in list(running):
+                os.killpg(pid, signal.SIGKILL)
+            raise
+    for job in all_jobs:
+        print(f"{line_of(job)}  {job.name}")
+    print(f"all tests: {time.monotonic() - begun:.0f} s, {sum(job.used for job in all_jobs):.0f} s of a processor")
+    failed = [job.name for job in all_jobs if job.failed]
+    if failed:
+        sys.exit("failed: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
