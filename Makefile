@@ -15,7 +15,7 @@ OTHER_SERVERS := redis-6.2 valkey-9.1
 PACKAGE_FLAGS ?=
 
 # An example that hangs must not hang all.
-TIMEOUT := $(if $(shell command -v timeout),timeout 120)
+TIMEOUT := $(if $(shell command -v timeout),timeout 600)
 
 # More options for the builds of `make lint`. CI passes --locked, so that a Cargo.lock that does not fit fails there.
 CARGO_FLAGS ?=

@@ -61,8 +61,8 @@ scripts! {
         [timeout_set, ordered_list, jobs, scratch],
         ["parts/clock", "parts/permitted", "parts/job", "parts/nearer_end", "cancel_jobs"];
     READ_JOB: "d3ab838f41a6c563c0a09cb757a03301db9b16f8", [timeout_set, jobs], ["parts/job", "read_job"];
-    AGREE: "2f96092669f268ddfba408200526ff4c9910a331", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
-    SWEEP_JOBS: "99e1e7ea63d9e812e056eec0276db06387c4072f",
+    AGREE: "ac56a1ab430805926e10c3f459e76a4b69601ca5", [set, hash, control], ["parts/letter", "parts/scan", "agree"];
+    SWEEP_JOBS: "d0aab8cd0b7a12703d63e3bd8329dd166e0e0f1c",
         [timeout_set, jobs, control, dead, dead_messages],
         ["parts/clock", "parts/job", "parts/scan", "parts/apart", "sweep_jobs"];
     RESCHEDULE_JOB: "de755103a4de69b04bb425b17db93be34011f1f0",
@@ -82,7 +82,7 @@ scripts! {
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
         [timeout_set, ordered_list, channel, receipt, scratch],
         ["parts/permitted", "parts/restore", "restore_entries"];
-    FIELDS: "d589dbe75765f34fe26f38e394481c8c614e8c56", [hash], ["parts/scan", "fields"];
+    FIELDS: "73a8871f8ecdb5d77663874c84669208b9fd3bed", [hash], ["parts/scan", "fields"];
     READ_CLAIMS: "4db65a1325d800b5d5bb2cfb19a550f7ce472c10", [claims], ["parts/stored_claim", "read_claims"];
     REQUEUE_CLAIM: "b556988a84a9c850b2fb8422f99c54efaedc31cf",
         [claims, target, timeout_set, ordered_list, channel, scratch],
@@ -104,7 +104,7 @@ scripts! {
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "ef91eddb51831df61189363c1a568bd273729973",
+    RECEIVE: "bd0e2a851374898fa7585b3555a491fc6cec8a49",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
         ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
          "receive/limits", "receive/claim", "receive"];

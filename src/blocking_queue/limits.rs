@@ -273,11 +273,13 @@ impl<T: 'static> BlockingQueue<T> {
         }
         let [interval, messages, per, burst] = numbers;
         let small = |number: u64| u32::try_from(number).ok();
-        Ok(interval.filter(|interval| *interval > 0).map(|interval| RateLimit {
-            messages: messages.and_then(small).unwrap_or(1),
-            // Somebody has written the time of one message by hand.
-            per: per.map_or(Duration::from_micros(interval), Duration::from_nanos),
-            burst: burst.and_then(small).unwrap_or(1),
+        let burst = burst.and_then(small).unwrap_or(1);
+        Ok(interval.filter(|interval| *interval > 0).map(|interval| {
+            let given = messages.and_then(small).zip(per.map(Duration::from_nanos));
+            let given = given.map(|(messages, per)| RateLimit { messages, per, burst });
+            // Otherwise, somebody has written the time of one message by hand.
+            let given = given.filter(|given| given.interval(op).is_ok_and(|given| given == interval.into()));
+            given.unwrap_or(RateLimit { messages: 1, per: Duration::from_micros(interval), burst })
         }))
     }
 

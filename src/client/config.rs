@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 
 use super::{Client, ClientBuilder};
 use crate::error::{Error, Result};
@@ -41,10 +42,12 @@ pub struct ClientConfig {
     /// The user. It needs a password.
     pub user: Option<String>,
     /// The password. It is better here, or in a credentials provider, than in the URL.
+    #[serde(deserialize_with = "secret")]
     pub password: Option<String>,
     /// The user of the sentinels. It needs a password.
     pub sentinel_user: Option<String>,
     /// The password of the sentinels.
+    #[serde(deserialize_with = "secret")]
     pub sentinel_password: Option<String>,
     /// The name that `CLIENT LIST` shows: [`ClientBuilder::client_name`].
     pub client_name: Option<String>,
@@ -252,6 +255,20 @@ fn read<V: std::str::FromStr>(variable: Option<(String, String)>, what: &str) ->
     value.parse().map(Some).map_err(|_| invalid(format!("{name} is not {what}")))
 }
 
+/// A text. What serde says of anything else quotes it, and this does not.
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Secret {
+        Text(Option<String>),
+        Other(IgnoredAny),
+    }
+    match Secret::deserialize(deserializer)? {
+        Secret::Text(text) => Ok(text),
+        Secret::Other(_) => Err(D::Error::custom("a password is a text, in quotes")),
+    }
+}
+
 fn invalid(reason: String) -> Error {
     Error::invalid("read the configuration of a client", reason)
 }
@@ -310,6 +327,8 @@ mod tests {
         assert_eq!(config, serde_json::from_str(json).unwrap());
         assert_eq!(of(&[]).unwrap(), ClientConfig::default());
         assert!(serde_json::from_str::<ClientConfig>(r#"{"comand_timeout_ms":2}"#).is_err());
+        let error = serde_json::from_str::<ClientConfig>(r#"{"password":12345}"#).unwrap_err().to_string();
+        assert!(error.contains("in quotes") && !error.contains("12345"), "{error}");
     }
 
     #[test]

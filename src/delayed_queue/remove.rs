@@ -135,8 +135,10 @@ impl<T: 'static> DelayedQueue<T> {
             return op.any(removed);
         }
         // The list is long: it is read up to the first one, which is then removed by its bytes.
+        let mut tried = HashSet::new();
         loop {
             let has_it = |entry: &Bytes| entry::payload_in(entry).is_some_and(|found| found == payload);
+            let has_it = |entry: &Bytes| has_it(entry) && !tried.contains(entry);
             let (list, mut found) = (self.queue.keys.ordered_list(), Vec::new());
             op.read_entries(list, |entries, _| {
                 found.extend(entries.into_iter().filter(has_it));
@@ -147,10 +149,11 @@ impl<T: 'static> DelayedQueue<T> {
                 return Ok(false);
             }
             for entry in found {
-                // Others may have taken it since.
-                if self.cancel_entry(op, entry).await? {
+                // Others may have taken it since, or it has no due time and is none of the pending ones.
+                if self.cancel_entry(op, entry.clone()).await? {
                     return Ok(true);
                 }
+                tried.insert(entry);
             }
         }
     }

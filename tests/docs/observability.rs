@@ -286,7 +286,7 @@ async fn receivers(server: &Server, listener: &Listener) {
 
     // What is no dead letter.
     server.cmd(["HSET", "redelay:dead-messages:{r}", "somebody", "else's"]);
-    assert_eq!(ready.dead_letters().remove(usize::MAX).await.unwrap(), 0);
+    assert_eq!(ready.dead_letters().remove_all(usize::MAX).await.unwrap(), 0);
     let foreign = listener.named("redelay.keys.foreign");
     assert_eq!(foreign.len(), 1, "{foreign:?}");
     assert_eq!(["what", "fields"].map(|field| &*foreign[0].fields[field]), ["dead", "1"]);

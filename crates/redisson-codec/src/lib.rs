@@ -35,10 +35,10 @@
 //! | `lz4` | `Lz4V2` | `lz4_flex` |
 //! | `snappy` | `SnappyV2` | `snap` |
 //! | `zstd` | `ZStd` | `ruzstd` |
-//! | `uuid` | conversions of `java::Uuid` | `uuid` |
-//! | `jiff` | conversions of the times in `java` | `jiff` |
-//! | `num-bigint` | conversions of `java::BigInteger` | `num-bigint` |
-//! | `bigdecimal` | conversions of `java::BigDecimal` | `bigdecimal`, `num-bigint` |
+//! | `uuid-1` | conversions of `java::Uuid` | `uuid` |
+//! | `jiff-1` | conversions of the times in `java` | `jiff` |
+//! | `num-bigint-0-5` | conversions of `java::BigInteger` | `num-bigint` |
+//! | `bigdecimal-0-4` | conversions of `java::BigDecimal` | `bigdecimal`, `num-bigint` |
 //!
 //! A feature with conversions has an effect only together with one that adds `java`.
 

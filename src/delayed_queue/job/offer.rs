@@ -447,10 +447,14 @@ impl<R> Prepared<R> {
         let mut offered = vec![None; count];
         // To the end, even if one fails: of a part that is dropped, nobody knows what is stored.
         let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
-        let (mut stored, mut failed) = (0, None);
+        let (mut stored, mut failed) = (0, None::<Error>);
         for (part, (results, error)) in self.parts.iter().zip(results) {
             stored += results.len();
-            failed = failed.or(error);
+            // Of what is unknown, no other error may say that it is not stored.
+            failed = match (failed, error) {
+                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => Some(error),
+                (failed, error) => failed.or(error),
+            };
             for (job, result) in part.jobs.iter().zip(results) {
                 offered[job.number] = Some(result);
             }

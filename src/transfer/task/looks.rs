@@ -4,7 +4,7 @@
 //! this client hears nothing. So it subscribes to the channel of the queue again, on the same connection: a subscriber that lives
 //! confirms that. Without a confirmation, the client opens another connection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,9 @@ use crate::transfer::schedule::QueueId;
 const CONFIRMS: Duration = Duration::from_secs(4);
 /// How often a client says that entries were overdue, and how often it opens another connection for announcements, at most.
 const SELDOM: Duration = Duration::from_secs(60);
+/// The same if the subscriber has confirmed its subscription, and entries are overdue again. Most likely, their producer announces
+/// nothing. But a connection may confirm, and deliver no messages.
+const RARELY: Duration = Duration::from_secs(600);
 
 /// The looks in flight, and what others have found.
 #[derive(Default)]
@@ -29,6 +32,9 @@ pub(super) struct Looks {
     pub(super) in_flight: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
     /// The channels that a subscriber is to confirm, and since when.
     unconfirmed: HashMap<Arc<str>, Instant>,
+    /// Those that it has confirmed since then; and whether one of them has missed an announcement again.
+    confirmed: HashSet<Arc<str>>,
+    is_doubtful: bool,
     /// When entries that were overdue were last reported, and when a connection for announcements was last opened because of them.
     reported: Option<Instant>,
     subscribed: Option<Instant>,
@@ -41,22 +47,27 @@ pub(super) struct Looks {
 impl Looks {
     /// A subscriber has said what became of a subscription.
     pub(super) fn confirmed(&mut self, channel: &str) {
-        self.unconfirmed.remove(channel);
+        if let Some((channel, _)) = self.unconfirmed.remove_entry(channel) {
+            self.confirmed.insert(channel);
+        }
     }
 
     /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
     pub(super) fn is_deaf(&self, now: Instant) -> bool {
-        is_over(self.subscribed, now) && self.unconfirmed.values().any(|since| now - *since >= CONFIRMS)
+        let is_mute = self.unconfirmed.values().any(|since| now - *since >= CONFIRMS);
+        is_mute && is_over(self.subscribed, now, SELDOM) || self.is_doubtful && is_over(self.subscribed, now, RARELY)
     }
 
     pub(super) fn subscribed_again(&mut self, now: Instant) {
         self.subscribed = Some(now);
         self.unconfirmed.clear();
+        self.confirmed.clear();
+        self.is_doubtful = false;
     }
 }
 
-fn is_over(last: Option<Instant>, now: Instant) -> bool {
-    last.is_none_or(|last| now - last >= SELDOM)
+fn is_over(last: Option<Instant>, now: Instant, pause: Duration) -> bool {
+    last.is_none_or(|last| now - last >= pause)
 }
 
 impl Task {
@@ -113,9 +124,9 @@ impl Task {
                 self.conn.counters().failed("look for overdue entries", &error);
                 if !std::mem::replace(&mut self.looks.is_refused, true) {
                     events::look_failing(&self.conn.server(), &error);
+                    // A transfer of one of them may be refused, too, and say more.
+                    queues.iter().for_each(|id| self.schedule.sweep(*id, now));
                 }
-                // A transfer of one of them is refused, too, and says more.
-                queues.iter().for_each(|id| self.schedule.sweep(*id, now));
             }
         }
         if let Some(reading) = reading {
@@ -128,6 +139,7 @@ impl Task {
         self.count_stalled(id, now);
         let Some(queue) = self.queues.get(&id) else { return };
         let channel = self.listeners.subscribe_again(queue.keys.channel(), channels);
+        self.looks.is_doubtful |= self.looks.confirmed.contains(&channel);
         self.looks.unconfirmed.entry(channel).or_insert(now);
     }
 
@@ -135,7 +147,7 @@ impl Task {
     pub(super) fn count_stalled(&mut self, id: QueueId, now: Instant) {
         let Some(queue) = self.queues.get(&id) else { return };
         queue.counters.transfer_stalled();
-        if is_over(self.looks.reported, now) {
+        if is_over(self.looks.reported, now, SELDOM) {
             self.looks.reported = Some(now);
             events::transfer_stalled(&queue.keys);
         }

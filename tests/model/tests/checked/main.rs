@@ -95,7 +95,7 @@ mod what_holds {
     fn pops() {
         let kinds = Faults { restart: true, refuse: Command::ALL, ..disconnect() };
         let bounds = Bounds { clients: 2, offers: Vec::new(), ticks: 0, ..Bounds::new(Protocol::NOW) };
-        holds("takes", faults(3, kinds.clone(), Bounds { ready: 2, takes: 2, ..bounds.clone() }));
+        holds("takes", faults(2, kinds.clone(), Bounds { ready: 2, takes: 2, ..bounds.clone() }));
         let polls = Bounds { pending: vec![0, 1], polls: 2, ..bounds };
         holds("polls", faults(2, kinds, polls));
     }
@@ -280,6 +280,21 @@ mod wider_bounds {
         };
         let bounds = Bounds { clients: 2, offers: vec![1, 1], removals: 1, ticks: 2, ..Bounds::new(NO_KILL) };
         holds("offers", faults(3, kinds, bounds));
+    }
+
+    #[test]
+    #[ignore = "long"]
+    fn takes() {
+        let kinds = Faults { restart: true, refuse: Command::ALL, ..disconnect() };
+        let bounds = Bounds {
+            clients: 2,
+            offers: Vec::new(),
+            ready: 2,
+            takes: 2,
+            ticks: 0,
+            ..Bounds::new(Protocol::NOW)
+        };
+        holds("takes", faults(3, kinds, bounds));
     }
 
     #[test]
