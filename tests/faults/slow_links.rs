@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::future::join_all;
-use futures::stream;
-use redelay::{Context, Worker};
+use redelay::Worker;
+use redelay::worker::Context;
 use redelay_fixture::{Proxy, Server, until_async_within};
 use redelay_support::{MINUTE, Queues, builder, ms, text_queues};
 use tokio::time::timeout;
@@ -43,7 +43,7 @@ async fn a_worker_gets_messages_of_which_a_call_claims_too_many() {
         }
     };
     let worker = Worker::new(&far.ready).concurrency(MESSAGES).lease(MINUTE);
-    let running = tokio::spawn(worker.run_until(stream::pending::<()>(), handler));
+    let running = tokio::spawn(worker.run_until(std::future::pending::<()>(), handler));
     let is_done = || async { handled.lock().unwrap().iter().collect::<BTreeSet<_>>().len() == MESSAGES };
     until_async_within(2 * MINUTE, "all are handled", is_done).await;
     until_drained(&server).await;
@@ -70,7 +70,7 @@ async fn a_receiver_gets_messages_of_which_each_takes_longer_than_a_command() {
     let receiver = far.ready.receiver().lease(MINUTE);
     for number in 0..3 {
         let delivery = timeout(2 * MINUTE, receiver.receive()).await.expect("a delivery").unwrap();
-        assert_eq!(delivery[..4], format!("{number:04}"), "they are in their order");
+        assert_eq!(delivery.value()[..4], format!("{number:04}"), "they are in their order");
         delivery.ack().await.unwrap();
     }
     until_drained(&server).await;

@@ -452,7 +452,9 @@ impl<R> Prepared<R> {
             stored += results.len();
             // Of what is unknown, no other error may say that it is not stored.
             failed = match (failed, error) {
-                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => Some(error),
+                (Some(known), Some(error)) if error.is_outcome_unknown() && !known.is_outcome_unknown() => {
+                    Some(error)
+                }
                 (failed, error) => failed.or(error),
             };
             for (job, result) in part.jobs.iter().zip(results) {

@@ -55,7 +55,8 @@ impl Looks {
     /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
     pub(super) fn is_deaf(&self, now: Instant) -> bool {
         let is_mute = self.unconfirmed.values().any(|since| now - *since >= CONFIRMS);
-        is_mute && is_over(self.subscribed, now, SELDOM) || self.is_doubtful && is_over(self.subscribed, now, RARELY)
+        is_mute && is_over(self.subscribed, now, SELDOM)
+            || self.is_doubtful && is_over(self.subscribed, now, RARELY)
     }
 
     pub(super) fn subscribed_again(&mut self, now: Instant) {
