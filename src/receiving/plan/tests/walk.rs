@@ -119,7 +119,10 @@ impl World {
                 self.plan.close();
                 self.demand = NOBODY;
             }
-            _ => self.now = self.now + self.millis(2000),
+            _ => {
+                let passes = self.millis(2000);
+                self.now += passes;
+            }
         }
     }
 }
