@@ -107,8 +107,8 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
 const OLDEST_SERVER: (u32, u32) = (6, 2);
 
-/// One command and its arguments, binary safe. It is lent to each try, which copies nothing but the list of arguments, so that
-/// whoever looks into an error has it still.
+/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so it
+/// is still there when an error is to be explained.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     name: &'static str,
@@ -121,8 +121,8 @@ impl Command {
         Self { name, args: Vec::with_capacity(4), is_tagged: false }
     }
 
-    /// A call of a script that the server knows. Each try has a number of its own, its *tag*, as the last argument, and the reply is
-    /// an array that begins with it: any other reply belongs to another command.
+    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and the
+    /// reply is an array that begins with it: any other reply belongs to another command.
     pub(crate) fn script(sha1: &'static str) -> Self {
         let mut args = Vec::with_capacity(16);
         args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
@@ -472,7 +472,8 @@ impl Conn {
         }
     }
 
-    /// Replaces the connection for commands; in a cluster, to the queue's server. What is in flight ends with [`OpError::Unknown`].
+    /// Replaces the connection for commands; in a cluster, to the queue's server. What is in flight ends with
+    /// [`OpError::Unknown`].
     pub(crate) fn reconnect(&self) {
         if let Some(commands) = self.commands() {
             commands.link.reconnect();

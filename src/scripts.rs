@@ -194,7 +194,8 @@ impl Script {
 }
 
 impl Script {
-    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text.
+    /// How long a call takes at most until there is a reply or an error: with the SHA-1, and with the text. It
+    /// puts the text together.
     pub(crate) fn longest(&self, conn: &Conn) -> Duration {
         let with_text = conn.for_long(self.text().len()).command_timeout();
         conn.command_timeout().saturating_add(with_text)
@@ -274,11 +275,6 @@ impl Call {
     pub(crate) fn only_reads(mut self) -> Self {
         self.only_reads = true;
         self.idempotent()
-    }
-
-    /// How long it takes at most until there is a reply or an error.
-    pub(crate) fn longest(&self, conn: &Conn) -> Duration {
-        self.script.longest(conn)
     }
 
     pub(crate) fn is_read(&self) -> bool {

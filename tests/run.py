@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every test: what needs no server of the matrix once, each integration test with every server, and those against Java
-Redisson. Several programs of tests run at the same time, since most tests wait most of the time. Prints the output of
-each when it has ended, and at the end how long each took, and how much of the processors. `make test` installs what is
-needed, and then runs this.
+Redisson. Prints the output of each program of tests when it has ended, and at the end how long each took, and how much of
+the processors. With REDELAY_PROGRAMS=2, two of them run at the same time. `make test` installs what is needed, and then
+runs this.
 
   tests/run.py [redis-6.2 valkey-9.1 ...]   the servers beside the one on PATH
   tests/run.py --only queues [...]          only the programs of these names, with these servers
@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORES = os.cpu_count() or 2
-# At the same time, and in each of them.
-PROGRAMS = int(os.environ.get("REDELAY_PROGRAMS", 2 * CORES))
-THREADS = int(os.environ.get("RUST_TEST_THREADS", 3 * CORES))
+# At the same time, and in each of them. Most tests wait most of the time.
+PROGRAMS = int(os.environ.get("REDELAY_PROGRAMS", 1))
+THREADS = int(os.environ.get("RUST_TEST_THREADS", 4 * CORES // PROGRAMS))
 # A program that hangs must not hang all.
 MOST_SECONDS = 1800
 # Always with all packages, or their dependencies would be built once more with other features.

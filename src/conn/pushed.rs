@@ -15,7 +15,7 @@ pub(super) enum Push<T> {
     Message(T),
     /// Some messages were lost: more have come than are kept.
     Missed,
-    /// The connection was lost, or there is a new one: the server sends only what it is asked for on the new one.
+    /// The connection was lost, or there is a new one, on which the server sends only what it is asked for.
     Session,
 }
 

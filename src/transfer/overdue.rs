@@ -36,11 +36,15 @@ pub(super) struct Look {
 }
 
 /// Looks at queues of one server; in a cluster, of one slot. `None` if it does not answer.
-pub(super) async fn look(conn: Conn, server: ServerId, queues: Vec<(QueueId, Keys)>) -> Option<Look> {
+pub(super) async fn look(
+    conn: Conn,
+    server: ServerId,
+    queues: Vec<(QueueId, Keys)>,
+    within: Duration,
+) -> Option<Look> {
     let (sent, conn) = (Instant::now(), conn.of(&queues.first()?.1));
     let timeout_sets = queues.iter().map(|(_, keys)| keys.timeout_set().clone());
     let call = scripts::OVERDUE.on(&[]).keys(timeout_sets).number(OVERDUE.as_millis()).only_reads();
-    let within = call.longest(&conn);
     let reply = async {
         let mut reply = call.run(&conn).await?.into_array()?.into_iter();
         let micros = reply.next().ok_or_else(|| conn.desynchronised())?.into_clock()?;

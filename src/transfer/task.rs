@@ -94,8 +94,9 @@ pub(super) struct Task {
     /// Queues with a call in flight, and the senders to drop when it has ended.
     in_flight: HashMap<QueueId, Vec<oneshot::Sender<()>>>,
     looks: Looks,
-    /// A run that takes longer has no reply, and never will.
+    /// A run or a look that takes longer has no reply, and never will.
     longest_run: Duration,
+    longest_look: Duration,
     next_id: QueueId,
     /// What a test does to it.
     #[cfg(test)]
@@ -106,6 +107,7 @@ impl Task {
     pub(super) fn new(conn: Conn, settings: Settings, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
         let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
         let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE);
+        let longest_look = scripts::OVERDUE.longest(&conn);
         Self {
             conn,
             settings,
@@ -121,6 +123,7 @@ impl Task {
             in_flight: HashMap::new(),
             looks: Looks::default(),
             longest_run,
+            longest_look,
             next_id: 0,
             #[cfg(test)]
             fault: None,
@@ -195,7 +198,7 @@ impl Task {
                 // A client that listens to nothing has nothing to look at, and is not woken.
                 _ = look_timer.tick(), if listening.is_some() && self.looks.in_flight.is_empty() => {
                     self.look();
-                    // Whoever listens has ended, which nothing should end; or does nothing.
+                    // The task that listens has ended, although nothing should end it; or it does nothing.
                     let has_ended = listening.as_ref().is_some_and(|(_, notices)| notices.is_closed());
                     if has_ended || self.looks.is_deaf(Instant::now()) {
                         *listening = Some(self.subscribe_again());
@@ -483,6 +486,16 @@ impl Task {
         }
     }
 
+    /// A run has no reply, and nobody knows why: the next one begins with another connection.
+    fn on_hang(&mut self, report: &Report) {
+        self.count_stalled(report.queue, report.received);
+        let Some(queue) = self.queues.get(&report.queue) else { return };
+        if let Err(error) = &report.result {
+            queue.counters.transfer_failed(events::name(&queue.keys), error);
+        }
+        self.conn.of(&queue.keys).reconnect();
+    }
+
     /// Returns the queue if a peer seems to have transferred what this call was for.
     fn on_report(&mut self, report: Report) -> Option<QueueId> {
         self.in_flight.remove(&report.queue);
@@ -493,6 +506,9 @@ impl Task {
         {
             self.observe(report.server, reading);
         }
+        if report.hangs {
+            self.on_hang(&report);
+        }
         let queue = self.queues.get_mut(&report.queue)?;
         let head = report.result.as_ref().ok().and_then(|reply| reply.head);
         let head = head.and_then(|due| self.servers.clock(report.server).instant_of(due));
@@ -502,16 +518,6 @@ impl Task {
                 queue.run_schedules(&self.conn, &self.requests);
             }
         }
-        if report.hangs {
-            // Nobody knows why, so it begins with another connection.
-            self.count_stalled(report.queue, report.received);
-            let queue = self.queues.get(&report.queue)?;
-            if let Err(error) = &report.result {
-                queue.counters.transfer_failed(events::name(&queue.keys), error);
-            }
-            self.conn.of(&queue.keys).reconnect();
-        }
-        let queue = self.queues.get_mut(&report.queue)?;
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(reply) => {

@@ -12,6 +12,8 @@ use tokio::time::{Instant, sleep};
 
 /// Longer than a connection may be idle before it is tested.
 const IDLE: Duration = Duration::from_secs(31);
+/// The default of `command_timeout`: how long a connection may be silent when a reply is due.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// No connection is silent for longer, whatever is sent on it.
 const SILENT: Duration = Duration::from_secs(13);
 
@@ -26,7 +28,7 @@ async fn transferring(command_timeout: Duration) -> (Server, Proxy, Queues<i64>,
     (server, proxy, queues, producer)
 }
 
-/// After this silence, so many connections are replaced: a second later at the latest.
+/// This number of connections is replaced after this silence, a second later at the latest.
 async fn replaced_after(silence: Duration, proxy: &Proxy, count: usize) {
     let accepted = proxy.accepted();
     // What waits for an answer has been sent by then.
@@ -92,7 +94,7 @@ async fn a_silent_server_is_noticed_when_the_script_was_loaded() {
 async fn a_mute_connection_is_given_up_though_its_callers_are_in_a_hurry() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let queues = Queues::of_numbers(still_builder(&proxy)).await;
+    let queues = Queues::of_numbers(still_builder(&proxy).command_timeout(PATIENCE)).await;
     let hasty = queues.client.with_timeout(ms(300)).blocking_queue("q", codec::Long);
     until_async("it answers", || async { hasty.len().await.is_ok() }).await;
     proxy.swallow_behind(Some(500));
@@ -158,7 +160,7 @@ async fn the_first_call_after_a_silent_drop_works() {
 async fn idle_connections_are_tested() {
     let server = Server::start();
     let proxy = Proxy::start(server.port());
-    let queues = Queues::of_numbers(still_builder(&proxy)).await;
+    let queues = Queues::of_numbers(still_builder(&proxy).command_timeout(PATIENCE)).await;
     // One for pops is left behind.
     assert_eq!(queues.ready.poll_timeout(ms(10)).await.unwrap(), None);
     until_async("the pop has ended", || async { server.blocked_clients() == 0 }).await;
@@ -166,7 +168,7 @@ async fn idle_connections_are_tested() {
     slowly(sleep(ms(50))).await;
     proxy.strand();
     leap(IDLE).await;
-    replaced_after(ms(5_000), &proxy, 2).await;
+    replaced_after(PATIENCE, &proxy, 2).await;
     until_async("they are back", || async { queues.client.stats().connected }).await;
     server.cmd(["RPUSH", "q", "7"]);
     assert_eq!(soon(queues.ready.take()).await.unwrap(), 7);

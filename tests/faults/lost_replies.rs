@@ -96,6 +96,8 @@ async fn a_job_whose_reply_is_lost_is_stored_once() {
     let warm = Queues::of_numbers(still_builder(&server)).await;
     warm.delayed.offer(&0, MINUTE).id("a").await.unwrap();
     warm.delayed.job("a").cancel().await.unwrap();
+    warm.delayed.offer(&0, MINUTE).throttle(ms(1)).await.unwrap();
+    warm.delayed.clear().await.unwrap();
     for n in [1, 2, 3] {
         let Queues { delayed, .. } = behind(&proxy).await;
         proxy.hold_replies(true);

@@ -23,8 +23,9 @@ mod returned;
 mod scale;
 #[cfg(feature = "cron")]
 mod schedules;
-#[cfg(feature = "tower")]
+#[cfg(feature = "tls")]
 mod send;
+#[cfg(feature = "tower")]
 mod services;
 mod stats;
 mod transfer_script;

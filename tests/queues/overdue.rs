@@ -56,7 +56,7 @@ async fn an_overdue_entry_is_found_without_an_announcement() {
     let transfers = client.stats().transfers - transfers;
     assert!(transfers < 12, "{transfers} transfers for three entries");
     assert_eq!(queues[0].0.stats().await.unwrap().stalled_transfers, 2);
-    // Whoever announces is heard at once.
+    // The client hears at once what another one announces.
     let other = Client::builder().url(server.url()).transfer(false).connect().await.unwrap();
     soon(other.delayed_queue(&other.blocking_queue("{q}3", codec::Long)).offer(&8, ms(1))).await.unwrap();
     assert_eq!(soon(queues[3].0.take()).await.unwrap(), 8);
@@ -88,17 +88,26 @@ async fn queues_in_many_slots_are_all_looked_at() {
     assert_eq!(client.stats().stalled_transfers as usize, QUEUES);
 }
 
+/// A client of the user `worker`, and its two queues: of one slot, or one call could not look at both.
+async fn of_a_worker(
+    server: &Server,
+    names: [&str; 2],
+) -> (Client, Vec<(BlockingQueue<i64>, DelayedQueue<i64>)>) {
+    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
+    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
+    let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.connect().await.unwrap();
+    let queues = queues(&client, names.map(|name| format!("{{q}}{name}")).into_iter());
+    swept(&client, 2).await;
+    (client, queues)
+}
+
 /// A permission is taken away, and nothing else would tell before an entry is late.
 #[tokio::test]
 async fn a_look_that_is_refused_is_reported_once() {
     let (listener, _listening) = Listener::start();
     let server = Server::start();
-    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
-    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
-    let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
-    let client = client.connect().await.unwrap();
-    let queues = queues(&client, ["a", "b"].map(str::to_owned).into_iter());
-    swept(&client, 2).await;
+    let (client, queues) = of_a_worker(&server, ["a", "b"]).await;
     let reported = || listener.named("redelay.look.failing");
     for round in 1..=2 {
         server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
@@ -125,12 +134,7 @@ async fn a_look_that_is_refused_is_reported_once() {
 #[tokio::test]
 async fn a_queue_that_is_forbidden_hides_no_other() {
     let server = Server::start();
-    server.cmd(["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "allkeys", "allchannels"]);
-    let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
-    let client = Client::builder().url(url).connect_timeout(MINUTE).sweep_interval(HOUR);
-    let client = client.connect().await.unwrap();
-    let queues = queues(&client, ["forbidden", "permitted"].map(str::to_owned).into_iter());
-    swept(&client, 2).await;
+    let (_client, queues) = of_a_worker(&server, ["forbidden", "permitted"]).await;
     server.cmd(["ACL", "SETUSER", "worker", "resetkeys", "~*permitted*"]);
     for _ in 0..2 {
         offer_silently(&server, &queues[1].0, 7);

@@ -1,8 +1,8 @@
 //! The looks for overdue entries: at which queues, and what follows.
 //!
-//! An entry that is overdue says little about why. Its producer may announce nothing, and then all is well but for this entry. Or
-//! this client hears nothing. So it subscribes to the channel of the queue again, on the same connection: a subscriber that lives
-//! confirms that. Without a confirmation, the client opens another connection.
+//! An entry that is overdue says little about why. Its producer may announce nothing, and then all is well but
+//! for this entry. Or this client hears nothing. So it subscribes to the channel of the queue again, on the same
+//! connection: a subscriber that lives confirms that. Without a confirmation, the client opens another one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::transfer::schedule::QueueId;
 
 /// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.
 const CONFIRMS: Duration = Duration::from_secs(4);
-/// How often a client says that entries were overdue, and how often it opens another connection for announcements, at most.
+/// How often a client says that entries were overdue, and opens another connection for announcements, at most.
 const SELDOM: Duration = Duration::from_secs(60);
 /// The same if the subscriber has confirmed its subscription, and entries are overdue again. Most likely, their producer announces
 /// nothing. But a connection may confirm, and deliver no messages.
@@ -32,13 +32,15 @@ pub(super) struct Looks {
     pub(super) in_flight: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
     /// The channels that a subscriber is to confirm, and since when.
     unconfirmed: HashMap<Arc<str>, Instant>,
-    /// Those that it has confirmed since then; and whether one of them has missed an announcement again.
+    /// Those that it has confirmed since then; and since when one of them has missed announcements again.
     confirmed: HashSet<Arc<str>>,
-    is_doubtful: bool,
-    /// When entries that were overdue were last reported, and when a connection for announcements was last opened because of them.
+    doubtful_since: Option<Instant>,
+    /// When overdue entries were last reported, and when a connection for announcements was last opened because
+    /// of them.
     reported: Option<Instant>,
     subscribed: Option<Instant>,
-    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any since the last pass began.
+    /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any since
+    /// the last pass began.
     is_refused: bool,
     accepted: bool,
     refused: bool,
@@ -55,15 +57,15 @@ impl Looks {
     /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
     pub(super) fn is_deaf(&self, now: Instant) -> bool {
         let is_mute = self.unconfirmed.values().any(|since| now - *since >= CONFIRMS);
-        is_mute && is_over(self.subscribed, now, SELDOM)
-            || self.is_doubtful && is_over(self.subscribed, now, RARELY)
+        let is_doubtful = self.doubtful_since.is_some_and(|since| now - since >= RARELY);
+        is_mute && is_over(self.subscribed, now, SELDOM) || is_doubtful
     }
 
     pub(super) fn subscribed_again(&mut self, now: Instant) {
         self.subscribed = Some(now);
         self.unconfirmed.clear();
         self.confirmed.clear();
-        self.is_doubtful = false;
+        self.doubtful_since = None;
     }
 }
 
@@ -72,7 +74,7 @@ fn is_over(last: Option<Instant>, now: Instant, pause: Duration) -> bool {
 }
 
 impl Task {
-    /// Looks at the clocks of all servers, and at some queues of each: those at which nobody has looked for longest.
+    /// Looks at the clocks of all servers, and at some queues of each: those that were looked at longest ago.
     pub(super) fn look(&mut self) {
         let now = Instant::now();
         let Looks { is_refused, accepted, refused, .. } = &mut self.looks;
@@ -100,12 +102,14 @@ impl Task {
                 }
             }
             for queues in of_slots.into_values() {
-                self.looks.in_flight.push(Box::pin(look(self.conn.clone(), server, queues)));
+                let look = look(self.conn.clone(), server, queues, self.longest_look);
+                self.looks.in_flight.push(Box::pin(look));
             }
         }
     }
 
-    /// Sweeps queues with overdue entries that nobody has tried to move, and finds out whether their announcements are heard.
+    /// Sweeps queues with overdue entries that nobody has tried to move, and finds out whether this client hears
+    /// their announcements.
     pub(super) fn on_look(&mut self, look: Look, channels: &Channels) {
         let Look { server, reading, queues, overdue } = look;
         let now = Instant::now();
@@ -140,7 +144,9 @@ impl Task {
         self.count_stalled(id, now);
         let Some(queue) = self.queues.get(&id) else { return };
         let channel = self.listeners.subscribe_again(queue.keys.channel(), channels);
-        self.looks.is_doubtful |= self.looks.confirmed.contains(&channel);
+        if self.looks.confirmed.contains(&channel) {
+            self.looks.doubtful_since.get_or_insert(now);
+        }
         self.looks.unconfirmed.entry(channel).or_insert(now);
     }
 

@@ -74,7 +74,7 @@ fn offer_silently(server: &Server) {
     server.cmd([b"RPUSH", b"redisson_delay_queue:{q}".as_slice(), &entry]);
 }
 
-/// Whoever announces is heard.
+/// The client hears what another one announces.
 async fn is_heard(server: &Server, ready: &crate::BlockingQueue<i64>) {
     let other = Client::connect(&server.url()).await.unwrap();
     other
@@ -86,17 +86,26 @@ async fn is_heard(server: &Server, ready: &crate::BlockingQueue<i64>) {
     other.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_client_that_hears_nothing_opens_another_connection() {
-    let server = Server::start();
+/// A client for which only a look finds something, and its queue.
+async fn transferring(
+    server: &Server,
+    command_timeout: Duration,
+) -> (Client, crate::BlockingQueue<i64>, crate::DelayedQueue<i64>) {
     let client = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(3600));
-    let client = client.connect().await.unwrap();
+    let client = client.command_timeout(command_timeout).connect().await.unwrap();
     let ready = client.blocking_queue("q", codec::Long);
-    let _delayed = client.delayed_queue(&ready);
+    let delayed = client.delayed_queue(&ready);
     until_async("it is subscribed and swept", || async {
         server.subscribers(CHANNEL) == 1 && client.stats().transfers > 0
     })
     .await;
+    (client, ready, delayed)
+}
+
+#[tokio::test]
+async fn a_client_that_hears_nothing_opens_another_connection() {
+    let server = Server::start();
+    let (client, ready, _delayed) = transferring(&server, Duration::from_secs(5)).await;
     server.cmd(["PUBLISH", CHANNEL, DEAFEN]);
     until_async("it is deaf", || async { server.subscribers(CHANNEL) == 0 }).await;
     offer_silently(&server);
@@ -110,14 +119,7 @@ async fn a_client_that_hears_nothing_opens_another_connection() {
 #[tokio::test]
 async fn a_run_that_never_ends_is_given_up() {
     let server = Server::start();
-    let client = Client::builder().url(server.url()).sweep_interval(Duration::from_secs(3600));
-    let client = client.command_timeout(Duration::from_millis(500)).connect().await.unwrap();
-    let ready = client.blocking_queue("q", codec::Long);
-    let _delayed = client.delayed_queue(&ready);
-    until_async("it is subscribed and swept", || async {
-        server.subscribers(CHANNEL) == 1 && client.stats().transfers > 0
-    })
-    .await;
+    let (client, ready, _delayed) = transferring(&server, Duration::from_millis(500)).await;
     server.cmd(["PUBLISH", CHANNEL, HANG]);
     offer_silently(&server);
     assert_eq!(timeout(Duration::from_secs(40), ready.take()).await.expect("in time").unwrap(), 7);
