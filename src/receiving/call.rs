@@ -5,48 +5,31 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Settings;
-use super::plan::{Look, News};
-use super::waiting::ToSettle;
+use super::claim::{Settled, Settlement, ToSettle};
+use super::forward::Destination;
+use super::plan::{News, Scope};
 use crate::conn::{OpError, Reply};
 use crate::scripts::{self, Call};
 use crate::wire::keys::{Keys, MessageKeys};
-use crate::wire::message::{Member, MessageId, Record};
+use crate::wire::message::{Member, MessageId, Policy, Record};
 
-/// How a delivery is settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Settlement {
-    Acknowledge,
-    /// It failed: retry after this time. The text says why.
-    Retry {
-        after_ms: u64,
-        error: String,
-    },
-    /// Deliver again after this time. It does not count as a failure.
-    Snooze {
-        after_ms: u64,
-    },
-    /// It is a dead letter.
-    Reject {
-        reason: &'static str,
-        error: String,
-    },
-    /// A lease of at least this length from now on.
-    Extend {
-        by_ms: u64,
-    },
-    /// No program has read it.
-    Unread,
+/// The settings of one receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    /// For how long leases are extended by themselves.
+    pub(crate) extend_for: Duration,
+    /// The most dead letters of the queue, and their greatest age in ms; 0 for no limit.
+    pub(crate) dead_letters: (u64, u64),
+    /// Where dead letters are sent; `None` if they are kept or discarded.
+    pub(crate) send_to: Option<Destination>,
 }
 
-/// What a settlement has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    Done,
-    /// The message is a dead letter now.
-    Dead,
-    /// The delivery no longer holds: the message was settled, or is another receiver's.
-    Gone,
+impl Settings {
+    /// The length of the leases.
+    pub(super) fn lease(&self) -> Duration {
+        Duration::from_millis(self.policy.lease_ms.into())
+    }
 }
 
 /// What is to be done in one call.
@@ -55,7 +38,7 @@ pub(super) struct Turn {
     pub(super) acknowledge: Vec<ToSettle>,
     pub(super) extend: Vec<Member>,
     pub(super) settle: Vec<ToSettle>,
-    pub(super) look: Look,
+    pub(super) scope: Scope,
 }
 
 /// When a receiver was last answered.
@@ -95,9 +78,9 @@ impl Turn {
     ) -> Call {
         let (last_clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let words = [
-            (self.look.sweep, "sweep "),
-            (self.look.retries_first, "retries "),
-            (self.look.empty_inbox, "inbox "),
+            (self.scope.sweep, "sweep "),
+            (self.scope.retries_first, "retries "),
+            (self.scope.empty_inbox, "inbox "),
             (settings.send_to.is_some(), "send"),
         ];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
@@ -119,7 +102,7 @@ impl Turn {
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
-            .number(self.look.most)
+            .number(self.scope.most)
             .arg(settings.policy.bytes())
             .number(most_dead)
             .number(dead_age)
@@ -159,7 +142,7 @@ impl Turn {
 
 /// What a reply says.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct Report {
     /// What decides about the next step.
     pub(super) news: News,
     /// Messages taken back from lost receivers.
@@ -181,7 +164,7 @@ pub(super) struct Outcome {
     pub(super) unsent: Vec<Member>,
 }
 
-impl Outcome {
+impl Report {
     /// `None` if this is not the reply to such a call.
     pub(super) fn read(reply: Reply, settlements: usize) -> Option<Self> {
         let mut items = reply.into_array().ok()?.into_iter();
@@ -233,8 +216,7 @@ impl Outcome {
             hold,
             refused: refused.is_some(),
         };
-        let outcome =
-            Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims, unsent };
-        (outcome.settled.len() == settlements).then_some(outcome)
+        let report = Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims, unsent };
+        (report.settled.len() == settlements).then_some(report)
     }
 }

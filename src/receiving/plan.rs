@@ -56,7 +56,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use terms::{Blocked, Consequences, Demand, Look, News, Step, View, Wake};
+pub(crate) use terms::{Blocked, Consequences, Demand, News, Scope, Step, View, Wake};
 
 use crate::pacing::{backoff_with, jittered_with};
 
@@ -169,9 +169,9 @@ impl Plan {
             if demand.at_once && !self.may_claim(now, view) {
                 return Step::Answer { refused: self.refusals > 0 };
             }
-            if let Some(look) = self.look(now, demand, view) {
-                self.begin(now, look);
-                return Step::Call(look);
+            if let Some(scope) = self.scope(now, demand, view) {
+                self.begin(now, scope);
+                return Step::Call(scope);
             }
         }
         // A payload that is moved for a queue that is paused would wait in the inbox.
@@ -208,7 +208,7 @@ impl Plan {
     }
 
     /// What the next call does, if there is a reason for one.
-    fn look(&self, now: Instant, demand: Demand, view: View) -> Option<Look> {
+    fn scope(&self, now: Instant, demand: Demand, view: View) -> Option<Scope> {
         let (wanted, may_claim) = (wanted(demand, view), self.may_claim(now, view));
         let is_due = self.next_call <= now;
         let may_find = self.woken
@@ -222,7 +222,7 @@ impl Plan {
             return None;
         }
         let most = if claims { self.most(demand, wanted, view) } else { 0 };
-        Some(Look {
+        Some(Scope {
             most,
             sweep: self.next_sweep <= now,
             retries_first: self.retries_first,
@@ -243,14 +243,14 @@ impl Plan {
     }
 
     /// The call is made.
-    fn begin(&mut self, now: Instant, look: Look) {
-        if look.most > 0 {
+    fn begin(&mut self, now: Instant, scope: Scope) {
+        if scope.most > 0 {
             self.retries_first = !self.retries_first;
         }
-        if look.most > 0 || look.empty_inbox {
+        if scope.most > 0 || scope.empty_inbox {
             self.woken = false;
         }
-        if look.sweep {
+        if scope.sweep {
             self.next_sweep = now + SWEEP;
         }
         // Until the reply says more.
@@ -296,7 +296,13 @@ impl Plan {
 
     /// A call is answered. `rests` says that no other one is on its way. If the server has refused to claim,
     /// [`Plan::on_refused`] follows.
-    pub(crate) fn on_answered(&mut self, now: Instant, look: Look, news: News, rests: bool) -> Consequences {
+    pub(crate) fn on_answered(
+        &mut self,
+        now: Instant,
+        scope: Scope,
+        news: News,
+        rests: bool,
+    ) -> Consequences {
         if news.claimed > 0 {
             self.misses = 0;
         }
@@ -314,15 +320,15 @@ impl Plan {
         if news.refused {
             return consequences;
         }
-        if look.most == 0 {
-            if look.empty_inbox {
+        if scope.most == 0 {
+            if scope.empty_inbox {
                 self.content = Content::Unknown;
             }
             return consequences;
         }
         self.refusals = 0;
         // A call on an empty queue may not have used what was refused. A sweep looks at all keys.
-        if self.is_failing && (news.claimed > 0 || look.sweep) {
+        if self.is_failing && (news.claimed > 0 || scope.sweep) {
             self.is_failing = false;
             consequences.recovered = true;
         }

@@ -1,48 +1,33 @@
-//! The task of one receiver. It carries out what its [`Plan`] decides: it has the channels, the leases and
-//! the blocked pop, and reads the clock.
-
-mod answered;
+//! The task of one receiver. It carries out what its [`Plan`] decides: it has the calls, the deliveries and the
+//! blocked pop, and reads the clock.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::call::{Settlement, Turn};
+use super::call::{Report, Settings, Turn};
+use super::deliveries::Deliveries;
 use super::forward::Forwarding;
-use super::in_flight::InFlight;
-use super::plan::{Blocked, Demand, Look, Plan, Step, View, Wake};
-use super::waiting::{ToSettle, Waiting};
-use super::{Claim, Settings};
+use super::in_flight::{Answered, InFlight, NoAnswer};
+use super::plan::{Blocked, Demand, Plan, Scope, Step, View, Wake};
+use super::waiting::Waiting;
 use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
-use crate::leases::Leases;
-use crate::outbox::Outbox;
 use crate::pacing::yield_once;
 use crate::pops::{PendingWake, Place, Pops};
-use crate::telemetry::{QueueCounters, events};
+use crate::telemetry::{Delivered, QueueCounters, events};
 use crate::transfer::AnnouncedRetry;
 use crate::wire::keys::{Keys, MessageKeys};
-use crate::wire::message::Member;
 
-/// The most deliveries that one call settles.
-const MOST: usize = 1000;
-/// The most settlements of one call that may have a text of a kilobyte.
-const MOST_TEXTS: usize = 100;
-/// The most bytes of payloads that the settlements of one call read and write again, unless there is only one
-/// of them.
-const MOST_BYTES: usize = 4 << 20;
 /// A timer that fires this late says that something has held the runtime up.
 const LATE: Duration = Duration::from_millis(500);
 
 pub(super) struct Task {
     conn: Conn,
-    /// Settlements that replicas are to confirm.
-    confirming: TaskTracker,
     pops: Pops,
     keys: Keys,
     of_messages: MessageKeys,
@@ -51,12 +36,7 @@ pub(super) struct Task {
     in_flight: InFlight,
     waiting: Arc<Waiting>,
     announced: Arc<AnnouncedRetry>,
-    outbox: Outbox<Vec<Claim>>,
-    /// Claims that nobody read.
-    unread: mpsc::UnboundedReceiver<Vec<Claim>>,
-    /// Claims that were not sent to this process.
-    unsent: Vec<Member>,
-    leases: Leases,
+    deliveries: Deliveries,
     plan: Plan,
     /// What the next call settles.
     turn: Turn,
@@ -69,8 +49,6 @@ pub(super) struct Task {
     /// Makes keys agree again.
     agreeing: Option<AbortOnDropHandle<()>>,
     forwarding: Forwarding,
-    /// The most receives, or settlements, that were answered at a time in this turn.
-    answered: usize,
 }
 
 struct Parked {
@@ -96,32 +74,21 @@ impl Task {
         announced: Arc<AnnouncedRetry>,
         in_flight: InFlight,
     ) -> Self {
-        let (returns, unread) = mpsc::unbounded_channel();
-        let outbox = Outbox::new({
-            let waiting = waiting.clone();
-            move |claims| {
-                // Fails only when the task has ended. The leases end then.
-                drop(returns.send(claims));
-                waiting.wake();
-            }
-        });
-        let lease = Duration::from_millis(settings.policy.lease_ms.into());
+        let counters = conn.counters().queue(&keys);
+        let lease = settings.lease();
+        let deliveries = Deliveries::new(conn.clone(), counters.clone(), waiting.clone(), settings);
         let forwarding = Forwarding::new(settings.send_to.clone());
         Self {
             of_messages: keys.of_messages(),
-            leases: Leases::new(lease, settings.extend_for),
-            counters: conn.counters().queue(&keys),
+            counters,
             conn,
-            confirming: TaskTracker::new(),
             pops,
             keys,
             lease,
             in_flight,
             waiting,
             announced,
-            outbox,
-            unread,
-            unsent: Vec::new(),
+            deliveries,
             plan: Plan::new(lease, Instant::now(), fastrand::u64(..)),
             turn: Turn::default(),
             parked: None,
@@ -129,7 +96,6 @@ impl Task {
             refusal: None,
             agreeing: None,
             forwarding,
-            answered: 0,
         }
     }
 
@@ -164,8 +130,7 @@ impl Task {
             self.notice_delay(next);
             // Handlers that were answered just now settle and receive again. They share one call, if the task
             // lets them run first. That wakes up a thread, so it is not done for one handler.
-            let answered = std::mem::take(&mut self.answered);
-            if answered > 1 || self.leases.len() > 1 || self.waiting.has_several() {
+            if self.deliveries.are_several() || self.waiting.has_several() {
                 yield_once().await;
             }
         }
@@ -178,7 +143,7 @@ impl Task {
         loop {
             let (step, demand) = self.next_step();
             match step {
-                Step::Call(look) => self.begin(look, demand),
+                Step::Call(scope) => self.begin(scope, demand),
                 Step::Answer { refused } => {
                     let why = self.refusal.clone().filter(|_| refused);
                     self.waiting.answer(demand.before, false, || why.clone().map_or(Ok(()), Err));
@@ -208,42 +173,18 @@ impl Task {
             },
         };
         if !view.settles && self.plan.may_call(demand, view) {
-            self.gather(now);
+            self.deliveries.gather(now, &mut self.turn);
             view.settles = self.turn.settles();
         }
         (self.plan.next(now, demand, view), demand)
     }
 
-    /// Gathers what the next call settles.
-    fn gather(&mut self, now: Instant) {
-        let mut unread = std::mem::take(&mut self.unsent);
-        while let Ok(claims) = self.unread.try_recv() {
-            unread.extend(claims.iter().map(|claim| claim.member));
-        }
-        // The first of them is to be the head of the target again, of all receives that were dropped. Ids are in
-        // the order of the claims.
-        unread.sort_unstable_by_key(|member| std::cmp::Reverse(*member));
-        for member in unread {
-            self.leases.remove(&member);
-            self.turn.add(ToSettle::unread(member));
-        }
-        for to_settle in self.waiting.take_to_settle(MOST, MOST_TEXTS, MOST_BYTES) {
-            if !matches!(to_settle.settlement, Settlement::Extend { .. }) {
-                self.leases.remove(&to_settle.member);
-            }
-            self.turn.add(to_settle);
-        }
-        if self.leases.next().is_some_and(|next| next <= now) {
-            self.turn.extend = self.leases.due(now);
-        }
-    }
-
-    fn begin(&mut self, look: Look, demand: Demand) {
-        if look.most > 0 {
+    fn begin(&mut self, scope: Scope, demand: Demand) {
+        if scope.most > 0 {
             // If the notice of a change was lost, the server tells of none until the list is read again.
             self.parked.take_if(|parked| matches!(parked.wake, PendingWake::Changed(_)));
         }
-        let turn = Turn { look, ..std::mem::take(&mut self.turn) };
+        let turn = Turn { scope, ..std::mem::take(&mut self.turn) };
         self.in_flight.begin(turn, demand);
     }
 
@@ -264,9 +205,9 @@ impl Task {
     fn next_timer(&mut self, wakes_at: Option<Instant>) -> Instant {
         let now = Instant::now();
         // Handlers are told when their leases are over, also while the server does not answer.
-        let over = self.leases.end(now);
+        let over = self.deliveries.end_leases(now);
         let next = match wakes_at {
-            Some(at) => at.min(self.leases.next().unwrap_or(at)),
+            Some(at) => at.min(self.deliveries.next().unwrap_or(at)),
             None => over.unwrap_or(now + self.lease),
         };
         next.max(now)
@@ -275,7 +216,7 @@ impl Task {
     /// The timer should have fired at `due`, or later.
     fn notice_delay(&self, due: Instant) {
         let late = due.elapsed();
-        if late > LATE.max(self.lease / 3) && !self.leases.is_empty() {
+        if late > LATE.max(self.lease / 3) && !self.deliveries.is_empty() {
             events::runtime_blocked(&self.keys, late);
         }
     }
@@ -301,11 +242,83 @@ impl Task {
         self.plan.on_woken(Instant::now(), wake, ending);
     }
 
+    /// A call has ended. Returns whether the server answers calls.
+    fn on_ended(&mut self, answered: Answered) -> bool {
+        if let (Some(round_trip), Ok(_)) = (answered.round_trip(), &answered.result)
+            && self.plan.on_round_trip(round_trip)
+        {
+            events::receiver_far(&self.keys, round_trip);
+        }
+        let Answered { mut turn, demand, sent, repeated, unconfirmed, result, .. } = answered;
+        let report = match result {
+            Ok(report) => report,
+            Err(NoAnswer { error, lost, closed }) => {
+                turn.answer_all(&if lost { error.clone().after_a_lost_try() } else { error.clone() });
+                if !closed {
+                    self.deliveries.on_refused(&turn.extend);
+                    self.on_refused(error, demand);
+                }
+                return !closed;
+            }
+        };
+        let now = Instant::now();
+        self.note(&report);
+        let Report { news, settled, claims, unsent, refused, .. } = report;
+        let scope = turn.scope;
+        self.deliveries.on_settled(turn, settled, sent, unconfirmed);
+        let are_old = self.plan.are_old(now, sent, repeated);
+        self.deliveries.hand_out(claims, unsent, sent, are_old);
+        let consequences = self.plan.on_answered(now, scope, news, self.in_flight.is_empty());
+        if consequences.agree {
+            self.agree();
+        }
+        if let Some(why) = refused {
+            self.on_refused(OpError::Server(why), demand);
+        }
+        if consequences.recovered {
+            events::receives_recovered(&self.keys);
+        }
+        if consequences.answer {
+            self.waiting.answer(demand.before, false, || Ok(()));
+        }
+        true
+    }
+
+    /// Counts and reports what a call has found, and sends dead letters on if there are some to be sent.
+    fn note(&mut self, report: &Report) {
+        self.forwarding.start(&self.conn, &self.keys, report.to_send);
+        self.counters.delivered(Delivered::Recovered, report.recovered);
+        self.counters.delivered(Delivered::Died, report.died);
+        self.counters.delivered(Delivered::Vanished, report.gone);
+        if report.recovered > 0 {
+            events::leases_ended(&self.keys, report.recovered);
+        }
+        if report.trimmed > 0 {
+            events::dead_letters_removed(&self.keys, report.trimmed);
+        }
+        if report.died > 0 {
+            events::dead_letters(&self.keys, report.died);
+        }
+        if report.gone > 0 {
+            events::keys_disagreed(&self.keys, "messages", report.gone, 0);
+        }
+    }
+
+    /// The server refuses to claim.
+    fn on_refused(&mut self, error: OpError, demand: Demand) {
+        if self.plan.on_refused(Instant::now()) {
+            self.conn.counters().failed(format!("receive from `{}`", events::name(&self.keys)), &error);
+            events::receives_failing(&self.keys, &error);
+        }
+        self.waiting.answer(demand.before, true, || Err(error.clone()));
+        self.refusal = Some(error);
+    }
+
     /// No more receives. What they have not read is released.
     fn close(&mut self) {
         self.plan.close();
         self.waiting.close();
-        self.outbox.close();
+        self.deliveries.close();
     }
 
     /// Settles what is left, and leaves nothing of this receiver behind.
@@ -331,8 +344,7 @@ impl Task {
             self.plan.set_woken(true);
             self.settle_all().await;
             self.forwarding.finish(&self.keys).await;
-            self.confirming.close();
-            self.confirming.wait().await;
+            self.deliveries.finish().await;
             self.in_flight.finish().await;
         })
         .await;
@@ -340,8 +352,8 @@ impl Task {
 
     /// Makes calls while there is something to do and the server answers.
     async fn settle_all(&mut self) {
-        while let (Step::Call(look), demand) = self.next_step() {
-            self.begin(look, demand);
+        while let (Step::Call(scope), demand) = self.next_step() {
+            self.begin(scope, demand);
             let answered = self.in_flight.next().await;
             let is_refused = answered.result.is_err();
             if !self.on_ended(answered) || is_refused {

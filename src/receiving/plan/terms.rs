@@ -8,7 +8,7 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Make a call that settles what there is, and does this.
-    Call(Look),
+    Call(Scope),
     /// Answer the receives that do not wait: nothing may be claimed now. They may have other queues to ask.
     Answer {
         /// The server has refused. Otherwise the queue is paused or limited.
@@ -26,7 +26,7 @@ pub(crate) enum Step {
 
 /// What a call does beside settling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Scope {
     /// The most messages to claim.
     pub(crate) most: usize,
     /// Look for messages without lease and retry, and trim the dead letters.

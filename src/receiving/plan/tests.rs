@@ -17,8 +17,8 @@ fn plan(now: Instant) -> Plan {
 /// A plan whose first call was answered.
 fn answered(now: Instant, news: News) -> Plan {
     let mut plan = plan(now);
-    let look = call(&mut plan, now, one_each(1), REST);
-    plan.on_answered(now, look, news, true);
+    let scope = call(&mut plan, now, one_each(1), REST);
+    plan.on_answered(now, scope, news, true);
     plan
 }
 
@@ -52,9 +52,9 @@ const NOTHING: News = News {
 };
 const LEFT: News = News { claimed: 1, left: true, ..NOTHING };
 
-fn call(plan: &mut Plan, now: Instant, demand: Demand, view: View) -> Look {
+fn call(plan: &mut Plan, now: Instant, demand: Demand, view: View) -> Scope {
     match plan.next(now, demand, view) {
-        Step::Call(look) => look,
+        Step::Call(scope) => scope,
         other => panic!("no call, but {other:?}"),
     }
 }
@@ -70,16 +70,16 @@ fn sleep(plan: &mut Plan, now: Instant, demand: Demand, view: View) -> Instant {
 fn the_first_call_sweeps_and_claims_what_is_wanted() {
     let now = Instant::now();
     let mut plan = plan(now);
-    let look = call(&mut plan, now, one_each(3), REST);
-    assert_eq!(look, Look { most: 3, sweep: true, retries_first: false, empty_inbox: false });
+    let scope = call(&mut plan, now, one_each(3), REST);
+    assert_eq!(scope, Scope { most: 3, sweep: true, retries_first: false, empty_inbox: false });
     assert_eq!(plan.next(now, one_each(3), claiming(3)), Step::Idle);
 }
 
 #[test]
 fn the_first_call_of_a_receiver_that_nobody_waits_for_puts_the_inbox_back() {
     let now = Instant::now();
-    let look = call(&mut plan(now), now, NOBODY, REST);
-    assert_eq!(look, Look { most: 0, sweep: true, retries_first: false, empty_inbox: true });
+    let scope = call(&mut plan(now), now, NOBODY, REST);
+    assert_eq!(scope, Scope { most: 0, sweep: true, retries_first: false, empty_inbox: true });
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn an_idle_receiver_gives_signs_of_life_and_sweeps_less_often() {
         let mut plan = Plan::new(lease, begun, 1);
         let (mut now, mut swept) = (begun, begun);
         for n in 0..20 {
-            let look = call(&mut plan, now, NOBODY, REST);
-            assert!(look.empty_inbox && look.most == 0, "{look:?}");
-            assert_eq!(look.sweep, n == 0 || now >= swept + SWEEP);
-            if look.sweep {
+            let scope = call(&mut plan, now, NOBODY, REST);
+            assert!(scope.empty_inbox && scope.most == 0, "{scope:?}");
+            assert_eq!(scope.sweep, n == 0 || now >= swept + SWEEP);
+            if scope.sweep {
                 swept = now;
             }
-            plan.on_answered(now, look, NOTHING, true);
+            plan.on_answered(now, scope, NOTHING, true);
             assert_eq!(sleep(&mut plan, now, NOBODY, REST), now + every);
             now += every;
         }
@@ -108,8 +108,8 @@ fn while_nothing_is_ready_a_pop_waits_beside_the_signs_of_life() {
     let mut plan = answered(now, NOTHING);
     assert_eq!(plan.next(now, one_each(1), REST), Step::Block);
     assert_eq!(sleep(&mut plan, now, one_each(1), BLOCKED), now + SIGN_OF_LIFE);
-    let look = call(&mut plan, now + SIGN_OF_LIFE, one_each(1), BLOCKED);
-    assert_eq!((look.most, look.empty_inbox), (1, false));
+    let scope = call(&mut plan, now + SIGN_OF_LIFE, one_each(1), BLOCKED);
+    assert_eq!((scope.most, scope.empty_inbox), (1, false));
 }
 
 #[test]
@@ -125,12 +125,12 @@ fn what_is_left_is_claimed_at_once() {
     let now = Instant::now();
     let mut plan = answered(now, LEFT);
     for _ in 0..5 {
-        let look = call(&mut plan, now, one_each(1), REST);
-        assert_eq!((look.most, look.sweep), (1, false));
-        plan.on_answered(now, look, LEFT, true);
+        let scope = call(&mut plan, now, one_each(1), REST);
+        assert_eq!((scope.most, scope.sweep), (1, false));
+        plan.on_answered(now, scope, LEFT, true);
     }
-    let look = call(&mut plan, now, one_each(1), REST);
-    plan.on_answered(now, look, NOTHING, true);
+    let scope = call(&mut plan, now, one_each(1), REST);
+    plan.on_answered(now, scope, NOTHING, true);
     assert_eq!(plan.next(now, one_each(1), REST), Step::Block);
 }
 
@@ -141,11 +141,11 @@ fn retries_and_new_messages_take_turns() {
     let mut first = Vec::new();
     for n in 0..4 {
         // A call that only settles is no turn.
-        let look = call(&mut plan, now, NOBODY, SETTLES);
-        assert_eq!((look.most, look.retries_first), (0, n % 2 == 0));
-        let look = call(&mut plan, now, one_each(1), REST);
-        first.push(look.retries_first);
-        plan.on_answered(now, look, LEFT, true);
+        let scope = call(&mut plan, now, NOBODY, SETTLES);
+        assert_eq!((scope.most, scope.retries_first), (0, n % 2 == 0));
+        let scope = call(&mut plan, now, one_each(1), REST);
+        first.push(scope.retries_first);
+        plan.on_answered(now, scope, LEFT, true);
     }
     assert_eq!(first, [true, false, true, false]);
 }
@@ -160,7 +160,7 @@ fn two_calls_share_a_backlog() {
         let next = plan.next(now, one_each(messages), claiming(most));
         match rest {
             0..WORTH_A_CALL => assert_eq!(next, Step::Idle, "of {messages}"),
-            _ => assert!(matches!(next, Step::Call(look) if look.most == rest.min(most)), "{next:?}"),
+            _ => assert!(matches!(next, Step::Call(scope) if scope.most == rest.min(most)), "{next:?}"),
         }
         let both = View { calls: 2, claiming: most, ..REST };
         assert_eq!(plan.next(now, one_each(messages), both), Step::Idle);
@@ -200,7 +200,7 @@ fn what_is_to_be_settled_is_settled_in_any_case() {
     let empty = |now| answered(now, NOTHING);
     assert_eq!(
         call(&mut empty(now), now, one_each(1), SETTLES),
-        Look { retries_first: true, ..Look::default() }
+        Scope { retries_first: true, ..Scope::default() }
     );
     // It was taken, and then the receives have left.
     let view = View { settles: true, ..claiming(0) };
@@ -215,18 +215,18 @@ fn a_payload_in_the_inbox_is_claimed_or_put_back() {
     let now = Instant::now();
     let mut plan = answered(now, NOTHING);
     plan.on_woken(now, Wake::Moved(true), false);
-    let look = call(&mut plan, now, one_each(1), REST);
-    assert_eq!((look.most, look.empty_inbox), (1, false));
-    plan.on_answered(now, look, NOTHING, true);
+    let scope = call(&mut plan, now, one_each(1), REST);
+    assert_eq!((scope.most, scope.empty_inbox), (1, false));
+    plan.on_answered(now, scope, NOTHING, true);
     assert_eq!(plan.next(now, one_each(1), REST), Step::Block);
     for ending in [false, true] {
         plan.on_woken(now, Wake::Moved(true), ending);
-        let look = call(&mut plan, now, NOBODY, REST);
-        assert_eq!((look.most, look.empty_inbox), (0, true));
+        let scope = call(&mut plan, now, NOBODY, REST);
+        assert_eq!((scope.most, scope.empty_inbox), (0, true));
         // It may be ready again.
-        plan.on_answered(now, look, NOTHING, true);
-        let look = call(&mut plan, now, one_each(1), REST);
-        plan.on_answered(now, look, NOTHING, true);
+        plan.on_answered(now, scope, NOTHING, true);
+        let scope = call(&mut plan, now, one_each(1), REST);
+        plan.on_answered(now, scope, NOTHING, true);
     }
 }
 
@@ -253,8 +253,8 @@ fn a_receiver_that_must_not_wait_asks() {
     let now = Instant::now();
     let mut plan = answered(now, NOTHING);
     plan.on_woken(now, Wake::Refused, false);
-    let look = call(&mut plan, now, one_each(1), REST);
-    plan.on_answered(now, look, NOTHING, true);
+    let scope = call(&mut plan, now, one_each(1), REST);
+    plan.on_answered(now, scope, NOTHING, true);
     let at = sleep(&mut plan, now, one_each(1), REST);
     assert!((now + ASK * 3 / 4..now + ASK * 5 / 4).contains(&at), "{:?}", at - now);
     assert_eq!(plan.next(at, one_each(1), REST), Step::Block);
@@ -285,8 +285,8 @@ fn a_queue_that_is_held_back_is_looked_at_when_that_is_over() {
     assert_eq!(plan.next(now, AT_ONCE, REST), Step::Answer { refused: false });
     let at = sleep(&mut plan, now, one_each(1), REST);
     assert!((now + secs(2)..=now + ms(2040)).contains(&at), "{:?}", at - now);
-    let look = call(&mut plan, at, one_each(1), REST);
-    plan.on_answered(at, look, NOTHING, true);
+    let scope = call(&mut plan, at, one_each(1), REST);
+    plan.on_answered(at, scope, NOTHING, true);
     assert_eq!(plan.next(at, one_each(1), REST), Step::Block);
 }
 
@@ -298,8 +298,8 @@ fn a_queue_that_is_held_back_is_not_popped_from() {
     assert_eq!(plan.next(now, one_each(1), BLOCKED), Step::Unblock);
     assert_eq!(plan.next(now, one_each(1), beside_a_call), Step::Unblock);
     plan.on_woken(now, Wake::Moved(true), true);
-    let look = call(&mut plan, now, one_each(1), REST);
-    assert_eq!((look.most, look.empty_inbox), (0, true), "its payload goes back");
+    let scope = call(&mut plan, now, one_each(1), REST);
+    assert_eq!((scope.most, scope.empty_inbox), (0, true), "its payload goes back");
     sleep(&mut plan, now, one_each(1), REST);
 }
 
@@ -332,23 +332,23 @@ fn refusals_back_off_and_are_reported_once() {
         assert!(at >= now + ms(longest / 2) && at <= now + ms(longest), "{:?}", at - now);
         assert!(sleep(&mut plan, now, NOBODY, REST) >= at, "nor does a sign of life");
         now = at;
-        let look = call(&mut plan, now, one_each(1), REST);
-        assert!(look.most == 1 && look.sweep);
-        plan.on_answered(now, look, News { refused: true, ..NOTHING }, true);
+        let scope = call(&mut plan, now, one_each(1), REST);
+        assert!(scope.most == 1 && scope.sweep);
+        plan.on_answered(now, scope, News { refused: true, ..NOTHING }, true);
     }
 }
 
 #[test]
 fn a_refusal_is_over_when_something_was_claimed_or_a_sweep_has_looked() {
     let now = Instant::now();
-    let (claims, sweeps) = (Look { most: 1, ..Look::default() }, Look { sweep: true, ..Look::default() });
-    let both = Look { sweep: true, ..claims };
-    for (look, news, is_over) in
+    let (claims, sweeps) = (Scope { most: 1, ..Scope::default() }, Scope { sweep: true, ..Scope::default() });
+    let both = Scope { sweep: true, ..claims };
+    for (scope, news, is_over) in
         [(claims, NOTHING, false), (sweeps, NOTHING, false), (claims, LEFT, true), (both, NOTHING, true)]
     {
         let mut plan = answered(now, NOTHING);
         plan.on_refused(now);
-        assert_eq!(plan.on_answered(now, look, news, true).recovered, is_over, "{look:?} {news:?}");
+        assert_eq!(plan.on_answered(now, scope, news, true).recovered, is_over, "{scope:?} {news:?}");
         assert_eq!(plan.on_refused(now), is_over, "a new one is reported");
     }
 }
@@ -400,7 +400,7 @@ fn who_is_always_too_late_leaves_retries_to_others() {
         latest = latest.max(after);
     }
     assert!(latest > JITTER * 32, "{latest:?}");
-    plan.on_answered(now, Look::default(), LEFT, true);
+    plan.on_answered(now, Scope::default(), LEFT, true);
     plan.retry_at = None;
     plan.on_announced(now, 0.0);
     assert!(plan.retry_at.is_some_and(|at| at <= now + ROUNDING + JITTER));
@@ -420,18 +420,18 @@ fn somebody_looks_when_the_first_lease_may_be_ended() {
 #[test]
 fn who_does_not_wait_is_answered_when_all_was_seen() {
     let now = Instant::now();
-    let look = Look { most: 2, ..Look::default() };
-    let answers = |look, news, rests| plan(now).on_answered(now, look, news, rests).answer;
-    assert!(answers(look, NOTHING, true));
-    assert!(answers(look, News { claimed: 1, ..NOTHING }, true));
-    assert!(answers(look, News { claimed: 1, retry_in: Some(ms(1)), ..NOTHING }, true));
-    assert!(answers(look, News { hold: Some(ms(1)), ..LEFT }, true));
-    assert!(answers(look, News { left: true, ..NOTHING }, true), "nothing fits");
-    assert!(!answers(look, LEFT, true), "the next call brings more");
-    assert!(!answers(look, News { claimed: 1, retry_in: Some(Duration::ZERO), ..NOTHING }, true));
-    assert!(!answers(look, NOTHING, false), "another call may bring some");
-    assert!(!answers(Look::default(), NOTHING, true), "it has not looked");
-    assert!(!answers(look, News { refused: true, ..NOTHING }, true));
+    let scope = Scope { most: 2, ..Scope::default() };
+    let answers = |scope, news, rests| plan(now).on_answered(now, scope, news, rests).answer;
+    assert!(answers(scope, NOTHING, true));
+    assert!(answers(scope, News { claimed: 1, ..NOTHING }, true));
+    assert!(answers(scope, News { claimed: 1, retry_in: Some(ms(1)), ..NOTHING }, true));
+    assert!(answers(scope, News { hold: Some(ms(1)), ..LEFT }, true));
+    assert!(answers(scope, News { left: true, ..NOTHING }, true), "nothing fits");
+    assert!(!answers(scope, LEFT, true), "the next call brings more");
+    assert!(!answers(scope, News { claimed: 1, retry_in: Some(Duration::ZERO), ..NOTHING }, true));
+    assert!(!answers(scope, NOTHING, false), "another call may bring some");
+    assert!(!answers(Scope::default(), NOTHING, true), "it has not looked");
+    assert!(!answers(scope, News { refused: true, ..NOTHING }, true));
 }
 
 #[test]
@@ -446,13 +446,13 @@ fn keys_that_never_agree_are_looked_at_once_a_minute() {
     let now = Instant::now();
     let mut plan = plan(now);
     let news = News { disagree: true, ..NOTHING };
-    let mut agrees = |at| plan.on_answered(at, Look::default(), news, true).agree;
+    let mut agrees = |at| plan.on_answered(at, Scope::default(), news, true).agree;
     assert!(agrees(now) && !agrees(now) && !agrees(now + ms(59_999)) && agrees(now + AGREE));
     assert!(!answered_agrees(now));
 }
 
 fn answered_agrees(now: Instant) -> bool {
-    plan(now).on_answered(now, Look::default(), NOTHING, true).agree
+    plan(now).on_answered(now, Scope::default(), NOTHING, true).agree
 }
 
 #[test]
@@ -486,9 +486,9 @@ fn a_closed_receiver_puts_the_inbox_back_and_blocks_no_more() {
     let mut plan = answered(now, NOTHING);
     plan.close();
     assert!(plan.is_closed());
-    let look = call(&mut plan, now, NOBODY, BLOCKED);
-    assert_eq!((look.most, look.empty_inbox), (0, true));
-    plan.on_answered(now, look, NOTHING, true);
+    let scope = call(&mut plan, now, NOBODY, BLOCKED);
+    assert_eq!((scope.most, scope.empty_inbox), (0, true));
+    plan.on_answered(now, scope, NOTHING, true);
     assert_eq!(plan.next(now, NOBODY, BLOCKED), Step::Unblock);
     assert_eq!(sleep(&mut plan, now, NOBODY, ENDING), now + SIGN_OF_LIFE);
     plan.set_woken(true);

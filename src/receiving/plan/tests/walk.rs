@@ -8,7 +8,7 @@ struct World {
     plan: Plan,
     demand: Demand,
     view: View,
-    calls: Vec<Look>,
+    calls: Vec<Scope>,
     random: fastrand::Rng,
 }
 
@@ -31,12 +31,12 @@ impl World {
     fn step(&mut self) -> Step {
         let step = self.plan.next(self.now, self.demand, self.view);
         match step {
-            Step::Call(look) => {
-                assert!(look.most <= self.demand.messages.saturating_sub(self.view.claiming));
+            Step::Call(scope) => {
+                assert!(scope.most <= self.demand.messages.saturating_sub(self.view.claiming));
                 self.view.settles = false;
                 self.view.calls += 1;
-                self.view.claiming += look.most;
-                self.calls.push(look);
+                self.view.claiming += scope.most;
+                self.calls.push(scope);
                 assert!(self.view.calls <= MOST_CALLS);
             }
             Step::Answer { .. } => {
@@ -70,11 +70,11 @@ impl World {
     }
 
     fn answer(&mut self, news: News) {
-        let look = self.calls.swap_remove(self.random.usize(0..self.calls.len()));
+        let scope = self.calls.swap_remove(self.random.usize(0..self.calls.len()));
         self.view.calls -= 1;
-        self.view.claiming -= look.most;
-        let news = if look.most == 0 { News { claimed: 0, left: false, hold: None, ..news } } else { news };
-        let consequences = self.plan.on_answered(self.now, look, news, self.view.calls == 0);
+        self.view.claiming -= scope.most;
+        let news = if scope.most == 0 { News { claimed: 0, left: false, hold: None, ..news } } else { news };
+        let consequences = self.plan.on_answered(self.now, scope, news, self.view.calls == 0);
         self.demand.at_once &= !consequences.answer;
         if news.refused {
             self.plan.on_refused(self.now);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::real::receiving::plan::{Blocked, Demand, Look, News, Plan, Step, View, Wake};
+use crate::real::receiving::plan::{Blocked, Demand, News, Plan, Scope, Step, View, Wake};
 use crate::receiving::protocol::{
     Delivery, Policy, Protocol, Receive, ReceiverId, Settled, Time, Token, Verb,
 };
@@ -225,11 +225,11 @@ impl Client {
     fn plan(&self, pace: Pace) -> Plan {
         // So that it pauses for as long as that. It decides nothing else by its lease.
         let mut plan = Plan::new(length(5 * pace.pause), begun(), 0);
-        let Step::Call(look) = plan.next(begun(), one_each(1), AT_REST) else {
+        let Step::Call(scope) = plan.next(begun(), one_each(1), AT_REST) else {
             unreachable!("the first call")
         };
         let news = News { left: !self.empty, lease_ends_in: Some(length(self.rest)), ..News::default() };
-        plan.on_answered(begun(), look, news, true);
+        plan.on_answered(begun(), scope, news, true);
         plan.set_woken(self.woken);
         plan
     }
@@ -271,7 +271,9 @@ impl Client {
 
     /// The next call.
     pub fn turn(&mut self, token: Token, policy: Policy, capacity: u8, pace: Pace) -> Receive {
-        let (Step::Call(look), plan) = self.next(capacity, pace) else { unreachable!("a reason for a call") };
+        let (Step::Call(scope), plan) = self.next(capacity, pace) else {
+            unreachable!("a reason for a call")
+        };
         // The plan sweeps less often, and alternates between retries and new messages.
         let is_due = self.rest == 0;
         self.keep(plan);
@@ -287,7 +289,7 @@ impl Client {
         }
         let extend = self.held.iter().filter(|held| held.safe < policy.lease || held.exposed);
         let extend = extend.map(|held| held.delivery).collect();
-        let (most, empty_inbox) = (look.most as u8, look.empty_inbox);
+        let (most, empty_inbox) = (scope.most as u8, scope.empty_inbox);
         let (receiver, sweep, retries_first) = (self.id, is_due, is_due);
         Receive {
             receiver,
@@ -341,11 +343,11 @@ impl Client {
         }
         let unsent = answer.unsent.into_iter();
         self.to_settle.extend(unsent.map(|delivery| (Settlement::Other(Verb::Unread), delivery)));
-        let look = Look { most: call.most.into(), empty_inbox: call.empty_inbox, ..Look::default() };
+        let scope = Scope { most: call.most.into(), empty_inbox: call.empty_inbox, ..Scope::default() };
         let lease_ends_in = answer.lease_ends.map(|ends| length((ends - now).max(0)));
         let news = News { left: !answer.empty, lease_ends_in, ..News::default() };
         let mut plan = self.plan(pace);
-        plan.on_answered(begun(), look, news, true);
+        plan.on_answered(begun(), scope, news, true);
         self.keep(plan);
         // If it is due again already, then in the next unit of time.
         self.rest = self.rest.max(1);
