@@ -4,6 +4,9 @@
 //! what comes up during a call shares the next one; with a backlog and many receives, two at a time. While nothing is ready,
 //! a blocked pop (see [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
 //!
+//! The plan decides what a receiver does next, without a clock or a connection; the task carries it out, and a call
+//! says it to the server. Beside them are the receives that wait, and the deliveries in the hands of this process.
+//!
 //! | if … | then … |
 //! |---|---|
 //! | the future of a receive is dropped before it got anything | nothing has happened; a payload in the inbox goes to another receiver or back |

@@ -8,24 +8,20 @@
 //! waits for the next payload.
 //!
 //! ```text
-//! What is ready   (`content`; most arrows are what a reply says)
+//! What is ready   (`content`)
 //!
-//!                          some are left
-//!                +---------+ ---------> +------+
-//!   new, close   |         |            | Left |  many receives: two calls at a time
-//!   -----------> | Unknown | <--------- +------+
-//!                |         |   refused,  |    ^
-//!                +---------+   held back |    | some are left
-//!                  |     ^               |    |
-//!     none is left |     | refused, held |    |
-//!                  |     | back, inbox   |    |
-//!                  |     | put back,     |    |
-//!                  |     | on_woken      |    |
-//!                  v     |               |    |
-//!                +---------+             |    |
-//!                |  Empty  | <-----------+    |
-//!                |         |  none is left    |
-//!                +---------+ -----------------+
+//!   +---------+  none is left              +-------+
+//!   | Unknown | -------------------------> | Empty |  a receive that waits: a blocked pop
+//!   |         | <------------------------- |       |
+//!   +---------+  refused, held back,       +-------+
+//!     |     ^    inbox put back,             |   ^
+//!     |     |    on_woken, close             |   |
+//!     |     |                   some are     |   |  none is left
+//!     |     |  the same         left         v   |
+//!     |     |                              +-------+
+//!     |     +----------------------------- | Left  |  many receives: two calls at a time
+//!     +----------------------------------> |       |
+//!                some are left             +-------+
 //!
 //! The blocked pop   (`View::blocked`)
 //!

@@ -140,15 +140,15 @@ impl Task {
     /// Takes the steps that are to be taken now. Returns when to ask for the next one; `None` if that is when
     /// a call is answered.
     fn take_steps(&mut self) -> Option<Instant> {
+        let mut has_answered = false;
         loop {
-            let (step, demand) = self.next_step();
+            let (step, demand) = self.next_step(has_answered);
             match step {
                 Step::Call(scope) => self.begin(scope, demand),
                 Step::Answer { refused } => {
                     let why = self.refusal.clone().filter(|_| refused);
                     self.waiting.answer(demand.before, false, || why.clone().map_or(Ok(()), Err));
-                    // More of them may come as fast as they are answered.
-                    return Some(Instant::now());
+                    has_answered = true;
                 }
                 Step::Block => self.block(),
                 Step::Unblock => self.unblock(),
@@ -159,8 +159,11 @@ impl Task {
     }
 
     /// What to do now, and the demand for which this was decided.
-    fn next_step(&mut self) -> (Step, Demand) {
-        let (now, demand) = (Instant::now(), self.waiting.demand());
+    fn next_step(&mut self, has_answered: bool) -> (Step, Demand) {
+        let (now, mut demand) = (Instant::now(), self.waiting.demand());
+        // Receives that do not wait may come as fast as they are answered. What is to be settled does not wait
+        // for them, and they have notified the task.
+        demand.at_once &= !has_answered;
         let mut view = View {
             calls: self.in_flight.len(),
             claiming: self.in_flight.claiming(),
@@ -352,7 +355,7 @@ impl Task {
 
     /// Makes calls while there is something to do and the server answers.
     async fn settle_all(&mut self) {
-        while let (Step::Call(scope), demand) = self.next_step() {
+        while let (Step::Call(scope), demand) = self.next_step(false) {
             self.begin(scope, demand);
             let answered = self.in_flight.next().await;
             let is_refused = answered.result.is_err();

@@ -208,6 +208,8 @@ fn what_is_to_be_settled_is_settled_in_any_case() {
     let mut refused = empty(now);
     refused.on_refused(now);
     assert_eq!(call(&mut refused, now, one_each(1), SETTLES).most, 0);
+    assert_eq!(refused.next(now, AT_ONCE, SETTLES), Step::Answer { refused: true });
+    assert_eq!(call(&mut refused, now, Demand { at_once: false, ..AT_ONCE }, SETTLES).most, 0);
 }
 
 #[test]
