@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use super::claim::{Claim, Settled, Settlement, ToSettle};
 use super::plan::Demand;
@@ -38,6 +40,8 @@ struct Lists {
     closed: bool,
     /// The task has ended.
     ended: bool,
+    /// Since when a call has had no answer.
+    unanswered: Option<Instant>,
 }
 
 impl Waiting {
@@ -91,6 +95,21 @@ impl Waiting {
     /// Lets the task look at what has changed elsewhere.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
+    }
+
+    /// A call begins.
+    pub(super) fn call_begins(&self) {
+        self.lists().unanswered.get_or_insert_with(Instant::now);
+    }
+
+    /// A call has ended. Others may be on their way.
+    pub(super) fn call_ended(&self, is_last: bool) {
+        self.lists().unanswered = (!is_last).then(Instant::now);
+    }
+
+    /// For how long a call has had no answer.
+    pub(super) fn unanswered_for(&self) -> Duration {
+        self.lists().unanswered.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Waits for a change. Cancel safe.
