@@ -53,6 +53,7 @@ mod routing;
 mod sentinel;
 mod session;
 mod silence;
+mod slot;
 mod slots;
 mod subscriber;
 mod subscribers;
@@ -81,7 +82,7 @@ pub(crate) use op_error::{Cause, OpError, line_of, without_position};
 pub(crate) use options::{ConnectError, Options, Settings};
 pub(crate) use replicas::{Replicas, Unconfirmed};
 pub(crate) use reply::Reply;
-pub(crate) use slots::Slot;
+pub(crate) use slot::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;

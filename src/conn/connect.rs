@@ -17,10 +17,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::link::Role;
 use super::options::Source;
 use super::probe::probe;
-use super::session::{HANDSHAKE_TIMEOUT, Supervisor, outdated, replaced};
+use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::silence::IDLE;
-use super::slots::Slot;
-use super::topology::Lead;
+use super::slot::Slot;
+use super::topology::{Lead, outdated, replaced};
 use super::{Cause, ConnectError, Link, OpError, Options, Shared, execute, library};
 use crate::telemetry::events;
 

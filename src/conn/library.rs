@@ -7,7 +7,7 @@ use std::io;
 
 use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 
-use super::op_error::{Cause, OpError, cut};
+use super::op_error::{Cause, OpError, cut, is_of_server};
 
 /// The library's error of a command that was handed to it.
 pub(super) fn of_sent(error: &FredError) -> OpError {
@@ -63,12 +63,6 @@ pub(super) fn is_vague(error: &FredError) -> bool {
 fn is_of_tls(error: &FredError) -> bool {
     let around = error.details().strip_prefix("Custom { kind: InvalidData, error: ");
     *error.kind() == FredErrorKind::Tls || around.is_some_and(|inner| !inner.starts_with('"'))
-}
-
-/// Error replies begin with a code in capitals: `NOAUTH`, `WRONGPASS`, `ERR`.
-pub(super) fn is_of_server(details: &str) -> bool {
-    let code = details.split(' ').next().unwrap_or_default();
-    code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 /// The error that has this text as `{:?}`.

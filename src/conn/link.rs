@@ -21,9 +21,9 @@ use super::expect::{Expect, FOREIGN};
 use super::op_error::without_position;
 use super::options::Source;
 use super::reply::NoReply;
-use super::session::{Connected, Supervisor, Trouble, replaced};
+use super::session::{Connected, Supervisor, Trouble};
 use super::silence::{IDLE, Silence, Verdict};
-use super::topology::Topology;
+use super::topology::{Topology, replaced};
 use super::wrong_type::is_wrong_type;
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 

@@ -7,8 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::address::Address;
-use super::library;
-use super::slots::Slot;
+use super::slot::Slot;
 
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
@@ -148,6 +147,12 @@ fn begins_with(message: &str, codes: &[&str]) -> bool {
     codes.iter().any(|code| message.starts_with(code))
 }
 
+/// Error replies begin with a code in capitals: `NOAUTH`, `WRONGPASS`, `ERR`.
+pub(super) fn is_of_server(details: &str) -> bool {
+    let code = details.split(' ').next().unwrap_or_default();
+    code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
 /// The words of a server, as far as they are worth keeping: they end up in errors, stats and events.
 pub(super) fn cut(words: &str) -> Cow<'_, str> {
     if words.len() <= LONGEST {
@@ -170,6 +175,11 @@ pub(crate) type Source = dyn StdError + Send + Sync;
 impl Cause {
     pub(super) fn new(text: impl Into<Cow<'static, str>>, source: Option<Arc<Source>>) -> Self {
         Self { text: text.into(), source }
+    }
+
+    /// The server did not answer within the time that it may take.
+    pub(super) fn silence() -> Self {
+        Self::of_kind(io::ErrorKind::TimedOut, "the server does not answer")
     }
 
     /// The text is the error's own.
@@ -213,7 +223,7 @@ impl Cause {
 
     /// Whether the server has said it.
     pub(super) fn is_of_server(&self) -> bool {
-        self.source.is_none() && library::is_of_server(&self.text)
+        self.source.is_none() && is_of_server(&self.text)
     }
 
     /// Whether the reason is that nobody answers, or that the connection has ended.

@@ -14,7 +14,7 @@ use super::credentials::Credentials;
 use super::op_error::Cause;
 use super::replicas::Replicas;
 use super::sentinel::{self, Master};
-use super::slots::Slot;
+use super::slot::Slot;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 use super::topology::{self, Lead, Topology};

@@ -76,7 +76,8 @@ mod tests {
     use super::super::Options;
     use super::super::address::Address;
     use super::super::link::Role;
-    use super::super::slots::{Slot, Table};
+    use super::super::slot::Slot;
+    use super::super::slots::Table;
     use super::super::tests::{settings, shared};
     use super::super::topology::Topology;
     use super::*;

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::{Cluster, ServerId};
-use super::slots::Slot;
+use super::slot::Slot;
 use super::topology::Lead;
 use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, connect};
 use crate::pacing::backoff;

@@ -253,7 +253,7 @@ impl Fields {
 mod tests {
     use futures::FutureExt;
 
-    use super::super::slots::Slot;
+    use super::super::slot::Slot;
     use super::*;
 
     fn answer(epoch: u64, port: u16) -> Answer {

@@ -27,7 +27,7 @@ use super::expect::Expect;
 use super::link::Role;
 use super::probe::probe;
 use super::reply::{NoReply, Reply};
-use super::topology::Lead;
+use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, Options, Shared, execute, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
@@ -331,7 +331,7 @@ impl Supervisor {
         };
         established.map_err(|failure| match failure {
             Failure::Build(error) | Failure::Connect(error) => self.cause(&error),
-            Failure::Silence => silence(),
+            Failure::Silence => Cause::silence(),
         })
     }
 
@@ -512,7 +512,7 @@ impl Supervisor {
         let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, role, memory));
         let (replies, role, memory) = tokio::select! {
             all = all => all
-                .map_err(|_| OpError::Unknown(silence()))?
+                .map_err(|_| OpError::Unknown(Cause::silence()))?
                 .map_err(|error| library::of_sent(&error))?,
             () = outdated(self.lead.as_ref()) => return Err(OpError::NotExecuted(replaced())),
         };
@@ -544,14 +544,6 @@ impl Supervisor {
     }
 }
 
-/// Waits until the connection is one to an old master.
-pub(super) async fn outdated(lead: Option<&Lead>) {
-    match lead {
-        Some(lead) => lead.is_outdated().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Returns an error if the server says that it is no master. A user may lack the permission to ask.
 fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
     let Some(role) = role.and_then(|role| Reply::of_frame(role).ok()) else { return Ok(()) };
@@ -564,18 +556,8 @@ fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
     }
 }
 
-/// A failover has taken place.
-pub(super) fn replaced() -> Cause {
-    Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now")
-}
-
 fn given_up() -> Cause {
     Cause::of_kind(ErrorKind::ConnectionAborted, "the connection was given up")
-}
-
-/// No answer within the time that it may take.
-pub(super) fn silence() -> Cause {
-    Cause::of_kind(ErrorKind::TimedOut, "the server does not answer")
 }
 
 #[cfg(test)]

@@ -13,9 +13,8 @@ use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
 use super::link::{Link, Role};
 use super::pushed::{Push, Pushed};
-use super::session::silence;
 use super::topology::Lead;
-use super::{OpError, Options, Shared, library};
+use super::{Cause, OpError, Options, Shared, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -307,7 +306,7 @@ impl Subscriber {
             pipeline.last::<Value>().await
         };
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
-            Err(_) => return Err(OpError::Unknown(silence())),
+            Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::address::Address;
 use super::cluster::Cluster;
-use super::slots::Slot;
+use super::slot::Slot;
 use super::subscriber::{Channels, NOTICES, Notice, Wish, subscriber};
 use super::{Conn, Options, Servers, Shared};
 

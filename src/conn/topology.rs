@@ -1,6 +1,8 @@
 //! Where the servers are at present: sentinels or the servers of a cluster say so, connections follow.
 
 use std::fmt;
+use std::future::pending;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +11,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Address;
-use super::slots::{Slot, Table};
+use super::slot::Slot;
+use super::slots::Table;
 use super::{Cause, OpError};
 use crate::pacing::jittered;
 
@@ -161,7 +164,7 @@ pub(super) struct Lead {
 impl Lead {
     /// Waits until another server than the connection's serves the slot. Cancel safe.
     pub(super) async fn is_outdated(&self) {
-        let Some(led_to) = &self.led_to else { return std::future::pending().await };
+        let Some(led_to) = &self.led_to else { return pending().await };
         let is_other = |table: &Option<Table>| {
             table.as_ref().and_then(|table| table.server_of(self.slot)).is_some_and(|server| server != led_to)
         };
@@ -182,6 +185,19 @@ impl Lead {
         self.led_to = Some(address.clone());
         Ok(address)
     }
+}
+
+/// Waits until the connection is one to an old master.
+pub(super) async fn outdated(lead: Option<&Lead>) {
+    match lead {
+        Some(lead) => lead.is_outdated().await,
+        None => pending().await,
+    }
+}
+
+/// A failover has taken place.
+pub(super) fn replaced() -> Cause {
+    Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now")
 }
 
 #[cfg(test)]
