@@ -49,6 +49,7 @@ mod probe;
 mod pushed;
 mod replicas;
 mod reply;
+mod role;
 mod routing;
 mod sentinel;
 mod session;
@@ -95,8 +96,8 @@ use crate::wire::time;
 use cluster::Cluster;
 use commands::Commands;
 use failover::Demotion;
-use link::Role;
 use options::Source;
+use role::Role;
 use session::Session;
 use too_large::Size;
 

@@ -14,9 +14,9 @@ use socket2::TcpKeepalive;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::link::Role;
 use super::options::Source;
 use super::probe::probe;
+use super::role::Role;
 use super::session::{HANDSHAKE_TIMEOUT, Supervisor};
 use super::silence::IDLE;
 use super::slot::Slot;

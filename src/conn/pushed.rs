@@ -75,7 +75,7 @@ mod tests {
 
     use super::super::Options;
     use super::super::address::Address;
-    use super::super::link::Role;
+    use super::super::role::Role;
     use super::super::slot::Slot;
     use super::super::slots::Table;
     use super::super::tests::{settings, shared};

@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::link::Role;
 use super::pushed::{Push, Pushed};
+use super::role::Role;
 use super::slots::Table;
 use super::topology::{EVERY, FRESH, PATIENCE, Topology};
 use super::{Command, Link, OpError, Options, Reply, Shared};

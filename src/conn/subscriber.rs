@@ -11,8 +11,9 @@ use fred::types::{ClusterHash, CustomCommand, Message, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::{Link, Role};
+use super::link::Link;
 use super::pushed::{Push, Pushed};
+use super::role::Role;
 use super::topology::Lead;
 use super::{Cause, OpError, Options, Shared, library};
 use crate::pacing::backoff;

@@ -7,8 +7,8 @@ use fred::interfaces::TrackingInterface;
 use fred::types::client::Invalidation;
 use tokio::sync::watch;
 
-use super::link::Role;
 use super::pushed::{Push, Pushed};
+use super::role::Role;
 use super::slots::Table;
 use super::{Conn, ConnectError, Link};
 
