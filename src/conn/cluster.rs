@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::commands::Commands;
-use super::connect::SERVERS;
+use super::connect::{SERVERS, may_pass};
 use super::options::Seeds;
 use super::role::Role;
 use super::slot::Slot;
@@ -440,13 +440,13 @@ async fn first_answer(
             match answer {
                 Ok(table) => return Ok(table),
                 // What waiting does not change is worth more than that one of them is down.
-                Err(why) if error.is_none() || !why.may_pass(options) => error = Some(why),
+                Err(why) if error.is_none() || !may_pass(&why, options) => error = Some(why),
                 Err(_) => {}
             }
         }
         let error = error.unwrap_or_else(|| ConnectError::Url("it names no server".into()));
         let pause = backoff(failures);
-        if !error.may_pass(options) || Instant::now() + pause >= deadline {
+        if !may_pass(&error, options) || Instant::now() + pause >= deadline {
             return Err(error);
         }
         if failures == 0 {

@@ -63,7 +63,7 @@ impl Link {
                 Ok(link) => return Ok(link),
                 Err(error) => error,
             };
-            if !error.may_pass(options) || Instant::now() + pause >= deadline {
+            if !may_pass(&error, options) || Instant::now() + pause >= deadline {
                 return Err(error);
             }
             if std::mem::take(&mut is_first) {
@@ -164,6 +164,15 @@ impl Link {
             }
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),
         }
+    }
+}
+
+/// Whether another try may succeed.
+pub(super) fn may_pass(error: &ConnectError, options: &Options) -> bool {
+    match error {
+        ConnectError::Failed(..) | ConnectError::Provider(_) => true,
+        ConnectError::Credentials(_) => options.credentials.may_change(),
+        _ => false,
     }
 }
 

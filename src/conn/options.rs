@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Shared;
 use super::address::Address;
+use super::connect_error::ConnectError;
 use super::credentials::Credentials;
 use super::op_error::Cause;
 use super::replicas::Replicas;
@@ -79,68 +80,6 @@ pub(super) struct Sentinels {
     options: Options,
     /// From the first connection until the client is closed.
     following: Mutex<Option<AbortOnDropHandle<()>>>,
-}
-
-/// Why there is no connection.
-#[derive(Clone, Debug)]
-pub(crate) enum ConnectError {
-    /// The URL cannot be used. The text never contains the URL: it may hold a password.
-    Url(String),
-    /// Another option cannot be used. The text is a whole sentence.
-    Option(String),
-    /// The server wants other credentials.
-    Credentials(String),
-    /// The server refuses a command without which there is no connection.
-    Refused(String),
-    /// The caller's credentials provider failed or did not answer.
-    Provider(Cause),
-    /// The TLS handshake failed for a reason that a retry does not change.
-    #[cfg(feature = "tls")]
-    Tls { why: String, source: std::sync::Arc<super::op_error::Source> },
-    /// No server could be reached in time, and what the user should check.
-    Failed(Cause, &'static str),
-    /// The server lacks commands that are needed. Holds its version.
-    OldServer(String),
-}
-
-impl ConnectError {
-    pub(super) fn failed(cause: Cause) -> Self {
-        Self::Failed(cause, "is a server running there, and reachable from here?")
-    }
-
-    /// Whether another try may succeed.
-    pub(super) fn may_pass(&self, options: &Options) -> bool {
-        match self {
-            Self::Failed(..) | Self::Provider(_) => true,
-            Self::Credentials(_) => options.credentials.may_change(),
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(why) | Self::Option(why) | Self::Credentials(why) | Self::Refused(why) => {
-                f.write_str(why)
-            }
-            #[cfg(feature = "tls")]
-            Self::Tls { why, .. } => f.write_str(why),
-            Self::Provider(cause) | Self::Failed(cause, _) => cause.fmt(f),
-            Self::OldServer(version) => write!(f, "the server is Redis {version}"),
-        }
-    }
-}
-
-impl From<ConnectError> for Cause {
-    fn from(error: ConnectError) -> Self {
-        match error {
-            ConnectError::Provider(cause) | ConnectError::Failed(cause, _) => cause,
-            #[cfg(feature = "tls")]
-            ConnectError::Tls { why, source } => Self::new(why, Some(source)),
-            other => other.to_string().into(),
-        }
-    }
 }
 
 impl fmt::Debug for Options {
