@@ -39,6 +39,7 @@ mod commands;
 mod connect;
 mod connect_error;
 mod credentials;
+mod establish;
 mod execute;
 mod expect;
 mod failover;

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::connect::{Established, Failure, establish};
+use super::establish::{Established, Failure, HANDSHAKE_TIMEOUT, establish};
 use super::execute::execute;
 use super::expect::Expect;
 use super::probe::probe;
@@ -32,8 +32,6 @@ use super::{Cause, OpError, Options, Shared, execute, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
-/// How long the handshake of a new connection may take.
-pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a connection that reported an error, but no reconnection since, is asked whether it lives.
 const PROBE: Duration = Duration::from_millis(500);
 /// The pauses between the tries to connect to a new master grow up to this one.
