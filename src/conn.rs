@@ -45,6 +45,7 @@ mod expect;
 mod failover;
 mod library;
 mod link;
+mod master;
 mod op_error;
 mod options;
 mod probe;

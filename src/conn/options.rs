@@ -12,9 +12,10 @@ use super::Shared;
 use super::address::Address;
 use super::connect_error::ConnectError;
 use super::credentials::Credentials;
+use super::master::Master;
 use super::op_error::Cause;
 use super::replicas::Replicas;
-use super::sentinel::{self, Master};
+use super::sentinel;
 use super::slot::Slot;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
