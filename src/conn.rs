@@ -36,6 +36,7 @@
 mod address;
 mod cluster;
 mod commands;
+mod confirmations;
 mod connect;
 mod connect_error;
 mod credentials;
@@ -80,12 +81,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use cluster::ServerId;
+pub(crate) use confirmations::Unconfirmed;
 pub(crate) use connect_error::ConnectError;
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
 pub(crate) use op_error::{Cause, OpError, line_of, without_position};
-pub(crate) use options::{Options, Settings};
-pub(crate) use replicas::{Replicas, Unconfirmed};
+pub(crate) use options::{Options, Replicas, Settings};
 pub(crate) use reply::Reply;
 pub(crate) use slot::Slot;
 pub(crate) use subscriber::{Channels, Notice};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::{OptionFuture, join};
 use tokio::runtime::Handle;
 
-use super::replicas::Confirmations;
+use super::confirmations::Confirmations;
 use super::{Link, Options};
 
 /// The connection for commands, and the one on which replicas confirm writes, if they are to do that.

@@ -14,7 +14,6 @@ use super::connect_error::ConnectError;
 use super::credentials::Credentials;
 use super::master::Master;
 use super::op_error::Cause;
-use super::replicas::Replicas;
 use super::sentinel;
 use super::slot::Slot;
 #[cfg(feature = "tls")]
@@ -39,6 +38,13 @@ pub(crate) struct Settings<'a> {
     pub(crate) command_timeout: Duration,
     /// If replicas are to confirm writes.
     pub(crate) replicas: Option<Replicas>,
+}
+
+/// How many replicas must have a write, and how long that may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replicas {
+    pub(crate) count: u32,
+    pub(crate) timeout: Duration,
 }
 
 /// Everything that is needed to open a connection. Holds the password, so it has no derived `Debug`.
