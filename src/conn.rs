@@ -44,6 +44,7 @@ mod establish;
 mod execute;
 mod expect;
 mod failover;
+mod handshake;
 mod library;
 mod link;
 mod master;
@@ -62,6 +63,7 @@ mod slot;
 mod slots;
 mod subscriber;
 mod subscribers;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "tls")]

@@ -12,12 +12,11 @@ use socket2::TcpKeepalive;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::handshake::HANDSHAKE_TIMEOUT;
 use super::role::Role;
 use super::silence::IDLE;
 use super::{Options, execute};
 
-/// How long the handshake of a new connection may take.
-pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long one try to open a socket may take.
 pub(super) const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
 
