@@ -58,6 +58,7 @@ mod role;
 mod routing;
 mod sentinel;
 mod session;
+mod shared;
 mod silence;
 mod slot;
 mod slots;
@@ -81,6 +82,7 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use cluster::ServerId;
 pub(crate) use confirmations::Unconfirmed;
@@ -102,11 +104,13 @@ use crate::telemetry::{ClientCounters, events};
 use crate::wire::time;
 use cluster::Cluster;
 use commands::Commands;
-use failover::Demotion;
+use master::Master;
 use options::Source;
 use role::Role;
 use session::Session;
+use shared::Shared;
 use too_large::Size;
+use topology::Topology;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
@@ -183,24 +187,6 @@ impl Command {
     }
 }
 
-/// Shared by all connections of a client to one server, or to servers that stand in for each other.
-#[derive(Clone, Debug)]
-struct Shared {
-    demotion: Demotion,
-    counters: ClientCounters,
-    /// How many sessions of connections for commands have begun, to any server.
-    begun: Arc<watch::Sender<u64>>,
-    /// The queue that the connection is for, if it is for one.
-    queue: Option<Arc<str>>,
-}
-
-impl Shared {
-    /// For a connection to another server, whose demotion does not concern these.
-    fn for_another_server(&self) -> Self {
-        Self { demotion: Demotion::none_yet(), ..self.clone() }
-    }
-}
-
 /// The connections for commands.
 #[derive(Clone, Debug)]
 enum Servers {
@@ -228,6 +214,8 @@ struct Base {
     servers: Servers,
     shared: Shared,
     runtime: Handle,
+    /// Follows the sentinels, if they say where to connect, until the client is closed, or its last handle is dropped.
+    sentinels: Option<AbortOnDropHandle<()>>,
 }
 
 impl Conn {
@@ -241,31 +229,27 @@ impl Conn {
 
     async fn connect_now(options: Options) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + options.connect_timeout;
-        let shared = Shared {
-            demotion: Demotion::none_yet(),
-            counters: ClientCounters::new(),
-            begun: Arc::default(),
-            queue: None,
-        };
-        options.follow_sentinels(&shared);
-        let servers = match &options.source {
-            Source::Cluster(seeds) => {
-                Servers::Cluster(Arc::new(Cluster::connect(&options, seeds, &shared, deadline).await?))
+        let (servers, shared, sentinels) = match &options.source {
+            Source::Url => {
+                let shared = Shared::new(None);
+                (Servers::One(Commands::open(&options, &shared).await?), shared, None)
             }
-            _ => {
-                let link = Link::open(&options, Role::Commands, &shared).await?;
-                let confirming = match options.replicas {
-                    Some(_) => {
-                        let lead = options.lead(Slot::ANY);
-                        Some(Link::open_once(&options, Role::Commands, &shared, lead).await?)
-                    }
-                    None => None,
-                };
-                Servers::One(Commands::new(link, confirming, &options))
+            Source::Sentinels(group) => {
+                let master = Master::new(group.master.clone());
+                let shared = Shared::new(Some(master.topology().clone()));
+                let sentinels = sentinel::follow(group.clone(), master, &shared);
+                (Servers::One(Commands::open(&options, &shared).await?), shared, Some(sentinels))
+            }
+            Source::Cluster(seeds) => {
+                let unknown = "the servers of the cluster are not known".to_owned();
+                let topology = Topology::new(unknown, "none has answered");
+                let shared = Shared::new(Some(topology.clone()));
+                let cluster = Cluster::connect(&options, seeds, topology, &shared, deadline).await?;
+                (Servers::Cluster(Arc::new(cluster)), shared, None)
             }
         };
         let command_timeout = options.command_timeout;
-        let base = Base { options, servers, shared, runtime: Handle::current() };
+        let base = Base { options, servers, shared, runtime: Handle::current(), sentinels };
         let conn = Self { base: Arc::new(base), slot: None, command_timeout, long: None };
         conn.check_version(deadline).await?;
         Ok(conn)
@@ -520,7 +504,7 @@ impl Conn {
 
     /// Closes the connections for commands, and those to sentinels. The other links close with their owners, which end first.
     pub(crate) async fn close(&self) {
-        self.base.options.leave_sentinels();
+        self.base.sentinels.iter().for_each(AbortOnDropHandle::abort);
         match &self.base.servers {
             Servers::One(commands) => commands.close().await,
             Servers::Cluster(cluster) => cluster.close().await,

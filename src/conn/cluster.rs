@@ -23,7 +23,6 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::commands::Commands;
 use super::connect::{SERVERS, may_pass};
-use super::options::Seeds;
 use super::role::Role;
 use super::slot::Slot;
 use super::slots::Table;
@@ -59,7 +58,7 @@ pub(super) struct Master {
 
 /// The masters by their slots. Ends with the handle.
 pub(super) struct Cluster {
-    seeds: Arc<Seeds>,
+    topology: Topology,
     masters: watch::Receiver<Masters>,
     /// Until the client is closed.
     following: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -98,7 +97,7 @@ impl Masters {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("topology", &self.seeds.topology).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("topology", &self.topology).finish_non_exhaustive()
     }
 }
 
@@ -106,14 +105,19 @@ impl Cluster {
     /// Connects. Keeps trying while no server answers, until the deadline.
     pub(super) async fn connect(
         options: &Options,
-        seeds: &Arc<Seeds>,
+        seeds: &Arc<[Address]>,
+        topology: Topology,
         shared: &Shared,
         deadline: Instant,
     ) -> Result<Self, ConnectError> {
         let table = first_answer(options, seeds, shared, deadline).await?;
-        let answers =
-            Answers { seeds: seeds.clone(), last: Mutex::new(Instant::now()), named: Mutex::default() };
-        seeds.topology.update(|present| present.replace(table).is_none());
+        let answers = Answers {
+            seeds: seeds.clone(),
+            topology: topology.clone(),
+            last: Mutex::new(Instant::now()),
+            named: Mutex::default(),
+        };
+        topology.update(|present| present.replace(table).is_none());
         let (sender, masters) = watch::channel(Masters::default());
         let mut following = Following {
             options: options.clone(),
@@ -122,7 +126,7 @@ impl Cluster {
             masters: sender,
             ids: 0,
         };
-        let mut tables = seeds.topology.tables();
+        let mut tables = topology.tables();
         following.apply(tables.borrow_and_update().clone());
         let following = tokio::spawn(async move {
             loop {
@@ -139,11 +143,11 @@ impl Cluster {
             }
         });
         let following = Mutex::new(Some(AbortOnDropHandle::new(following)));
-        Ok(Self { seeds: seeds.clone(), masters, following })
+        Ok(Self { topology, masters, following })
     }
 
     pub(super) fn topology(&self) -> &Topology {
-        &self.seeds.topology
+        &self.topology
     }
 
     /// The master of a slot, or any.
@@ -277,7 +281,7 @@ impl Following {
             while let Some((server, table)) = asking.next().await {
                 match table {
                     Ok(table) => self.answers.add(table),
-                    Err(error) => self.answers.seeds.topology.failed(format!("{server}: {error}")),
+                    Err(error) => self.answers.topology.failed(format!("{server}: {error}")),
                 }
                 if self.answers.age() < UNANSWERED {
                     return;
@@ -291,7 +295,8 @@ impl Following {
 
 /// What the servers say of the slots, and when the last one did.
 struct Answers {
-    seeds: Arc<Seeds>,
+    seeds: Arc<[Address]>,
+    topology: Topology,
     last: Mutex<Instant>,
     /// The servers that were named since the start, or since there were too many.
     named: Mutex<BTreeSet<Address>>,
@@ -305,7 +310,7 @@ impl Answers {
     /// All servers that may belong to the cluster, in any order.
     fn known(&self) -> Vec<Address> {
         let mut known = self.named.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        known.extend(self.seeds.addresses.iter().cloned());
+        known.extend(self.seeds.iter().cloned());
         known.into_iter().collect()
     }
 
@@ -331,7 +336,7 @@ impl Answers {
         }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.elapsed() < FRESH;
-        self.seeds.topology.update(|present| {
+        self.topology.update(|present| {
             if is_fresh && present.as_ref().is_some_and(|present| answer.is_older_than(present)) {
                 return false;
             }
@@ -344,7 +349,7 @@ impl Answers {
 
 /// Until the connection is closed.
 async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<Answers>) {
-    let topology = answers.seeds.topology.clone();
+    let topology = answers.topology.clone();
     let mut silent_since = None;
     loop {
         let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
@@ -422,14 +427,14 @@ async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Resul
 /// The answer of the seed that answers first.
 async fn first_answer(
     options: &Options,
-    seeds: &Seeds,
+    seeds: &[Address],
     shared: &Shared,
     deadline: Instant,
 ) -> Result<Table, ConnectError> {
     let mut failures = 0;
     loop {
         let mut asking: FuturesUnordered<_> = (0_u32..)
-            .zip(&seeds.addresses)
+            .zip(seeds)
             .map(|(number, seed)| async move {
                 sleep(NEXT_SEED * number.min(TRIES as u32)).await;
                 ask_once(options, seed, shared).await
@@ -492,14 +497,13 @@ mod tests {
 
     fn answers() -> Answers {
         let topology = Topology::new("nobody knows".into(), "no answer");
-        let addresses = vec![Address::new("seed", 1)];
-        let seeds = Arc::new(Seeds { addresses, topology });
-        Answers { seeds, last: Mutex::new(Instant::now()), named: Mutex::default() }
+        let seeds = [Address::new("seed", 1)].into();
+        Answers { seeds, topology, last: Mutex::new(Instant::now()), named: Mutex::default() }
     }
 
     impl Answers {
         fn port(&self) -> Option<u16> {
-            Some(self.seeds.topology.server_of(Slot::ANY)?.port)
+            Some(self.topology.server_of(Slot::ANY)?.port)
         }
     }
 
@@ -523,7 +527,7 @@ mod tests {
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!((answers.port(), answers.age()), (Some(1), Duration::ZERO));
-        assert_eq!(answers.seeds.topology.changes(), 3);
+        assert_eq!(answers.topology.changes(), 3);
     }
 
     #[tokio::test(start_paused = true)]

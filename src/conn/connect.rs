@@ -40,7 +40,7 @@ impl Link {
         let mut is_first = true;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let lead = options.lead(Slot::ANY);
+            let lead = shared.lead(Slot::ANY);
             let error = match Self::open_within(left, options, role, shared, lead).await {
                 Ok(link) => return Ok(link),
                 Err(error) => error,
@@ -107,7 +107,7 @@ impl Link {
             break (at, opened);
         };
         opened.map_err(|error| match error {
-            ConnectError::Failed(cause, hint) if options.topology().is_some() => {
+            ConnectError::Failed(cause, hint) if options.is_led() => {
                 ConnectError::Failed(cause.at(&at.address().to_string()), hint)
             }
             error => error,
@@ -141,7 +141,7 @@ impl Link {
         match Supervisor::start(options, at, established, begun, role, shared.clone(), lead).await {
             Ok(supervisor) => Ok(Self::new(at, supervisor, role, shared.clone())),
             Err(OpError::Server(why)) => Err(refused(why)),
-            Err(OpError::NotExecuted(cause)) if at.topology().is_some() => {
+            Err(OpError::NotExecuted(cause)) if at.is_led() => {
                 Err(ConnectError::Failed(cause, nobody_knows(at)))
             }
             Err(error) => Err(examine(at, error.into_cause(), true, left()).await),

@@ -103,7 +103,7 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, FredError> 
         ..PerformanceConfig::default()
     };
     // Leases of receivers are spared for a little longer than the longest pause, and its jitter (`recover.lua`).
-    let longest = if options.topology().is_some() { FAILOVER } else { 1_000 };
+    let longest = if options.is_led() { FAILOVER } else { 1_000 };
     let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
     let mut config = options.config.clone();

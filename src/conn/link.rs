@@ -24,7 +24,7 @@ use super::reply::NoReply;
 use super::role::Role;
 use super::silence::{IDLE, Silence, Verdict};
 use super::supervisor::{Connected, Supervisor, Trouble};
-use super::topology::{Topology, replaced};
+use super::topology::replaced;
 use super::wrong_type::is_wrong_type;
 use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
 
@@ -59,8 +59,6 @@ pub(crate) struct Link {
     role: Role,
     /// The client library's own handle, and where it is connected.
     connected: Arc<RwLock<Connected>>,
-    /// What to say of a server that refuses, or does not answer.
-    topology: Option<Topology>,
     /// For messages; `None` if it is where it is connected.
     server: Option<String>,
     shared: Shared,
@@ -107,7 +105,6 @@ impl Link {
         Arc::new_cyclic(|link: &Weak<Self>| Self {
             role,
             connected: supervisor.connected(),
-            topology: options.topology().cloned(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
@@ -257,13 +254,13 @@ impl Link {
             Ok(frame) => {
                 self.silence.replied(self.micros(), at);
                 let mut reply = self.check(expect.read(frame), session);
-                if let (None, Err(error)) = (&self.topology, &mut reply) {
+                if let (None, Err(error)) = (&self.shared.topology, &mut reply) {
                     error.end_without_cluster();
                 }
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
-                if let (Some(topology), Err(error)) = (&self.topology, &reply)
+                if let (Some(topology), Err(error)) = (&self.shared.topology, &reply)
                     && error.is_not_here()
                 {
                     topology.refused(error, &self.address());
@@ -363,7 +360,7 @@ impl Link {
                 // Any reply to a test shows that the server lives.
                 || command == "PING"
         };
-        let is_redirect = self.topology.is_some() && error.is_redirect();
+        let is_redirect = self.shared.topology.is_some() && error.is_redirect();
         if !is_redirect && !matches!(error, OpError::Server(why) if is_normal(why)) {
             self.shared.counters.failed(command, without_position(&error.to_string()));
         }

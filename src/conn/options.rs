@@ -2,26 +2,23 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fred::types::config::{Config, ServerConfig};
-use tokio_util::task::AbortOnDropHandle;
 
-use super::Shared;
 use super::address::Address;
 use super::connect_error::ConnectError;
 use super::credentials::Credentials;
-use super::master::Master;
 use super::op_error::Cause;
-use super::sentinel;
-use super::slot::Slot;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
-use super::topology::{self, Lead, Topology};
+use super::topology::{self, Lead};
 
 /// Where a sentinel listens by default.
 const SENTINEL_PORT: u16 = 26_379;
+/// How long a connection to a sentinel may take.
+const SENTINEL_CONNECT: Duration = Duration::from_secs(3);
 /// Where a server of a cluster listens by default.
 const PORT: u16 = 6379;
 
@@ -69,24 +66,18 @@ pub(super) enum Source {
     Url,
     /// Sentinels. The server in `config` is the first of them.
     Sentinels(Arc<Sentinels>),
-    /// The servers of a cluster. The server in `config` is the first of the seeds, or the one that a connection is made to.
-    Cluster(Arc<Seeds>),
-}
-
-/// The servers of a cluster that the URL names.
-pub(super) struct Seeds {
-    pub(super) addresses: Vec<Address>,
-    pub(super) topology: Topology,
+    /// The servers of a cluster that the URL names. The server in `config` is the first of them, or the one that a
+    /// connection is made to.
+    Cluster(Arc<[Address]>),
 }
 
 /// The sentinels of a master.
 pub(super) struct Sentinels {
-    master: Master,
-    addresses: Vec<Address>,
+    /// The name of the master.
+    pub(super) master: String,
+    pub(super) addresses: Vec<Address>,
     /// For a connection to the first of them.
-    options: Options,
-    /// From the first connection until the client is closed.
-    following: Mutex<Option<AbortOnDropHandle<()>>>,
+    pub(super) options: Options,
 }
 
 impl fmt::Debug for Options {
@@ -137,18 +128,13 @@ impl Options {
         };
         options.source = match group {
             None => Source::Url,
-            Some(Group::Cluster(addresses)) => {
-                let topology =
-                    Topology::new("the servers of the cluster are not known".into(), "none has answered");
-                Source::Cluster(Arc::new(Seeds { addresses, topology }))
-            }
-            Some(Group::Sentinels(name, addresses)) => {
+            Some(Group::Cluster(addresses)) => Source::Cluster(addresses.into()),
+            Some(Group::Sentinels(master, addresses)) => {
                 let credentials = settings
                     .sentinel_credentials
                     .map_or(Credentials::OfUrl, |(user, password)| Credentials::User(user, password));
                 let options = options.of_sentinel(credentials);
-                let (master, following) = (Master::new(name), Mutex::default());
-                Source::Sentinels(Arc::new(Sentinels { master, addresses, options, following }))
+                Source::Sentinels(Arc::new(Sentinels { master, addresses, options }))
             }
         };
         Ok(options)
@@ -160,7 +146,7 @@ impl Options {
         (config.username, config.password) = (None, None);
         (config.credential_provider, config.database) = (None, None);
         credentials.configure(&mut config, self.connect_timeout);
-        let connect_timeout = self.connect_timeout.min(sentinel::CONNECT);
+        let connect_timeout = self.connect_timeout.min(SENTINEL_CONNECT);
         Self { config, credentials, connect_timeout, command_timeout: topology::PATIENCE, ..self.clone() }
     }
 
@@ -186,36 +172,9 @@ impl Options {
         }
     }
 
-    /// Follows the sentinels, if they say where to connect, until [`leave_sentinels`](Self::leave_sentinels) is called or the last of
-    /// these options is dropped.
-    pub(super) fn follow_sentinels(&self, shared: &Shared) {
-        if let Source::Sentinels(sentinels) = &self.source {
-            let Sentinels { master, addresses, options, following } = &**sentinels;
-            let follow =
-                || sentinel::follow(addresses.clone(), options.clone(), master.clone(), shared.clone());
-            following.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(follow);
-        }
-    }
-
-    /// Closes the connections to the sentinels.
-    pub(super) fn leave_sentinels(&self) {
-        if let Source::Sentinels(sentinels) = &self.source {
-            sentinels.following.lock().unwrap_or_else(PoisonError::into_inner).take();
-        }
-    }
-
-    /// Where the servers are at present, unless the URL alone says so.
-    pub(super) fn topology(&self) -> Option<&Topology> {
-        match &self.source {
-            Source::Url => None,
-            Source::Sentinels(sentinels) => Some(sentinels.master.topology()),
-            Source::Cluster(seeds) => Some(&seeds.topology),
-        }
-    }
-
-    /// Leads a connection to the server of this slot, unless the URL alone says where it is.
-    pub(super) fn lead(&self, slot: Slot) -> Option<Lead> {
-        Some(self.topology()?.lead(slot))
+    /// Whether the URL names sentinels, or servers of a cluster, which say where to connect.
+    pub(super) fn is_led(&self) -> bool {
+        !matches!(self.source, Source::Url)
     }
 
     /// What the client is connected to, for messages.
@@ -226,9 +185,9 @@ impl Options {
             Source::Url => self.address().to_string(),
             Source::Sentinels(group) => {
                 let Sentinels { master, addresses, .. } = &**group;
-                format!("the master `{}` of the sentinels {}", master.name(), list(addresses))
+                format!("the master `{master}` of the sentinels {}", list(addresses))
             }
-            Source::Cluster(seeds) => format!("the cluster of {}", list(&seeds.addresses)),
+            Source::Cluster(seeds) => format!("the cluster of {}", list(seeds)),
         }
     }
 

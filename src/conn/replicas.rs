@@ -68,7 +68,7 @@ impl Conn {
 
     /// How often the servers of slots have changed.
     fn changes(&self) -> u64 {
-        self.base.options.topology().map_or(0, Topology::changes)
+        self.base.shared.topology.as_ref().map_or(0, Topology::changes)
     }
 
     fn confirmations(&self) -> Option<Arc<Confirmations>> {

@@ -67,7 +67,7 @@ impl Conn {
 
     /// Leads a connection to the queue's server, unless the URL alone says where it is.
     pub(super) fn lead(&self) -> Option<Lead> {
-        self.base.options.lead(self.slot.unwrap_or(Slot::ANY))
+        self.base.shared.lead(self.slot.unwrap_or(Slot::ANY))
     }
 
     /// For a connection to the server of the slot.

@@ -20,14 +20,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::master::{Answer, Master};
+use super::options::Sentinels;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::topology::{EVERY, PATIENCE};
 use super::{Command, Link, OpError, Options, Reply, Shared};
 use crate::pacing::jittered;
 
-/// How long a connection to a sentinel may take.
-pub(super) const CONNECT: Duration = Duration::from_secs(3);
 /// How many questions after which a sentinel is asked for the others.
 const OTHERS: u32 = 30;
 /// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name it again.
@@ -36,13 +35,10 @@ const FORGET: Duration = Duration::from_secs(60);
 const MOST: usize = 32;
 
 /// Follows all sentinels, those that are given and those that they know. Ends with the handle.
-pub(super) fn follow(
-    sentinels: Vec<Address>,
-    options: Options,
-    master: Master,
-    shared: Shared,
-) -> AbortOnDropHandle<()> {
+pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> AbortOnDropHandle<()> {
+    let shared = shared.without_topology();
     AbortOnDropHandle::new(tokio::spawn(async move {
+        let Sentinels { addresses: sentinels, options, .. } = &*group;
         let (others, mut learned) = mpsc::unbounded_channel();
         let mut followed = HashSet::new();
         let mut following = FuturesUnordered::new();

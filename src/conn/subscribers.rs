@@ -23,7 +23,7 @@ impl Conn {
         let (options, shared) = (self.base.options.clone(), self.base.shared.clone());
         match &self.base.servers {
             Servers::One(_) => {
-                let lead = options.lead(Slot::ANY);
+                let lead = shared.lead(Slot::ANY);
                 tokio::spawn(subscriber(options, lead, shared, wishes, notices));
             }
             Servers::Cluster(cluster) => {

@@ -380,7 +380,7 @@ impl Supervisor {
 
     /// Another server may be the master now.
     fn doubt(&self) {
-        if let Some(topology) = self.options.topology() {
+        if let Some(topology) = &self.shared.topology {
             topology.doubt();
         }
     }

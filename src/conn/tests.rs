@@ -35,12 +35,7 @@ pub(super) fn settings(url: &str) -> Settings<'_> {
 }
 
 pub(super) fn shared() -> Shared {
-    Shared {
-        demotion: Demotion::none_yet(),
-        counters: ClientCounters::new(),
-        begun: Arc::default(),
-        queue: None,
-    }
+    Shared::new(None)
 }
 
 async fn connect_within(url: &str, command_timeout: Duration) -> Conn {

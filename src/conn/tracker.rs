@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::slots::Table;
+use super::topology::Topology;
 use super::{Conn, ConnectError, Link};
 
 /// What has changed.
@@ -33,7 +34,7 @@ impl Conn {
     /// may lack the permission.
     pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
         let (options, lead) = self.options_here().await?;
-        let tables = options.topology().map(|topology| topology.tables());
+        let tables = self.base.shared.topology.as_ref().map(Topology::tables);
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
         let notices = Pushed::of(&link, |client| client.invalidation_rx());
         Ok((link, Changes { notices, tables }))
