@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::commands::Commands;
-use super::connect::{SERVERS, may_pass};
+use super::open::{SERVERS, may_pass};
 use super::role::Role;
 use super::slot::Slot;
 use super::slots::Table;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::cluster::{Cluster, ServerId};
 use super::slot::Slot;
 use super::topology::Lead;
-use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, connect};
+use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, open};
 use crate::pacing::backoff;
 use crate::wire::keys::Keys;
 
@@ -83,7 +83,7 @@ impl Conn {
         match (&self.base.servers, self.lead()) {
             (Servers::Cluster(_), Some(mut lead)) => {
                 let server = lead.next().await;
-                let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
+                let server = server.map_err(|cause| ConnectError::Failed(cause, open::SERVERS))?;
                 Ok((self.base.options.at(&server), None))
             }
             (_, lead) => Ok((self.base.options.clone(), lead)),

@@ -1,4 +1,4 @@
-//! Opening a connection: once, or until the connect timeout, and what its failure means.
+//! Opening a link: once, or until the connect timeout, and what its failure means.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
