@@ -34,9 +34,12 @@
 //! announcement, see `scripts`.
 
 mod address;
+mod call;
 mod cluster;
+mod command;
 mod commands;
 mod confirmations;
+mod connect;
 mod connect_error;
 mod credentials;
 mod establish;
@@ -44,6 +47,7 @@ mod execute;
 mod expect;
 mod failover;
 mod handshake;
+mod info;
 mod library;
 mod link;
 mod master;
@@ -77,14 +81,13 @@ mod wrong_type;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use cluster::ServerId;
+pub(crate) use command::Command;
 pub(crate) use confirmations::Unconfirmed;
 pub(crate) use connect_error::ConnectError;
 pub(crate) use credentials::{Credentials, Provider};
@@ -99,93 +102,16 @@ pub(crate) use tls::TlsOptions;
 pub(crate) use tracker::{Change, Changes};
 pub(crate) use wrong_type::wrong_type;
 
-use crate::pacing::{Retries, backoff};
-use crate::telemetry::{ClientCounters, events};
-use crate::wire::time;
+use crate::telemetry::ClientCounters;
 use cluster::Cluster;
 use commands::Commands;
-use master::Master;
-use options::Source;
 use role::Role;
-use session::Session;
 use shared::Shared;
-use too_large::Size;
-use topology::Topology;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
 /// No duration of a client is longer, so that no sum of times overflows.
 pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
-const OLDEST_SERVER: (u32, u32) = (6, 2);
-
-/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so it
-/// is still there when an error is to be explained.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    name: &'static str,
-    args: Vec<Bytes>,
-    is_tagged: bool,
-}
-
-impl Command {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4), is_tagged: false }
-    }
-
-    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and the
-    /// reply is an array that begins with it: any other reply belongs to another command.
-    pub(crate) fn script(sha1: &'static str) -> Self {
-        let mut args = Vec::with_capacity(16);
-        args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
-        Self { name: "EVALSHA", args, is_tagged: true }
-    }
-
-    /// More keys of a script, which has no other arguments yet.
-    #[must_use]
-    pub(crate) fn script_keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(keys);
-        self.args[1] = (self.args.len() - 2).to_string().into();
-        self
-    }
-
-    /// The same call with the text of the script, for a server that does not know it.
-    #[must_use]
-    pub(crate) fn script_text(&self, text: String) -> Self {
-        let mut command = Self { name: "EVAL", ..self.clone() };
-        command.args[0] = text.into();
-        command
-    }
-
-    #[must_use]
-    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
-        self.args.push(arg.into());
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn number(self, number: impl ToString) -> Self {
-        self.arg(number.to_string())
-    }
-
-    #[must_use]
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(args);
-        self
-    }
-
-    /// The slot of its keys, if it has any: all are of one queue.
-    fn slot(&self) -> Option<Slot> {
-        let key = match self.name {
-            "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
-            "EVAL" | "EVALSHA" => self.args.get(2),
-            "CLIENT" | "CLUSTER" | "CONFIG" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
-            _ => self.args.first(),
-        };
-        key.map(|key| Slot::of(key))
-    }
-}
 
 /// The connections for commands.
 #[derive(Clone, Debug)]
@@ -219,42 +145,6 @@ struct Base {
 }
 
 impl Conn {
-    /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
-    ///
-    /// Compiled once: see [`execute`].
-    #[inline(never)]
-    pub(crate) fn connect(options: Options) -> BoxFuture<'static, Result<Self, ConnectError>> {
-        Box::pin(Self::connect_now(options))
-    }
-
-    async fn connect_now(options: Options) -> Result<Self, ConnectError> {
-        let deadline = Instant::now() + options.connect_timeout;
-        let (servers, shared, sentinels) = match &options.source {
-            Source::Url => {
-                let shared = Shared::new(None);
-                (Servers::One(Commands::open(&options, &shared).await?), shared, None)
-            }
-            Source::Sentinels(group) => {
-                let master = Master::new(group.master.clone());
-                let shared = Shared::new(Some(master.topology().clone()));
-                let sentinels = sentinel::follow(group.clone(), master, &shared);
-                (Servers::One(Commands::open(&options, &shared).await?), shared, Some(sentinels))
-            }
-            Source::Cluster(seeds) => {
-                let unknown = "the servers of the cluster are not known".to_owned();
-                let topology = Topology::new(unknown, "none has answered");
-                let shared = Shared::new(Some(topology.clone()));
-                let cluster = Cluster::connect(&options, seeds, topology, &shared, deadline).await?;
-                (Servers::Cluster(Arc::new(cluster)), shared, None)
-            }
-        };
-        let command_timeout = options.command_timeout;
-        let base = Base { options, servers, shared, runtime: Handle::current(), sentinels };
-        let conn = Self { base: Arc::new(base), slot: None, command_timeout, long: None };
-        conn.check_version(deadline).await?;
-        Ok(conn)
-    }
-
     /// The same connections and counters, with another command timeout, of at least 1 ms and a year at most.
     ///
     /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
@@ -289,115 +179,6 @@ impl Conn {
     pub(crate) async fn open_blocking(&self, queue: Option<&str>) -> Result<Arc<Link>, ConnectError> {
         let shared = Shared { queue: queue.map(Arc::from), ..self.shared_here() };
         Link::open_once(&self.base.options, Role::Blocking, &shared, self.lead()).await
-    }
-
-    /// Runs a command at most once.
-    ///
-    /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
-    /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
-    pub(crate) async fn call(&self, command: &Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        match self.call_within(command, self.command_timeout).await {
-            // In boxes, as is what is rare, so that the futures of callers stay small.
-            Err(error) if Size::of(command).may_explain(&error) => {
-                Err(Box::pin(self.blaming_size(error, Size::of(command), deadline)).await)
-            }
-            Err(error @ OpError::Server(_)) => {
-                Err(Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await)
-            }
-            result => result,
-        }
-    }
-
-    /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
-    pub(crate) async fn query(&self, command: &Command) -> Result<Reply, OpError> {
-        self.call_repeatedly(command, &mut false).await
-    }
-
-    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that nothing was
-    /// executed.
-    pub(crate) async fn call_idempotent(&self, command: &Command) -> Result<Reply, OpError> {
-        let mut lost = false;
-        let result = self.call_repeatedly(command, &mut lost).await;
-        result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
-    }
-
-    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have executed, or may
-    /// still execute.
-    pub(crate) async fn call_repeatedly(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        let mut retries = Retries::until(deadline);
-        let mut within = self.command_timeout;
-        loop {
-            let error = match self.call_within(command, within).await {
-                Err(error) if Size::of(command).may_explain(&error) => {
-                    let error = Box::pin(self.blaming_size(error, Size::of(command), deadline)).await;
-                    if !matches!(error, OpError::Unknown(_)) {
-                        return Err(error);
-                    }
-                    error
-                }
-                Err(error @ OpError::Unknown(_)) => error,
-                Err(error @ OpError::Server(_)) => {
-                    return Err(
-                        Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await
-                    );
-                }
-                result => return result,
-            };
-            *lost = true;
-            if !retries.pause().await {
-                return Err(error);
-            }
-            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        }
-    }
-
-    async fn call_within(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
-        match &self.base.servers {
-            Servers::One(commands) => self.call_on(&commands.link, command, within).await,
-            // In a box, or the futures of callers become so deep that the compiler refuses some.
-            Servers::Cluster(cluster) => self.call_in_cluster(cluster, command, within).await,
-        }
-    }
-
-    async fn call_on(&self, link: &Arc<Link>, command: &Command, within: Duration) -> Result<Reply, OpError> {
-        let result = match self.long {
-            None => link.call(command, within).await,
-            Some(bytes) => link.call_long(command, within, bytes).await,
-        };
-        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
-        if is_timeout && within < self.base.options.command_timeout {
-            // A caller that waits for less than that cannot tell whether the server still answers.
-            link.check_soon(&self.base.runtime);
-        }
-        result
-    }
-
-    /// Ends the pop that this other connection blocks on. It has no effect before the server has received the pop.
-    ///
-    /// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
-    /// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
-    pub(crate) async fn unblock(&self, blocked: &Link) {
-        // Ids are those of one server. On another one, this would end somebody else's pop.
-        let address = blocked.address();
-        let beside = match &self.base.servers {
-            Servers::One(commands) => Some(commands.link.clone()).filter(|link| link.address() == address),
-            Servers::Cluster(cluster) => cluster.at(&address),
-        };
-        let id = blocked.session().and_then(|session| session.client_id);
-        let Some((commands, id)) = beside.zip(id) else { return };
-        if commands.session().is_none() || blocked.address() != address {
-            return;
-        }
-        // Nothing may come between the two commands.
-        if timeout(self.base.options.command_timeout, commands.in_use()).await.is_err() {
-            return;
-        }
-        let hold = Command::new("EVAL").arg("return 0").number(0);
-        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(id).arg("TIMEOUT");
-        let call = |command| commands.call(command, self.base.options.command_timeout);
-        let _ = futures::future::join(call(&hold), call(&unblock)).await;
     }
 
     /// The counters of this module and of those above it.
@@ -445,13 +226,6 @@ impl Conn {
     /// When the last reply to a command was received; in a cluster, from the queue's server.
     pub(crate) fn last_reply(&self) -> Option<Instant> {
         Some(self.commands()?.link.last_reply())
-    }
-
-    /// The server's clock, epoch µs.
-    pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.query(&Command::new("TIME")).await?.into_parts()?;
-        let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
-        time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
     }
 
     /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error of the call
@@ -510,54 +284,4 @@ impl Conn {
             Servers::Cluster(cluster) => cluster.close().await,
         }
     }
-
-    async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
-        let reply = loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let conn = self.with_timeout(self.command_timeout.min(left));
-            let reply = conn.query(&Command::new("INFO").arg("server")).await;
-            // A server that is busy may need more than one command timeout.
-            let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
-            if !is_busy || Instant::now() >= deadline {
-                break reply;
-            }
-            sleep(backoff(0)).await;
-        };
-        let info = match reply {
-            Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A server may lack INFO, or the user the permission, and serve queues all the same. There is
-            // nothing to check then.
-            Err(OpError::Server(_)) => Bytes::new(),
-            Err(error) => return Err(ConnectError::failed(error.into_cause())),
-        };
-        let info = String::from_utf8_lossy(&info);
-        match parse_version(&info) {
-            Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
-            _ => {
-                events::connected(&self.server(), &product(&info));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// The field of this name in the reply of `INFO`.
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-}
-
-/// What the server is, with its own version: `Redis 7.0.15`, `Valkey 9.1.0`.
-fn product(info: &str) -> String {
-    match (field(info, "valkey_version"), field(info, "redis_version")) {
-        (Some(version), _) => format!("Valkey {version}"),
-        (None, Some(version)) => format!("Redis {version}"),
-        (None, None) => "an unknown version".to_owned(),
-    }
-}
-
-/// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
-fn parse_version(info: &str) -> Option<(String, (u32, u32))> {
-    let version = field(info, "redis_version")?;
-    let mut parts = version.split('.').map_while(|part| part.parse().ok());
-    Some((version.to_owned(), (parts.next()?, parts.next()?)))
 }

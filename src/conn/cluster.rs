@@ -24,10 +24,11 @@ use super::address::Address;
 use super::commands::Commands;
 use super::open::{SERVERS, may_pass};
 use super::role::Role;
+use super::shared::Shared;
 use super::slot::Slot;
 use super::slots::Table;
 use super::topology::{FRESH, PATIENCE, Topology};
-use super::{Command, ConnectError, Link, OpError, Options, Shared};
+use super::{Command, ConnectError, Link, OpError, Options};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Session;
+use super::session::Session;
 
 /// A connection is at least this old before it is closed because another one has met a demoted server. While there is
 /// no master, the connections must not keep each other reconnecting.

@@ -18,15 +18,16 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::execute::{Executing, execute, force_reconnection, quit};
 use super::expect::{Expect, FOREIGN};
-use super::op_error::without_position;
+use super::op_error::{is_wrong_type, without_position};
 use super::options::Source;
 use super::reply::NoReply;
 use super::role::Role;
+use super::session::Session;
+use super::shared::Shared;
 use super::silence::{IDLE, Silence, Verdict};
 use super::supervisor::{Connected, Supervisor, Trouble};
 use super::topology::replaced;
-use super::wrong_type::is_wrong_type;
-use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
+use super::{Cause, Command, OpError, Options, Reply, library};
 
 /// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -143,6 +143,11 @@ pub(crate) fn line_of(message: &str) -> Option<usize> {
     rest[..digits].parse().ok()
 }
 
+/// Whether the server refuses a command for the type of a key, which it does not name.
+pub(super) fn is_wrong_type(why: &str) -> bool {
+    why.contains("WRONGTYPE Operation")
+}
+
 fn begins_with(message: &str, codes: &[&str]) -> bool {
     codes.iter().any(|code| message.starts_with(code))
 }

@@ -12,10 +12,11 @@ use super::establish::{Failure, SOCKET_TIMEOUT, build, establish};
 use super::options::Source;
 use super::probe::probe;
 use super::role::Role;
+use super::shared::Shared;
 use super::slot::Slot;
 use super::supervisor::Supervisor;
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, ConnectError, Link, OpError, Options, Shared, library};
+use super::{Cause, ConnectError, Link, OpError, Options, library};
 use crate::telemetry::events;
 
 /// What to check if no sentinel names a master.

@@ -7,7 +7,8 @@ use fred::clients::Client;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
-use super::{Link, Session};
+use super::Link;
+use super::session::Session;
 
 /// What has come.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
 //! Which server a command is sent to, and what a queue's server is, where there are several.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::{Cluster, ServerId};
+use super::shared::Shared;
 use super::slot::Slot;
 use super::topology::Lead;
-use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, open};
+use super::{Command, Conn, ConnectError, Link, OpError, Options, Reply, Servers, open};
 use crate::pacing::backoff;
 use crate::wire::keys::Keys;
 
@@ -90,10 +92,32 @@ impl Conn {
         }
     }
 
+    /// Sends a command at most once, or in a cluster until a server accepts it.
+    pub(super) async fn call_within(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
+        match &self.base.servers {
+            Servers::One(commands) => self.call_on(&commands.link, command, within).await,
+            // In a box, or the futures of callers become so deep that the compiler refuses some.
+            Servers::Cluster(cluster) => self.call_in_cluster(cluster, command, within).await,
+        }
+    }
+
+    async fn call_on(&self, link: &Arc<Link>, command: &Command, within: Duration) -> Result<Reply, OpError> {
+        let result = match self.long {
+            None => link.call(command, within).await,
+            Some(bytes) => link.call_long(command, within, bytes).await,
+        };
+        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
+        if is_timeout && within < self.base.options.command_timeout {
+            // A caller that waits for less than that cannot tell whether the server still answers.
+            link.check_soon(&self.base.runtime);
+        }
+        result
+    }
+
     /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
     /// will. Compiled once: see [`execute`](super::execute).
     #[inline(never)]
-    pub(super) fn call_in_cluster<'a>(
+    fn call_in_cluster<'a>(
         &'a self,
         cluster: &'a Cluster,
         command: &'a Command,

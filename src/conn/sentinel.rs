@@ -23,8 +23,9 @@ use super::master::{Answer, Master};
 use super::options::Sentinels;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
+use super::shared::Shared;
 use super::topology::{EVERY, PATIENCE};
-use super::{Command, Link, OpError, Options, Reply, Shared};
+use super::{Command, Link, OpError, Options, Reply};
 use crate::pacing::jittered;
 
 /// How many questions after which a sentinel is asked for the others.

@@ -14,8 +14,9 @@ use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 use super::link::Link;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
+use super::shared::Shared;
 use super::topology::Lead;
-use super::{Cause, OpError, Options, Shared, library};
+use super::{Cause, OpError, Options, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 

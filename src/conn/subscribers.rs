@@ -11,9 +11,10 @@ use tokio::sync::mpsc;
 
 use super::address::Address;
 use super::cluster::Cluster;
+use super::shared::Shared;
 use super::slot::Slot;
 use super::subscriber::{Channels, NOTICES, Notice, Wish, subscriber};
-use super::{Conn, Options, Servers, Shared};
+use super::{Conn, Options, Servers};
 
 impl Conn {
     /// Opens the connections for subscriptions, in tasks that end when [`Channels`] is dropped.

@@ -18,12 +18,14 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::Address;
 use super::establish::{Established, Failure, establish};
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
+use super::info::field;
 use super::probe::probe;
 use super::reply::Reply;
 use super::role::Role;
 use super::session::{Session, Sessions};
+use super::shared::Shared;
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, OpError, Options, Shared, execute, library};
+use super::{Cause, OpError, Options, execute, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -414,7 +416,7 @@ impl Supervisor {
     fn warn_of_eviction(&self, info: Option<Resp3Frame>) {
         let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
-        let Some(policy) = super::field(&info, "maxmemory_policy") else { return };
+        let Some(policy) = field(&info, "maxmemory_policy") else { return };
         let server = self.here.address().to_string();
         let policy = Some(policy).filter(|policy| *policy != "noeviction");
         if self.shared.counters.evicts(&server, policy)

@@ -9,6 +9,8 @@ use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::leap;
 use tokio::time::{Instant, sleep};
 
+use bytes::Bytes;
+
 use super::*;
 
 fn ms(millis: u64) -> Duration {
@@ -49,15 +51,6 @@ async fn connect(url: &str) -> Conn {
 
 fn push(value: impl Into<Bytes>) -> Command {
     Command::new("RPUSH").arg("q").arg(value)
-}
-
-#[test]
-fn version_is_read_from_info() {
-    let info = "# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
-    assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
-    assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
-    assert!(parse_version("redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
-    assert_eq!(parse_version("nothing"), None);
 }
 
 /// The connection for commands.
