@@ -35,6 +35,7 @@
 
 mod address;
 mod call;
+mod client;
 mod cluster;
 mod command;
 mod commands;
@@ -43,7 +44,6 @@ mod connect;
 mod connect_error;
 mod credentials;
 mod establish;
-mod execute;
 mod expect;
 mod failover;
 mod handshake;

@@ -21,7 +21,7 @@ use crate::telemetry::events;
 impl Conn {
     /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
     ///
-    /// Compiled once: see [`execute`](super::execute).
+    /// Compiled once: see [`client`](super::client).
     #[inline(never)]
     pub(crate) fn connect(options: Options) -> BoxFuture<'static, Result<Self, ConnectError>> {
         Box::pin(Self::connect_now(options))

@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use fred::clients::Client;
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::interfaces::ClientLike;
 use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
 use fred::types::{Builder, RespVersion};
 use futures::future::BoxFuture;
 use socket2::TcpKeepalive;
 use tokio::time::timeout;
-use tokio_util::task::AbortOnDropHandle;
 
+use super::Options;
+use super::client::{Client, Connection};
 use super::handshake::HANDSHAKE_TIMEOUT;
+use super::library::Error;
 use super::role::Role;
 use super::silence::IDLE;
-use super::{Options, execute};
 
 /// How long one try to open a socket may take.
 pub(super) const SOCKET_TIMEOUT: Duration = Duration::from_secs(3);
@@ -31,17 +29,17 @@ const FAILOVER: u32 = 200;
 /// A client of the library that has connected, and the task that is its connection.
 pub(super) struct Established {
     pub(super) client: Client,
-    pub(super) connection: AbortOnDropHandle<Result<(), FredError>>,
+    pub(super) connection: Connection,
 }
 
 /// Why there is none.
 pub(super) enum Failure {
-    Build(FredError),
-    Connect(FredError),
+    Build(Error),
+    Connect(Error),
     Silence,
 }
 
-/// Makes one attempt to connect. Compiled once: see [`execute`].
+/// Makes one attempt to connect. Compiled once: see [`client`](super::client).
 #[inline(never)]
 pub(super) fn establish(options: &Options, role: Role) -> BoxFuture<'_, Result<Established, Failure>> {
     Box::pin(establish_now(options, role))
@@ -51,17 +49,8 @@ async fn establish_now(options: &Options, role: Role) -> Result<Established, Fai
     let client = build(options, role).map_err(Failure::Build)?;
     let fetch = options.credentials.fetch_timeout(options.connect_timeout);
     let within = options.connect_timeout.min(SOCKET_TIMEOUT + HANDSHAKE_TIMEOUT + fetch);
-    let mut connection = execute::connect(&client);
-    let connecting = async {
-        tokio::select! {
-            connected = client.wait_for_connect() => connected,
-            ended = &mut connection => match ended {
-                Ok(result) => result,
-                Err(error) => Err(FredError::new(FredErrorKind::Unknown, error.to_string())),
-            },
-        }
-    };
-    match timeout(within, connecting).await {
+    let mut connection = client.connect();
+    match timeout(within, client.connected(&mut connection)).await {
         Ok(Ok(())) => Ok(Established { client, connection }),
         Ok(Err(error)) => Err(Failure::Connect(error)),
         Err(_) => Err(Failure::Silence),
@@ -80,7 +69,7 @@ fn tcp() -> TcpConfig {
 }
 
 /// A client of the library that has not connected.
-pub(super) fn build(options: &Options, role: Role) -> Result<Client, FredError> {
+pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
     let connection = ConnectionConfig {
         connection_timeout: SOCKET_TIMEOUT.min(options.connect_timeout),
         // For authentication and the like, a credentials provider included.
@@ -113,5 +102,5 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, FredError> 
     }
     let mut builder = Builder::from_config(config);
     builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
-    builder.build()
+    builder.build().map(Client)
 }

@@ -8,12 +8,11 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use fred::types::Resp3Frame;
 
 use super::Reply;
-use super::reply::NoReply;
+use super::reply::{Frame, NoReply};
 
-/// Of a reply that its command cannot have.
+/// The error text for a reply that does not fit its command.
 pub(super) const FOREIGN: &str = "the reply belongs to another command";
 
 /// A set of replies.
@@ -66,7 +65,7 @@ impl Expect {
     }
 
     /// The reply in a frame, if it is one of these.
-    pub(super) fn read(&self, frame: Resp3Frame) -> Result<Reply, NoReply> {
+    pub(super) fn read(&self, frame: Frame) -> Result<Reply, NoReply> {
         let reply = match self {
             Self::OfSentinel => Reply::of_sentinel(frame)?,
             _ => Reply::of_frame(frame)?,

@@ -8,13 +8,11 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::clients::Client;
-use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::time::timeout;
 
-use super::execute::execute;
+use super::client::Client;
 use super::expect::Expect;
-use super::reply::{NoReply, Reply};
+use super::reply::{Frame, NoReply, Reply};
 use super::role::Role;
 use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, library};
@@ -45,7 +43,7 @@ pub(super) struct Answered {
     /// `None` if the server does not tell.
     pub(super) peer: Option<Peer>,
     /// The reply to `INFO memory`, if it was asked for.
-    pub(super) memory: Option<Resp3Frame>,
+    pub(super) memory: Option<Frame>,
 }
 
 /// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and learns its id. Refuses a
@@ -73,25 +71,21 @@ pub(super) async fn handshake(
     words.push(vec!["ID"]);
     let expect: Vec<_> =
         words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
+    let ask = |name, args| client.clone().execute(name, args, None);
     let server_role = async {
         match lead {
-            Some(_) => {
-                let command = CustomCommand::new_static("ROLE", ClusterHash::FirstKey, false);
-                execute(client.clone(), command, Vec::new(), None).await.map(Some)
-            }
+            Some(_) => ask("ROLE", Vec::new()).await.map(Some),
             None => Ok(None),
         }
     };
     // In this order on one connection, and without a pause: each is handed over when it is first polled.
     let replies = futures::future::try_join_all(words.into_iter().map(|words| {
-        let command = CustomCommand::new_static("CLIENT", ClusterHash::FirstKey, false);
         let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
-        execute(client.clone(), command, words.collect(), None)
+        ask("CLIENT", words.collect())
     }));
     let memory = async {
-        let info = CustomCommand::new_static("INFO", ClusterHash::FirstKey, false);
         match role {
-            Role::Commands => execute(client.clone(), info, vec!["memory".into()], None).await.map(Some),
+            Role::Commands => ask("INFO", vec!["memory".into()]).await.map(Some),
             _ => Ok(None),
         }
     };
@@ -127,7 +121,7 @@ pub(super) async fn handshake(
 }
 
 /// Returns an error if the server says that it is no master. A user may lack the permission to ask.
-fn ensure_master(role: Option<Resp3Frame>) -> Result<(), OpError> {
+fn ensure_master(role: Option<Frame>) -> Result<(), OpError> {
     let Some(role) = role.and_then(|role| Reply::of_frame(role).ok()) else { return Ok(()) };
     match role.into_array().ok().and_then(|role| role.into_iter().next()) {
         Some(Reply::Bytes(role)) if role != "master" => Err(OpError::NotExecuted(Cause::of_kind(

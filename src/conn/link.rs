@@ -7,20 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use fred::clients::Client;
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::execute::{Executing, execute, force_reconnection, quit};
+use super::client::{Client, Executing};
 use super::expect::{Expect, FOREIGN};
 use super::op_error::{is_wrong_type, without_position};
 use super::options::Source;
-use super::reply::NoReply;
+use super::reply::{Frame, NoReply};
 use super::role::Role;
 use super::session::Session;
 use super::shared::Shared;
@@ -231,7 +228,6 @@ impl Link {
         if self.is_abandoned() {
             return Err(OpError::NotExecuted(replaced()));
         }
-        let blocking = command.name.starts_with('B');
         let command_name = command.name;
         let mut args = Vec::with_capacity(command.args.len() + 1);
         args.extend_from_slice(&command.args);
@@ -242,14 +238,13 @@ impl Link {
         } else {
             Expect::of(command_name, &args)
         };
-        let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let client = self.client();
         let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, execute(client, custom, args, within)))
+        Ok((sent, client.execute(command_name, args, within)))
     }
 
     #[inline(never)]
-    fn finish(&self, sent: Sent, executed: Result<Resp3Frame, FredError>) -> Result<Reply, OpError> {
+    fn finish(&self, sent: Sent, executed: Result<Frame, library::Error>) -> Result<Reply, OpError> {
         let Sent { command_name, expect, session, at, is_patient } = sent;
         let error = match executed {
             Ok(frame) => {
@@ -275,7 +270,7 @@ impl Link {
             }
             Err(error) => error,
         };
-        if *error.kind() == FredErrorKind::Timeout {
+        if library::is_timeout(&error) {
             if is_patient {
                 let waited = Duration::from_micros(self.micros().saturating_sub(at));
                 self.on_silence(session, at, waited.min(self.command_timeout));
@@ -476,7 +471,7 @@ impl Link {
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
             // The caller need not wait for it.
-            force_reconnection(self.client());
+            self.client().force_reconnection();
         }
     }
 
@@ -499,7 +494,7 @@ impl Link {
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
+        let _ = timeout(QUIT_TIMEOUT, self.client().quit()).await;
         self.supervisor.abort();
     }
 }

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
@@ -74,7 +73,7 @@ impl Link {
         Ok(Self::new(options, supervisor, role, shared.clone()))
     }
 
-    /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see [`execute`](super::execute).
+    /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see [`client`](super::client).
     #[inline(never)]
     fn open_within<'a>(
         left: Duration,
@@ -165,7 +164,7 @@ fn nobody_knows(options: &Options) -> &'static str {
 }
 
 /// What the client library's error means.
-async fn reason(options: &Options, error: &FredError, left: Duration) -> ConnectError {
+async fn reason(options: &Options, error: &library::Error, left: Duration) -> ConnectError {
     if let Some(cause) = options.credentials.failure(error) {
         return ConnectError::Provider(cause);
     }
@@ -180,11 +179,8 @@ async fn reason(options: &Options, error: &FredError, left: Duration) -> Connect
             why => refused(why),
         };
     }
-    match error.kind() {
-        FredErrorKind::Config | FredErrorKind::Url | FredErrorKind::InvalidArgument => {
-            return ConnectError::Url("the client library refuses it".into());
-        }
-        _ => {}
+    if library::is_of_configuration(error) {
+        return ConnectError::Url("the client library refuses it".into());
     }
     examine(options, cause, library::is_vague(error), left).await
 }

@@ -3,11 +3,11 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use fred::clients::Client;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use super::Link;
+use super::client::Client;
 use super::session::Session;
 
 /// What has come.
@@ -70,7 +70,6 @@ impl<T: Clone> Pushed<T> {
 
 #[cfg(test)]
 mod tests {
-    use fred::interfaces::{EventInterface, PubsubInterface};
     use redelay_fixture::{Server, until_async};
     use redelay_support::soon;
 
@@ -98,7 +97,7 @@ mod tests {
         let options = Options::new(settings(&servers[0].url())).expect("options");
         let lead = Some(topology.lead(Slot::ANY));
         let link = Link::open_once(&options, Role::Subscriber, &shared(), lead).await.expect("a connection");
-        let mut pushed = Pushed::of(&link, |client| client.message_rx());
+        let mut pushed = Pushed::of(&link, Client::messages);
         for server in [&servers[0], &servers[1], &servers[0]] {
             lead_to(server);
             while pushed.session().is_none() || link.address().port != server.port() {

@@ -115,7 +115,7 @@ impl Conn {
     }
 
     /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
-    /// will. Compiled once: see [`execute`](super::execute).
+    /// will. Compiled once: see [`client`](super::client).
     #[inline(never)]
     fn call_in_cluster<'a>(
         &'a self,

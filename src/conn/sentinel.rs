@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fred::interfaces::{EventInterface, PubsubInterface};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -19,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
+use super::client::Client;
 use super::master::{Answer, Master};
 use super::options::Sentinels;
 use super::pushed::{Push, Pushed};
@@ -94,7 +94,7 @@ impl Sentinel {
 
     /// Asks again and again, until the link has ended, or the sentinel has not answered for long.
     async fn ask_on(&self, link: &Arc<Link>, answered: &mut Instant) {
-        let mut messages = Pushed::of(link, |client| client.message_rx());
+        let mut messages = Pushed::of(link, Client::messages);
         let mut is_new = true;
         for question in 0_u32.. {
             let doubted = self.master.topology().doubted();

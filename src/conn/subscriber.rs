@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::interfaces::{ClientLike, EventInterface, PubsubInterface};
-use fred::types::{ClusterHash, CustomCommand, Message, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
+use super::client::{Client, Message, content};
 use super::link::Link;
 use super::pushed::{Push, Pushed};
 use super::role::Role;
@@ -97,7 +96,7 @@ pub(super) async fn subscriber(
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };
-    let messages = Pushed::of(&link, |client| client.message_rx());
+    let messages = Pushed::of(&link, Client::messages);
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let subscriber = Subscriber {
         link,
@@ -176,10 +175,10 @@ impl Subscriber {
             }
             () = std::future::ready(()), if subscribe => Some(Step::Subscribe),
             message = self.messages.next() => Some(match message? {
-                Push::Message(message) => Step::Notice(Notice::Message {
-                    channel: message.channel.to_string(),
-                    payload: message.value.into_bytes().unwrap_or_default(),
-                }),
+                Push::Message(message) => {
+                    let (channel, payload) = content(message);
+                    Step::Notice(Notice::Message { channel, payload })
+                }
                 Push::Missed => Step::Notice(Notice::Missed),
                 Push::Session => {
                     // The subscriptions of the old connection ended with it.
@@ -293,29 +292,15 @@ impl Subscriber {
     /// Sends the request, and waits until the server confirms on this same connection that it has executed it.
     async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
         let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let exchange = async {
-            let pipeline = self.link.client().pipeline();
-            if !self.unwanted.is_empty() {
-                pipeline.unsubscribe(names(&self.unwanted)).await?;
-            }
-            if !batch.is_empty() {
-                pipeline.subscribe(names(batch)).await?;
-            }
-            // The library expects no reply to those, and passes a refusal to the next command that has one. That command
-            // must be sent with them, in a pipeline: otherwise the refusal would be lost.
-            let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
-            pipeline.custom::<(), &str>(ping, vec![]).await?;
-            pipeline.last::<Value>().await
-        };
+        let client = self.link.client();
+        let exchange = client.resubscribe(names(&self.unwanted), names(batch));
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
             Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }
             Ok(Err(error)) => return Err(library::of_sent(&error)),
-            // While subscribed it is `["pong", ""]`.
-            Ok(Ok(Value::Array(parts))) => parts.first().and_then(Value::as_bytes) == Some(b"pong"),
-            Ok(Ok(pong)) => pong.as_bytes() == Some(b"PONG"),
+            Ok(Ok(is_pong)) => is_pong,
         };
         // Any other reply belongs to an earlier command.
         if is_pong { Ok(()) } else { Err(OpError::Unknown("the reply was to another command".into())) }

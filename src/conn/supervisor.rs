@@ -5,27 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use fred::clients::Client;
-use fred::error::Error as FredError;
-use fred::interfaces::{ClientLike, EventInterface};
-use fred::types::Resp3Frame;
-use fred::types::config::Server;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
+use super::client::{Back, Client, Connection, Lost};
 use super::establish::{Established, Failure, establish};
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
 use super::info::field;
 use super::probe::probe;
-use super::reply::Reply;
+use super::reply::{Frame, Reply};
 use super::role::Role;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
 use super::topology::{Lead, outdated, replaced};
-use super::{Cause, OpError, Options, execute, library};
+use super::{Cause, OpError, Options, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -35,6 +31,7 @@ const PROBE: Duration = Duration::from_millis(500);
 const LAST_BACKOFF: u32 = 4;
 /// The pause before a server that is not the master is left.
 const NOT_MASTER: Duration = Duration::from_millis(50);
+
 /// A client of the library, and where it is connected, or tries to be.
 #[derive(Clone)]
 pub(super) struct Connected {
@@ -59,9 +56,9 @@ pub(super) struct Supervisor {
     lead: Option<Lead>,
     /// It has not tried to connect yet.
     is_new: bool,
-    connection: AbortOnDropHandle<Result<(), FredError>>,
-    lost: broadcast::Receiver<(FredError, Option<Server>)>,
-    back: broadcast::Receiver<Server>,
+    connection: Connection,
+    lost: broadcast::Receiver<Lost>,
+    back: broadcast::Receiver<Back>,
     /// The connection that did the last handshake, if the server has named its address.
     last: Option<Peer>,
     number: u64,
@@ -88,7 +85,7 @@ enum Event {
     /// A caller has ended the session.
     GivenUp,
     /// The library reports that the connection is lost, and why, unless that report was overtaken by others.
-    Lost(Option<FredError>),
+    Lost(Option<library::Error>),
     /// The library has no connection yet.
     Nothing,
     /// The library has a new connection.
@@ -100,7 +97,7 @@ enum Event {
     /// Another server is the master now, or serves the slot.
     Outdated,
     /// The library's task has ended. It says why, unless it was asked to end.
-    Ended(Option<FredError>),
+    Ended(Option<library::Error>),
 }
 
 impl Supervisor {
@@ -128,7 +125,7 @@ impl Supervisor {
 
     fn new(here: &Options, established: Established, role: Role, shared: Shared) -> Self {
         let Established { client, connection } = established;
-        let (lost, back) = (client.error_rx(), client.reconnect_rx());
+        let (lost, back) = (client.losses(), client.reconnections());
         let at = Arc::new(here.address());
         Self {
             shown: Arc::new(RwLock::new(Connected { client: client.clone(), at })),
@@ -232,7 +229,7 @@ impl Supervisor {
         self.report_loss(&given_up());
     }
 
-    fn on_lost(&mut self, error: Option<FredError>) {
+    fn on_lost(&mut self, error: Option<library::Error>) {
         match error {
             Some(error) if self.options.is_tls() && library::is_vague(&error) && self.loss != Loss::None => {
                 self.explain(self.cause(&error));
@@ -264,7 +261,7 @@ impl Supervisor {
         loop {
             let why = match self.established().await {
                 Ok(Established { client, connection }) => {
-                    (self.lost, self.back) = (client.error_rx(), client.reconnect_rx());
+                    (self.lost, self.back) = (client.losses(), client.reconnections());
                     (self.client, self.connection) = (client.clone(), connection);
                     let at = Arc::new(self.here.address());
                     let now = Connected { client, at: at.clone() };
@@ -308,14 +305,14 @@ impl Supervisor {
 
     /// The library gives up on errors that it takes for a wrong configuration. A queue must not stop for
     /// that, nor for any other reason that ends the library's task.
-    async fn on_ended(&mut self, error: Option<FredError>) {
+    async fn on_ended(&mut self, error: Option<library::Error>) {
         self.end_session();
         self.report_loss(&error.map_or_else(given_up, |error| self.cause(&error)));
         sleep(PROBE).await;
         self.connect().await;
     }
 
-    fn cause(&self, error: &FredError) -> Cause {
+    fn cause(&self, error: &library::Error) -> Cause {
         self.options.credentials.failure(error).unwrap_or_else(|| library::cause(error))
     }
 
@@ -389,7 +386,7 @@ impl Supervisor {
 
     /// Its future ends with the reconnection, which the library reports.
     fn force_reconnection(&self) {
-        execute::force_reconnection(self.client.clone());
+        self.client.clone().force_reconnection();
     }
 
     /// Reports each loss once, however many ways there are to notice it. The last reason is kept.
@@ -413,7 +410,7 @@ impl Supervisor {
 
     /// A server with another policy than `noeviction` deletes keys when its memory is full, and a queue is a
     /// few keys. A user may lack the permission to ask.
-    fn warn_of_eviction(&self, info: Option<Resp3Frame>) {
+    fn warn_of_eviction(&self, info: Option<Frame>) {
         let info = info.and_then(|info| Reply::of_frame(info).ok()?.into_bytes().ok()).unwrap_or_default();
         let info = String::from_utf8_lossy(&info);
         let Some(policy) = field(&info, "maxmemory_policy") else { return };
@@ -467,7 +464,7 @@ mod tests {
             TlsOptions { roots: vec![AUTHORITY.into()], only_these_roots: true, ..TlsOptions::default() };
         let url = format!("rediss://127.0.0.1:{}", proxy.port());
         let options = Options::new(Settings { tls: Some(&tls), ..settings(&url) }).expect("options");
-        let client = Client::new(options.config.clone(), None, None, None);
+        let client = Client(fred::clients::Client::new(options.config.clone(), None, None, None));
         let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared());
         let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fred::rustls::client::WebPkiServerVerifier;
-use fred::rustls::crypto::{CryptoProvider, ring};
-use fred::rustls::pki_types::pem::PemObject;
-use fred::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use fred::rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore};
-use fred::rustls_native_certs::load_native_certs;
+use super::library::rustls::client::WebPkiServerVerifier;
+use super::library::rustls::crypto::{CryptoProvider, ring};
+use super::library::rustls::pki_types::pem::PemObject;
+use super::library::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use super::library::rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore,
+};
+use super::library::rustls_native_certs::load_native_certs;
 use fred::types::config::{Config, ServerConfig, TlsConnector};
 
 use super::ConnectError;

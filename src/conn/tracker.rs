@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fred::interfaces::TrackingInterface;
-use fred::types::client::Invalidation;
 use tokio::sync::watch;
 
+use super::client::{Client, Invalidation, changed_keys};
 use super::pushed::{Push, Pushed};
 use super::role::Role;
 use super::slots::Table;
@@ -36,7 +35,7 @@ impl Conn {
         let (options, lead) = self.options_here().await?;
         let tables = self.base.shared.topology.as_ref().map(Topology::tables);
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
-        let notices = Pushed::of(&link, |client| client.invalidation_rx());
+        let notices = Pushed::of(&link, Client::invalidations);
         Ok((link, Changes { notices, tables }))
     }
 }
@@ -46,9 +45,7 @@ impl Changes {
     pub(crate) async fn next(&mut self) -> Option<Change> {
         tokio::select! {
             notice = self.notices.next() => Some(match notice? {
-                Push::Message(Invalidation { keys, .. }) => {
-                    Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect())
-                }
+                Push::Message(notice) => Change::Lists(changed_keys(notice)),
                 Push::Missed | Push::Session => Change::Any,
             }),
             Some(changed) = async { Some(self.tables.as_mut()?.changed().await) } => {
