@@ -76,6 +76,7 @@ mod tls;
 mod too_large;
 mod topology;
 mod tracker;
+mod url;
 mod wrong_type;
 
 use std::sync::Arc;

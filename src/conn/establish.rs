@@ -1,15 +1,26 @@
 //! One attempt to connect, and what the client library is told for it.
 
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use fred::types::config::{ConnectionConfig, PerformanceConfig, ReconnectPolicy, TcpConfig};
+use fred::error::ErrorKind;
+#[cfg(feature = "tls")]
+use fred::types::config::TlsConnector;
+use fred::types::config::{
+    Config, ConnectionConfig, CredentialProvider, PerformanceConfig, ReconnectPolicy, Server, ServerConfig,
+    TcpConfig,
+};
 use fred::types::{Builder, RespVersion};
 use futures::future::BoxFuture;
 use socket2::TcpKeepalive;
 use tokio::time::timeout;
 
 use super::Options;
+use super::address::Place;
 use super::client::{Client, Connection};
+use super::credentials::{Credentials, FAILED, Provider, named};
 use super::handshake::HANDSHAKE_TIMEOUT;
 use super::library::Error;
 use super::role::Role;
@@ -95,12 +106,77 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
     let longest = if options.is_led() { FAILOVER } else { 1_000 };
     let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
-    let mut config = options.config.clone();
-    if matches!(role, Role::Tracker | Role::Sentinel) {
-        // The older protocol would need a second connection for what the server tells.
-        config.version = RespVersion::RESP3;
-    }
-    let mut builder = Builder::from_config(config);
+    let mut builder = Builder::from_config(config(options, role));
     builder.set_connection_config(connection).set_performance_config(performance).set_policy(policy);
     builder.build().map(Client)
+}
+
+fn config(options: &Options, role: Role) -> Config {
+    let server = match &options.place {
+        Place::Host(server) => ServerConfig::new_centralized(server.host.clone(), server.port),
+        Place::Socket(path) => ServerConfig::Unix { path: path.clone() },
+    };
+    let mut config = Config {
+        server,
+        username: options.user.clone(),
+        password: options.password.clone(),
+        database: options.database,
+        // The older protocol would need a second connection for what the server tells.
+        version: match role {
+            Role::Tracker | Role::Sentinel => RespVersion::RESP3,
+            Role::Commands | Role::Blocking | Role::Subscriber => RespVersion::RESP2,
+        },
+        fail_fast: true,
+        ..Config::default()
+    };
+    if let Credentials::Provider(provider) = &options.credentials {
+        let within = options.credentials.fetch_timeout(options.connect_timeout);
+        config.credential_provider = Some(Arc::new(Fetcher { provider: provider.clone(), within }));
+    }
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        config.tls = Some(TlsConnector::Rustls(tls.config.clone().into()).into());
+        if let ServerConfig::Centralized { server } = &mut config.server {
+            server.tls_server_name = Some(tls.name.to_str().into_owned().into());
+        }
+    }
+    config
+}
+
+/// The provider as the client library asks it.
+struct Fetcher {
+    provider: Provider,
+    within: Duration,
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetcher(…)")
+    }
+}
+
+/// User and password, as the client library takes them.
+type Pair = (Option<String>, Option<String>);
+
+impl CredentialProvider for Fetcher {
+    // As the macro `async_trait` would write it.
+    fn fetch<'a, 'b, 't>(
+        &'a self,
+        _: Option<&'b Server>,
+    ) -> Pin<Box<dyn Future<Output = Result<Pair, Error>> + Send + 't>>
+    where
+        'a: 't,
+        'b: 't,
+        Self: 't,
+    {
+        Box::pin(async move {
+            let (user, password) = self
+                .provider
+                .fetch(self.within)
+                .await
+                // Of a kind after which the library tries again. What the text lacks is in the provider's state.
+                .map_err(|_| Error::new(ErrorKind::Unknown, FAILED))?;
+            Ok((named(user), Some(password)))
+        })
+    }
 }

@@ -455,6 +455,7 @@ mod tests {
     async fn no_reason_is_reported_when_the_connection_is_back() {
         use redelay_fixture::{Proxy, Server, until_async};
 
+        use crate::conn::establish::build;
         use crate::conn::tests::{settings, shared};
         use crate::conn::{Settings, TlsOptions};
 
@@ -464,7 +465,7 @@ mod tests {
             TlsOptions { roots: vec![AUTHORITY.into()], only_these_roots: true, ..TlsOptions::default() };
         let url = format!("rediss://127.0.0.1:{}", proxy.port());
         let options = Options::new(Settings { tls: Some(&tls), ..settings(&url) }).expect("options");
-        let client = Client(fred::clients::Client::new(options.config.clone(), None, None, None));
+        let client = build(&options, Role::Commands).expect("a client");
         let supervisor = Supervisor::unconnected(&options, client, Role::Commands, shared());
         let reason = || supervisor.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::ConnectError;
+use super::address::{Address, Place};
 use super::library::rustls::client::WebPkiServerVerifier;
 use super::library::rustls::crypto::{CryptoProvider, ring};
 use super::library::rustls::pki_types::pem::PemObject;
@@ -11,9 +13,6 @@ use super::library::rustls::{
     AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore,
 };
 use super::library::rustls_native_certs::load_native_certs;
-use fred::types::config::{Config, ServerConfig, TlsConnector};
-
-use super::ConnectError;
 
 /// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived `Debug`.
 #[derive(Clone, Default)]
@@ -49,9 +48,9 @@ pub(super) struct Handshake {
     missing_roots: Option<String>,
 }
 
-/// Tells the client library, if connections are to be made over TLS.
+/// What handshakes need, if connections are to be made over TLS.
 pub(super) fn configure(
-    config: &mut Config,
+    place: &Place,
     is_tls: bool,
     options: Option<&TlsOptions>,
 ) -> Result<Option<Handshake>, ConnectError> {
@@ -61,22 +60,16 @@ pub(super) fn configure(
             Some(_) => Err(refuse("there are TLS options, but the URL is not for TLS; write rediss://…")),
         };
     }
-    let ServerConfig::Centralized { server } = &mut config.server else {
-        return Err(refuse("TLS needs a host"));
-    };
+    let Place::Host(Address { host, .. }) = place else { return Err(refuse("TLS needs a host")) };
     let default = TlsOptions::default();
     let options = options.unwrap_or(&default);
-    if let Some(name) = &options.server_name {
-        server.tls_server_name = Some(name.as_str().into());
-    }
-    let name = options.server_name.as_deref().unwrap_or(&server.host);
+    let name = options.server_name.as_deref().unwrap_or(host);
     let name = ServerName::try_from(name.to_owned()).map_err(|_| {
         refuse(&format!("the server name `{name}` for TLS is neither a DNS name nor an IP address"))
     })?;
     let (client_config, missing_roots) = options.client_config()?;
     let is_given = options.server_name.is_some();
     let handshake = Handshake { config: Arc::new(client_config), name, is_given, missing_roots };
-    config.tls = Some(TlsConnector::Rustls(handshake.config.clone().into()).into());
     Ok(Some(handshake))
 }
 
@@ -289,13 +282,13 @@ mod tests {
 
     #[test]
     fn options_that_do_not_fit_the_address_are_refused() {
-        let configure = |url: &str, is_tls, options: &TlsOptions| {
-            let mut config = Config::from_url(url).unwrap();
-            configure(&mut config, is_tls, Some(options)).map(drop).unwrap_err().to_string()
+        let configure = |is_tls, options: &TlsOptions| {
+            let place = Place::Host(Address::new("host", 6379));
+            configure(&place, is_tls, Some(options)).map(drop).unwrap_err().to_string()
         };
         let options = TlsOptions::default();
-        assert!(configure("redis://host", false, &options).contains("rediss://"));
+        assert!(configure(false, &options).contains("rediss://"));
         let options = TlsOptions { server_name: Some("no name".into()), ..options };
-        assert!(configure("redis://host", true, &options).contains("`no name`"));
+        assert!(configure(true, &options).contains("`no name`"));
     }
 }
