@@ -68,6 +68,7 @@ mod slot;
 mod slots;
 mod subscriber;
 mod subscribers;
+mod supervised;
 mod supervisor;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -22,7 +22,8 @@ use super::role::Role;
 use super::session::Session;
 use super::shared::Shared;
 use super::silence::{IDLE, Silence, Verdict};
-use super::supervisor::{Connected, Supervisor, Trouble};
+use super::supervised::Supervised;
+use super::supervisor::Supervisor;
 use super::topology::replaced;
 use super::{Cause, Command, OpError, Options, Reply, library};
 
@@ -55,24 +56,14 @@ struct Sent {
 /// neither side.
 pub(crate) struct Link {
     role: Role,
-    /// The client library's own handle, and where it is connected.
-    connected: Arc<RwLock<Connected>>,
+    connection: Supervised,
     /// For messages; `None` if it is where it is connected.
     server: Option<String>,
     shared: Shared,
     command_timeout: Duration,
-    /// Why there is no session, while there is none.
-    trouble: Trouble,
-    session: watch::Receiver<Option<Session>>,
-    /// To end a session. The supervisor owns it: after its end there are no further sessions.
-    sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
-    /// Whether the next loss of the connection is our own choice.
-    expected_loss: Arc<AtomicBool>,
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
-    /// It was closed on purpose. Otherwise, the supervisor connects again, whatever has ended the connection.
-    closed: Arc<AtomicBool>,
     /// Another server has replaced the one that it was connected to.
     abandoned: AtomicBool,
     /// The number of the last session with a reply that belongs to another command, plus one.
@@ -90,27 +81,21 @@ pub(crate) struct Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("session", &*self.session.borrow()).finish_non_exhaustive()
+        f.debug_struct("Link").field("session", &*self.connection.session.borrow()).finish_non_exhaustive()
     }
 }
 
 impl Link {
     /// The link to a client that has connected.
     pub(super) fn new(options: &Options, supervisor: Supervisor, role: Role, shared: Shared) -> Arc<Self> {
-        let (session, sessions) = supervisor.sessions();
         // The owner of a subscriber sends pings of another kind.
         let is_watched = role != Role::Subscriber;
         Arc::new_cyclic(|link: &Weak<Self>| Self {
             role,
-            connected: supervisor.connected(),
+            connection: supervisor.supervised(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
-            trouble: supervisor.trouble(),
-            session,
-            sessions,
-            expected_loss: supervisor.expected_loss(),
-            closed: supervisor.closed(),
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
@@ -222,7 +207,7 @@ impl Link {
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<(Sent, Executing), OpError> {
-        if self.closed.load(Ordering::Relaxed) {
+        if self.connection.is_closed() {
             return Err(OpError::Closed);
         }
         if self.is_abandoned() {
@@ -373,7 +358,7 @@ impl Link {
 
     /// The error that there is no connection, and why.
     pub(crate) fn no_connection(&self) -> OpError {
-        let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = self.connection.trouble();
         if self.is_abandoned() {
             return OpError::NotExecuted(replaced());
         }
@@ -387,12 +372,7 @@ impl Link {
 
     /// Waits until there is a connection. [`OpError::Closed`] when there will be none any more.
     pub(crate) async fn connected(&self) -> Result<Session, OpError> {
-        let mut session = self.session.clone();
-        let session = match self.has_ended() {
-            false => session.wait_for(Option::is_some).await.ok().and_then(|session| *session),
-            true => None,
-        };
-        session.ok_or_else(|| match self.is_abandoned() {
+        self.connection.next_session().await.ok_or_else(|| match self.is_abandoned() {
             true => OpError::NotExecuted(replaced()),
             false => OpError::Closed,
         })
@@ -400,12 +380,7 @@ impl Link {
 
     /// The session, while there is a connection.
     pub(crate) fn session(&self) -> Option<Session> {
-        if self.has_ended() { None } else { *self.session.borrow() }
-    }
-
-    /// Whether the supervisor is gone, which ends with its runtime and leaves the last session behind.
-    fn has_ended(&self) -> bool {
-        self.sessions.strong_count() == 0
+        self.connection.session()
     }
 
     /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends with
@@ -421,12 +396,12 @@ impl Link {
 
     /// Where it is connected, or tries to be.
     pub(super) fn address(&self) -> Arc<Address> {
-        self.connected.read().unwrap_or_else(PoisonError::into_inner).at.clone()
+        self.connection.address()
     }
 
     /// Follows the sessions from here on.
     pub(crate) fn sessions(&self) -> watch::Receiver<Option<Session>> {
-        self.session.clone()
+        self.connection.sessions()
     }
 
     /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
@@ -464,7 +439,7 @@ impl Link {
 
     /// Says that the connection is about to be replaced and is not at fault.
     pub(super) fn expect_loss(&self) {
-        self.expected_loss.store(true, Ordering::Relaxed);
+        self.connection.expect_loss();
     }
 
     /// Requests a new connection, unless another caller has: once for each session is enough.
@@ -477,9 +452,7 @@ impl Link {
 
     /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
     fn end(&self, session: Option<Session>) -> bool {
-        let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
-        let is_first =
-            sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some());
+        let is_first = self.connection.end(session);
         if is_first {
             self.silence.lost();
         }
@@ -488,12 +461,12 @@ impl Link {
 
     /// The client library's own handle. After a failover, it is another one.
     pub(super) fn client(&self) -> Client {
-        self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
+        self.connection.client()
     }
 
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.connection.close();
         let _ = timeout(QUIT_TIMEOUT, self.client().quit()).await;
         self.supervisor.abort();
     }

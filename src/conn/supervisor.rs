@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
@@ -10,7 +10,6 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::address::Address;
 use super::client::{Back, Client, Connection, Lost};
 use super::establish::{Established, Failure, establish};
 use super::handshake::{HANDSHAKE_TIMEOUT, Peer, handshake};
@@ -20,6 +19,7 @@ use super::reply::{Frame, Reply};
 use super::role::Role;
 use super::session::{Session, Sessions};
 use super::shared::Shared;
+use super::supervised::{Connected, Supervised, Trouble};
 use super::topology::{Lead, outdated, replaced};
 use super::{Cause, OpError, Options, library};
 use crate::pacing::backoff;
@@ -31,16 +31,6 @@ const PROBE: Duration = Duration::from_millis(500);
 const LAST_BACKOFF: u32 = 4;
 /// The pause before a server that is not the master is left.
 const NOT_MASTER: Duration = Duration::from_millis(50);
-
-/// A client of the library, and where it is connected, or tries to be.
-#[derive(Clone)]
-pub(super) struct Connected {
-    pub(super) client: Client,
-    pub(super) at: Arc<Address>,
-}
-
-/// The last reason for having no session.
-pub(super) type Trouble = Arc<Mutex<Option<Cause>>>;
 
 /// Keeps the session up to date for as long as the link lives.
 pub(super) struct Supervisor {
@@ -150,29 +140,16 @@ impl Supervisor {
         }
     }
 
-    /// To follow the sessions, and to end them.
-    pub(super) fn sessions(&self) -> (watch::Receiver<Option<Session>>, Weak<Sessions>) {
-        (self.sessions.subscribe(), Arc::downgrade(&self.sessions))
-    }
-
-    /// The library's client and its server, which are others after a failover.
-    pub(super) fn connected(&self) -> Arc<RwLock<Connected>> {
-        self.shown.clone()
-    }
-
-    /// To tell why there is no session.
-    pub(super) fn trouble(&self) -> Trouble {
-        self.trouble.clone()
-    }
-
-    /// To say that the next loss is our own choice.
-    pub(super) fn expected_loss(&self) -> Arc<AtomicBool> {
-        self.expected_loss.clone()
-    }
-
-    /// Is set before an end that is wanted.
-    pub(super) fn closed(&self) -> Arc<AtomicBool> {
-        self.closed.clone()
+    /// What its link sees of it.
+    pub(super) fn supervised(&self) -> Supervised {
+        Supervised {
+            connected: self.shown.clone(),
+            trouble: self.trouble.clone(),
+            session: self.sessions.subscribe(),
+            sessions: Arc::downgrade(&self.sessions),
+            expected_loss: self.expected_loss.clone(),
+            closed: self.closed.clone(),
+        }
     }
 
     pub(super) async fn run(mut self) {
