@@ -1,10 +1,10 @@
 //! One attempt to connect, and what the client library is told for it.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use fred::error::ErrorKind;
 #[cfg(feature = "tls")]
 use fred::types::config::TlsConnector;
@@ -155,28 +155,12 @@ impl fmt::Debug for Fetcher {
     }
 }
 
-/// User and password, as the client library takes them.
-type Pair = (Option<String>, Option<String>);
-
+#[async_trait]
 impl CredentialProvider for Fetcher {
-    // As the macro `async_trait` would write it.
-    fn fetch<'a, 'b, 't>(
-        &'a self,
-        _: Option<&'b Server>,
-    ) -> Pin<Box<dyn Future<Output = Result<Pair, Error>> + Send + 't>>
-    where
-        'a: 't,
-        'b: 't,
-        Self: 't,
-    {
-        Box::pin(async move {
-            let (user, password) = self
-                .provider
-                .fetch(self.within)
-                .await
-                // Of a kind after which the library tries again. What the text lacks is in the provider's state.
-                .map_err(|_| Error::new(ErrorKind::Unknown, FAILED))?;
-            Ok((named(user), Some(password)))
-        })
+    async fn fetch(&self, _: Option<&Server>) -> Result<(Option<String>, Option<String>), Error> {
+        let fetched = self.provider.fetch(self.within).await;
+        // Of a kind after which the library tries again. What the text lacks is in the provider's state.
+        let (user, password) = fetched.map_err(|_| Error::new(ErrorKind::Unknown, FAILED))?;
+        Ok((named(user), Some(password)))
     }
 }
