@@ -1,11 +1,13 @@
-//! Connections, commands, replies, and what an error means for the caller. Only this module knows the client library.
+//! Connections, commands, replies, and what an error means for the caller. Only this module knows the client
+//! library: `client`, `establish`, `library`, `reply` and `url` name it.
 //!
-//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop that is in
-//! use: at the head of the lists in use (two if there are many), at the tail, and one for each pair of lists between
-//! which somebody waits to move. Each is a [`Link`], which reconnects by itself.
+//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop
+//! that is in use: at the head of the lists in use (two if there are many), at the tail, and one for each
+//! pair of lists between which a caller waits to move. Each is a [`Link`], which reconnects by itself.
 //!
-//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for each master, and pops are
-//! grouped by slot: `slots` has the table of slots, `topology` the present one, and `sentinel` and `cluster` write it.
+//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for
+//! each master, and pops are grouped by slot: `slots` has the table of slots, `topology` the present one, and
+//! `master` and `cluster` write it.
 //!
 //! A call fails in one of the ways in which a caller acts differently: see [`OpError`].
 //!
@@ -21,17 +23,17 @@
 //! | A blocking command has no timeout (`default_command_timeout: 0`). | `tests::a_blocking_pop_waits_for_longer_than_a_command_may_take` |
 //! | `with_options` sets the timeout of a custom command. | `tests::timeouts` |
 //! | `force_reconnection` ends what is in flight. | `tests::a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session` |
-//! | It reconnects for ever, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
+//! | It reconnects indefinitely, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
 //! | An aborted connection task closes the connection. | `tests::dropping_a_link_closes_its_connection` |
 //! | A refused SUBSCRIBE is the reply to the PING behind it. | `a_channel_that_is_refused_does_not_keep_others_waiting` in `links` |
 //! | I/O errors are turned into text by `Debug`. | `library::tests` |
 //! | A credentials provider is asked at each connection, and may take a while. | `credentials` |
 //! | The TLS configuration and server name are used as they are. | `tls` |
 //!
-//! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a task that is
-//! never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies; scripts are not reloaded by
-//! the library, since it hangs beside a blocking pop; an array that begins with `message` or the like is taken for an
-//! announcement, see `scripts`.
+//! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a
+//! task that is never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies;
+//! scripts are not reloaded by the library, since it hangs beside a blocking pop; an array that begins with
+//! `message` or the like is taken for an announcement, see `scripts`.
 
 mod address;
 mod call;
@@ -131,7 +133,8 @@ pub(crate) struct Conn {
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
     command_timeout: Duration,
-    /// How many bytes the commands, or their replies, have that are so long that a slow link needs time for them.
+    /// How many bytes the commands, or their replies, have that are so long that a slow link needs time for
+    /// them.
     long: Option<usize>,
 }
 
@@ -142,22 +145,24 @@ struct Base {
     servers: Servers,
     shared: Shared,
     runtime: Handle,
-    /// Follows the sentinels, if they say where to connect, until the client is closed, or its last handle is dropped.
+    /// Follows the sentinels, if they say where to connect, until the client is closed, or its last handle is
+    /// dropped.
     sentinels: Option<AbortOnDropHandle<()>>,
 }
 
 impl Conn {
     /// The same connections and counters, with another command timeout, of at least 1 ms and a year at most.
     ///
-    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
-    /// which the server is silent is replaced after the timeout of [`Options`] all the same.
+    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A
+    /// connection on which the server is silent is still replaced after the timeout of [`Options`].
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
         let command_timeout = command_timeout.clamp(Duration::from_millis(1), LONGEST);
         Self { command_timeout, ..self.clone() }
     }
 
-    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to transmit it, and
-    /// is not given up for that. A handle with a shorter timeout than that of [`Options`] keeps it.
+    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to
+    /// transmit it, and is not given up for that. A handle with a shorter timeout than that of [`Options`]
+    /// keeps it.
     pub(crate) fn for_long(&self, bytes: usize) -> Self {
         let timeout = self.base.options.command_timeout;
         let times = u32::try_from(1 + bytes / LONG).unwrap_or(u32::MAX);
@@ -167,7 +172,8 @@ impl Conn {
         Self { command_timeout, long: Some(bytes), ..self.clone() }
     }
 
-    /// The same, for a command whose reply may be so long that a slow link takes longer than the command timeout to transmit it.
+    /// The same, for a command whose reply may be so long that a slow link takes longer than the command
+    /// timeout to transmit it.
     pub(crate) fn for_long_reply(&self) -> Self {
         let timeout = self.base.options.command_timeout;
         let is_hasty = self.command_timeout < timeout;
@@ -188,7 +194,8 @@ impl Conn {
         &self.base.shared.counters
     }
 
-    /// The connections to the queue's server; to any in a cluster, if this is for no queue. `None` while nobody serves its slot.
+    /// The connections to the queue's server; to any in a cluster, if this is for no queue. `None` while no
+    /// server has its slot.
     fn commands(&self) -> Option<Commands> {
         match &self.base.servers {
             Servers::One(commands) => Some(commands.clone()),
@@ -230,8 +237,8 @@ impl Conn {
         Some(self.commands()?.link.last_reply())
     }
 
-    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error of the call
-    /// that got it: nobody knows what became of the command.
+    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error
+    /// of the call that got it: whether the command was executed is not known.
     ///
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
@@ -249,8 +256,8 @@ impl Conn {
         }
     }
 
-    /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
-    /// makes no progress when nobody drives it.
+    /// The runtime of the connections. A task that others depend on runs there: a caller may be in another
+    /// runtime, which makes no progress while it is not driven.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.base.runtime
     }
@@ -278,7 +285,8 @@ impl Conn {
         self.command_timeout
     }
 
-    /// Closes the connections for commands, and those to sentinels. The other links close with their owners, which end first.
+    /// Closes the connections for commands, and those to sentinels. The other links close with their owners,
+    /// which end first.
     pub(crate) async fn close(&self) {
         self.base.sentinels.iter().for_each(AbortOnDropHandle::abort);
         match &self.base.servers {

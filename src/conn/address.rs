@@ -29,7 +29,8 @@ impl Place {
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
-    /// The host name that the server announces besides its IP address. Its certificate is verified against this name.
+    /// The host name that the server announces besides its IP address. Its certificate is verified against
+    /// this name.
     #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code))]
     pub(super) name: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! Calling a command: at most once, or again while its reply is lost, and with the reason of an error that the server leaves out.
+//! Calling a command: once, or again while its reply is lost. What an error of the server leaves out is found
+//! out.
 
 use std::time::Duration;
 
@@ -12,8 +13,9 @@ use crate::wire::time;
 impl Conn {
     /// Runs a command at most once.
     ///
-    /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
-    /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
+    /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a
+    /// command that takes an element out of Redis is called by a task that is never dropped half-way (see
+    /// `pops`).
     pub(crate) async fn call(&self, command: &Command) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         match self.call_within(command, self.command_timeout).await {
@@ -33,16 +35,16 @@ impl Conn {
         self.call_repeatedly(command, &mut false).await
     }
 
-    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that nothing was
-    /// executed.
+    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that
+    /// nothing was executed.
     pub(crate) async fn call_idempotent(&self, command: &Command) -> Result<Reply, OpError> {
         let mut lost = false;
         let result = self.call_repeatedly(command, &mut lost).await;
         result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
     }
 
-    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have executed, or may
-    /// still execute.
+    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have
+    /// executed, or may still execute.
     pub(crate) async fn call_repeatedly(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
         let deadline = Instant::now() + self.command_timeout;
         let mut retries = Retries::until(deadline);
@@ -79,12 +81,14 @@ impl Conn {
         time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
     }
 
-    /// Ends the pop that this other connection blocks on. It has no effect before the server has received the pop.
+    /// Ends the pop that this other connection blocks on. It has no effect before the server has received the
+    /// pop.
     ///
-    /// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
-    /// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
+    /// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a
+    /// client is to be unblocked. It holds a script back, too, and with it the commands that follow on its
+    /// connection.
     pub(crate) async fn unblock(&self, blocked: &Link) {
-        // Ids are those of one server. On another one, this would end somebody else's pop.
+        // Ids are those of one server. On another one, this would end another client's pop.
         let address = blocked.address();
         let beside = match &self.base.servers {
             Servers::One(commands) => Some(commands.link.clone()).filter(|link| link.address() == address),

@@ -1,8 +1,9 @@
 //! The client library's client: what is called on it, and what it reports.
 //!
-//! The calls that compile to much code are each behind a function that is compiled once. The body of an async function is
-//! compiled again in each codegen unit that awaits it, and in the program that uses this crate, along with everything that
-//! it awaits. Without these functions, a program of ten lines has the code that connects twelve times.
+//! The calls that compile to much code are each behind a function that is compiled once. The body of an async
+//! function is compiled again in each codegen unit that awaits it, and in the program that uses this crate,
+//! along with everything that it awaits. Without these functions, a program of ten lines has the code that
+//! connects twelve times.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ use super::reply::Frame;
 pub(super) use fred::types::Message;
 pub(super) use fred::types::client::Invalidation;
 
-/// A command on its way. It is large, and the futures around it would all have room for it, some of them twice.
+/// A command on its way. It is large, and the futures around it would all have room for it, some of them
+/// twice.
 pub(super) type Executing = BoxFuture<'static, Result<Frame, Error>>;
 /// The task that is a connection.
 pub(super) type Connection = AbortOnDropHandle<Result<(), Error>>;
@@ -47,7 +49,8 @@ impl Client {
         Box::pin(async move { client.with_options(&options).custom_raw(command, args).await })
     }
 
-    /// Begins to connect. `init()` would leave its task behind, and with it a connection, when it is dropped half-way.
+    /// Begins to connect. `init()` would leave its task behind, and with it a connection, when it is dropped
+    /// half-way.
     #[inline(never)]
     pub(super) fn connect(&self) -> Connection {
         AbortOnDropHandle::new(self.0.connect())
@@ -104,11 +107,11 @@ impl Client {
         self.0.subscribe(channel).await
     }
 
-    /// Unsubscribes from channels and subscribes to others. Returns whether the answer of the server is that of a `PING` that is
-    /// sent with them.
+    /// Unsubscribes from channels and subscribes to others. Returns whether the answer of the server is that
+    /// of a `PING` that is sent with them.
     ///
-    /// The library expects no reply to the others, and passes a refusal to the next command that has one. That command must be
-    /// sent with them, in a pipeline: otherwise the refusal would be lost.
+    /// The library expects no reply to the others, and passes a refusal to the next command that has one.
+    /// That command must be sent with them, in a pipeline: otherwise the refusal would be lost.
     pub(super) async fn resubscribe(
         &self,
         unwanted: Vec<String>,

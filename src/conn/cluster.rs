@@ -1,10 +1,11 @@
 //! The servers of a cluster: who serves which slot, and one connection for commands to each master.
 //!
-//! The client library's own cluster mode is not used. One of its replies `ASK` ends its client, and one dead master stops the
-//! commands to all others.
+//! The client library's own cluster mode is not used. One of its replies `ASK` ends its client, and one dead
+//! master stops the commands to all others.
 //!
-//! Each master is asked for the slots once a second on its own connection, and more often while there are signs of a change; so a
-//! master that does not answer delays nothing. If none answers, all servers are tried that were ever named.
+//! Each master is asked for the slots once a second on its own connection, and more often while there are
+//! signs of a change; so a master that does not answer delays nothing. If none answers, all servers are tried
+//! that were ever named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -171,7 +172,7 @@ impl Cluster {
             loop {
                 let candidates = masters.borrow_and_update().candidates(slot);
                 tokio::select! {
-                    // Nobody publishes masters after the end of the runtime.
+                    // No masters are published after the end of the runtime.
                     changed = masters.changed() => changed.map_err(|_| OpError::Closed)?,
                     served = first_connected(candidates) => return served,
                 }
@@ -315,7 +316,8 @@ impl Answers {
         known.into_iter().collect()
     }
 
-    /// Notes who is named. A replica that joins does not change the table: nobody has to look for new masters.
+    /// Notes who is named. A replica that joins does not change the table, so no new masters are searched
+    /// for.
     fn remember(&self, table: &Table) {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         if named.len() >= KNOWN {
@@ -363,7 +365,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {
-                    // For a server that nobody replaces, the others are not asked so often for ever.
+                    // If no other server replaces it, the others are not asked so often indefinitely.
                     if silent_since.get_or_insert_with(Instant::now).elapsed() < IN_DOUBT_OF_SILENCE {
                         topology.doubt();
                     }
@@ -463,7 +465,8 @@ async fn first_answer(
     }
 }
 
-/// Waits until one of these masters is connected. While there is none, or all were replaced, that does not happen.
+/// Waits until one of these masters is connected. While there is none, or all were replaced, that does not
+/// happen.
 async fn first_connected(masters: Vec<Arc<Master>>) -> Result<Arc<Master>, OpError> {
     let mut connecting: FuturesUnordered<_> = masters
         .into_iter()

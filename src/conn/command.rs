@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::slot::Slot;
 
-/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so it
-/// is still there when an error is to be explained.
+/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so
+/// it is still there when an error is to be explained.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(super) name: &'static str,
@@ -18,8 +18,8 @@ impl Command {
         Self { name, args: Vec::with_capacity(4), is_tagged: false }
     }
 
-    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and the
-    /// reply is an array that begins with it: any other reply belongs to another command.
+    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and
+    /// the reply is an array that begins with it: any other reply belongs to another command.
     pub(crate) fn script(sha1: &'static str) -> Self {
         let mut args = Vec::with_capacity(16);
         args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);

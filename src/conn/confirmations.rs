@@ -1,11 +1,12 @@
 //! Waiting until replicas have a write (`WAIT`).
 //!
-//! `WAIT` covers the last write of its connection, and with it every earlier write of any client. So it has a connection of its
-//! own, on which nothing else waits behind it, and goes behind a small write: one `WAIT` confirms all writes whose replies arrived
-//! before it was sent. For Redis, any command in place of the write would do; for Valkey 9.1 it would not.
+//! `WAIT` covers the last write of its connection, and with it every earlier write of any client. So it has a
+//! connection of its own, on which nothing else waits behind it, and goes behind a small write: one `WAIT`
+//! confirms all writes whose replies arrived before it was sent. For Redis, any command in place of the write
+//! would do; for Valkey 9.1 it would not.
 //!
-//! A master that has restarted, or another one, would confirm what it does not have. So a confirmation counts only if it comes on
-//! the same connection as before the write.
+//! A master that has restarted, or another one, would confirm what it does not have. So a confirmation counts
+//! only if it comes on the same connection as before the write.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -95,7 +96,7 @@ impl Confirmations {
             let confirmed = self.wait(keys).await;
             let session = before.filter(|before| self.link.session() == Some(*before));
             for (_, write) in writes {
-                // Nobody may wait any more.
+                // The caller may have stopped waiting.
                 let _ = write.send((session, confirmed.clone()));
             }
         }
@@ -121,14 +122,14 @@ impl Confirmations {
 }
 
 impl Unconfirmed {
-    /// Call it before the write is sent. Without `confirmations`, nobody knows the server of the slot now.
+    /// Call it before the write is sent. Without `confirmations`, the server of the slot is not known now.
     pub(super) fn new(confirmations: Option<Arc<Confirmations>>, keys: Keys, changes: u64) -> Self {
         let session = confirmations.as_ref().and_then(|confirmations| confirmations.link.session());
         Self { confirmations, session, keys, changes }
     }
 
-    /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown: the master may fail
-    /// before they have it.
+    /// Waits until the replicas have the write, which was answered. If they have not, its outcome is unknown:
+    /// the master may fail before they have it.
     pub(super) async fn confirm(self, deadline: Instant) -> Result<(), OpError> {
         let (Some(confirmations), Some(session)) = (self.confirmations, self.session) else {
             return Err(lost());
@@ -155,7 +156,7 @@ impl Unconfirmed {
     }
 }
 
-/// The error of a write that nobody has confirmed.
+/// The error of a write that was not confirmed.
 pub(super) fn lost() -> OpError {
     OpError::Unknown("the connection was lost before replicas have confirmed it".into())
 }

@@ -19,7 +19,8 @@ use crate::pacing::backoff;
 use crate::telemetry::events;
 
 impl Conn {
-    /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
+    /// Connects and checks the server's version. Keeps trying while no server answers, within
+    /// `connect_timeout`.
     ///
     /// Compiled once: see [`client`](super::client).
     #[inline(never)]
@@ -69,7 +70,7 @@ impl Conn {
         };
         let info = match reply {
             Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A server may lack INFO, or the user the permission, and serve queues all the same. There is
+            // A server may lack INFO, or the user the permission, and still serve queues. There is
             // nothing to check then.
             Err(OpError::Server(_)) => Bytes::new(),
             Err(error) => return Err(ConnectError::failed(error.into_cause())),

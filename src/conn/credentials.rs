@@ -55,7 +55,8 @@ impl Credentials {
         }
     }
 
-    /// How much longer a handshake may take for their sake. A provider may take as long as the connect timeout.
+    /// How much longer a handshake may take for their sake. A provider may take as long as the connect
+    /// timeout.
     pub(super) fn fetch_timeout(&self, connect_timeout: Duration) -> Duration {
         match self {
             Self::Provider(_) => connect_timeout.min(LONGEST_FETCH),

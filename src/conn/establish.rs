@@ -1,4 +1,4 @@
-//! One attempt to connect, and what the client library is told for it.
+//! One attempt to connect, and the configuration of the client library for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -102,7 +102,8 @@ pub(super) fn build(options: &Options, role: Role) -> Result<Client, Error> {
         },
         ..PerformanceConfig::default()
     };
-    // Leases of receivers are spared for a little longer than the longest pause, and its jitter (`recover.lua`).
+    // Leases of receivers are spared for a little longer than the longest pause, and its jitter
+    // (`recover.lua`).
     let longest = if options.is_led() { FAILOVER } else { 1_000 };
     let mut policy = ReconnectPolicy::new_exponential(0, 50, longest, 2);
     policy.set_jitter(25);
@@ -121,7 +122,7 @@ fn config(options: &Options, role: Role) -> Config {
         username: options.user.clone(),
         password: options.password.clone(),
         database: options.database,
-        // The older protocol would need a second connection for what the server tells.
+        // The older protocol would need a second connection for what the server sends by itself.
         version: match role {
             Role::Tracker | Role::Sentinel => RespVersion::RESP3,
             Role::Commands | Role::Blocking | Role::Subscriber => RespVersion::RESP2,

@@ -1,9 +1,10 @@
 //! What the reply to a command looks like, if it is no error.
 //!
-//! Replies carry no number that would say which command they belong to. If a server or a proxy sends one too many or one
-//! too few, each later command gets the reply of its neighbour. So every reply is compared with what the command can
-//! have; one that does not fit drops the connection, because all that follow on it may be wrong, too. Of two commands
-//! whose replies look alike, neither is noticed: a script echoes a tag for that reason.
+//! Replies carry no number that would say which command they belong to. If a server or a proxy sends one too
+//! many or one too few, each later command gets the reply of its neighbour. So every reply is compared with
+//! what the command can have; one that does not fit drops the connection, because all that follow on it may
+//! be wrong, too. Of two commands whose replies look alike, neither is noticed: a script echoes a tag for
+//! that reason.
 
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,8 @@
 //! How a session begins and ends on the server.
 //!
-//! A connection that was given up may still have commands on their way to the server, and the network may deliver them
-//! late: after their retry, or after a claim was deleted. So the server is asked to close the old connection before the
-//! new one is used.
+//! A connection that was given up may still have commands on their way to the server, and the network may
+//! deliver them late: after their retry, or after a claim was deleted. So the server is asked to close the
+//! old connection before the new one is used.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Reads the reply of `CLIENT INFO`: `id=7 addr=127.0.0.1:43210 laddr=...`. All clients of a Unix socket have the
-    /// same address, so it cannot tell them apart; but no network delivers anything late there.
+    /// Reads the reply of `CLIENT INFO`: `id=7 addr=127.0.0.1:43210 laddr=...`. All clients of a Unix socket
+    /// have the same address, so it cannot tell them apart; but nothing is delivered late there.
     fn of_info(info: &str) -> Option<Self> {
         let field = |name: &str| info.split_whitespace().find_map(|field| field.strip_prefix(name));
         let address = field("addr=").filter(|address| !address.starts_with('/'))?;
@@ -40,14 +40,14 @@ impl Peer {
 pub(super) struct Answered {
     /// Its id of this connection, for `CLIENT UNBLOCK`; `None` if that is missing or forbidden.
     pub(super) client_id: Option<i64>,
-    /// `None` if the server does not tell.
+    /// `None` if the server does not name it.
     pub(super) peer: Option<Peer>,
     /// The reply to `INFO memory`, if it was asked for.
     pub(super) memory: Option<Frame>,
 }
 
-/// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and learns its id. Refuses a
-/// server that is no master, if the connection is led to masters.
+/// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and
+/// learns its id. Refuses a server that is no master, if the connection is led to masters.
 pub(super) async fn handshake(
     client: &Client,
     role: Role,

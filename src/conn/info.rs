@@ -17,7 +17,8 @@ pub(super) fn product(info: &str) -> String {
     }
 }
 
-/// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
+/// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with
+/// there.
 pub(super) fn parse_version(info: &str) -> Option<(String, (u32, u32))> {
     let version = field(info, "redis_version")?;
     let mut parts = version.split('.').map_while(|part| part.parse().ok());

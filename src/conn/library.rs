@@ -1,7 +1,7 @@
 //! The client library's errors in our words, with the I/O error that the library has turned into text.
 //!
-//! The library keeps the `Debug` text of an I/O error and drops the error. Its own phrases are about its inner parts,
-//! so none of them is passed on. What the server says is passed on as it is.
+//! The library keeps the `Debug` text of an I/O error and drops the error. Its own phrases are about its
+//! inner parts, so none of them is passed on. What the server says is passed on as it is.
 
 use std::io;
 

@@ -31,9 +31,9 @@ use super::{Cause, Command, OpError, Options, Reply, library};
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a caller waits until an idle connection has proved that it lives. After that, it is replaced.
 const TEST: Duration = Duration::from_millis(500);
-/// How soon an idle connection is looked at again at the earliest.
+/// How soon an idle connection is checked again at the earliest.
 const SOON: Duration = Duration::from_secs(1);
-/// How long a test waits for its answer if nobody else waits. The connection is given up before.
+/// How long a test waits for its answer if no caller waits. The connection is given up before.
 const PATIENT: Duration = Duration::from_secs(3600);
 
 /// The number of the next try of a script.
@@ -52,8 +52,8 @@ struct Sent {
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 ///
 /// A caller that waits for a reply watches the [`Silence`], and gives up a connection that is silent for too
-/// long. While nobody waits, a task tests the connection from time to time: a network may forget it, and tell
-/// neither side.
+/// long. While no caller waits, a task tests the connection from time to time: a network may forget it, and
+/// tell neither side.
 pub(crate) struct Link {
     role: Role,
     connection: Supervised,
@@ -165,8 +165,8 @@ impl Link {
         self.call_in(session, command, left, is_patient).await
     }
 
-    /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
-    /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
+    /// Runs a command that may block. The caller must await the future to its end: an element popped for a
+    /// future that was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: &Command) -> Result<Reply, OpError> {
         self.is_blocked.store(true, Ordering::Relaxed);
         let reply = self.send(command, None, true).await;
@@ -174,8 +174,8 @@ impl Link {
         reply
     }
 
-    /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
-    /// not: for a caller that did not wait long enough to know.
+    /// Finds out in the background whether the server still answers on this connection, and replaces the
+    /// connection if not: for a caller that did not wait long enough to know.
     pub(super) fn check_soon(self: &Arc<Self>, runtime: &Handle) {
         if self.checking.swap(true, Ordering::Relaxed) {
             return;
@@ -261,8 +261,8 @@ impl Link {
                 self.on_silence(session, at, waited.min(self.command_timeout));
             }
         } else {
-            // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
-            // front of the handshake of the next connection.
+            // The connection is lost. The supervisor may notice it later than the caller, whose retry must
+            // not get in front of the handshake of the next connection.
             self.end(session);
         }
         let error = library::of_sent(&error);
@@ -383,8 +383,8 @@ impl Link {
         self.connection.session()
     }
 
-    /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends with
-    /// [`OpError::Unknown`], and what follows with [`OpError::NotExecuted`].
+    /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends
+    /// with [`OpError::Unknown`], and what follows with [`OpError::NotExecuted`].
     pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.supervisor.abort();
@@ -409,8 +409,8 @@ impl Link {
         self.give_up(self.session());
     }
 
-    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
-    /// error of the call that got it.
+    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too.
+    /// Returns the error of the call that got it.
     pub(crate) fn desynchronised(&self) -> OpError {
         self.distrust(self.session());
         NoReply::Impossible(FOREIGN).into()
@@ -450,7 +450,8 @@ impl Link {
         }
     }
 
-    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
+    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended
+    /// before.
     fn end(&self, session: Option<Session>) -> bool {
         let is_first = self.connection.end(session);
         if is_first {

@@ -34,7 +34,8 @@ pub(crate) enum OpError {
     NotExecuted(Cause),
     /// The command was sent and its reply is lost: the server may or may not have run it.
     Unknown(Cause),
-    /// The server has run the command, but replicas have not confirmed it: if the master fails now, it may be lost.
+    /// The server has run the command, but replicas have not confirmed it: if the master fails now, it may be
+    /// lost.
     Unconfirmed(Cause),
     /// One of our scripts rejected its arguments and wrote nothing.
     Rejected(String),
@@ -100,7 +101,8 @@ impl OpError {
         Some((Slot::numbered(slot.parse().ok()?)?, Address::new(host, port.parse().ok()?)))
     }
 
-    /// The error of a call whose last try ended with this one, after an earlier one that the server may have executed.
+    /// The error of a call whose last try ended with this one, after an earlier one that the server may have
+    /// executed.
     pub(crate) fn after_a_lost_try(self) -> Self {
         Self::Unknown(self.into_cause())
     }
@@ -231,7 +233,7 @@ impl Cause {
         self.source.is_none() && is_of_server(&self.text)
     }
 
-    /// Whether the reason is that nobody answers, or that the connection has ended.
+    /// Whether the reason is that the server does not answer, or that the connection has ended.
     pub(super) fn is_of_network(&self) -> bool {
         use io::ErrorKind::{InvalidData, Other};
         self.io_kind().is_some_and(|kind| !matches!(kind, InvalidData | Other))
@@ -279,7 +281,8 @@ mod tests {
             "LOADING Redis is loading the dataset in memory",
             "READONLY You can't write against a read only replica.",
             "MASTERDOWN Link with MASTER is down",
-            "ERR Error running script (call to f_1): @user_script:3: READONLY You can't write against a read only replica.",
+            "ERR Error running script (call to f_1): @user_script:3: READONLY You can't write against a read \
+            only replica.",
         ] {
             assert_eq!(OpError::of_reply(message), OpError::NotExecuted(message.into()));
         }
@@ -301,7 +304,8 @@ mod tests {
                 "WRONGTYPE Operation",
             ),
             (
-                "ERR Error running script (call to f_{sha1}): @user_script:12: @user_script: 12: Unknown Redis command",
+                "ERR Error running script (call to f_{sha1}): @user_script:12: @user_script: 12: Unknown \
+                Redis command",
                 "Unknown Redis command",
             ),
             ("@user_script: 12: -MISCONF Redis is", "MISCONF Redis is"),

@@ -19,7 +19,8 @@ use super::{Cause, ConnectError, Link, OpError, Options, library};
 use crate::telemetry::events;
 
 /// What to check if no sentinel names a master.
-const SENTINELS: &str = "are sentinels running there, do they know a master of this name, and do they need credentials of their own?";
+const SENTINELS: &str = "are sentinels running there, do they know a master of this name, and do they need \
+    credentials of their own?";
 
 /// What to check if a server answers, and refuses the connection.
 const BUSY: &str = "the server answers, and does not accept the connection";
@@ -73,7 +74,8 @@ impl Link {
         Ok(Self::new(options, supervisor, role, shared.clone()))
     }
 
-    /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see [`client`](super::client).
+    /// Connects, or says why not. A reason is looked for no longer than `left`. Compiled once: see
+    /// [`client`](super::client).
     #[inline(never)]
     fn open_within<'a>(
         left: Duration,
@@ -158,7 +160,7 @@ pub(super) fn may_pass(error: &ConnectError, options: &Options) -> bool {
     }
 }
 
-/// What to check if nobody says where the server is.
+/// What to check if it is not known where the server is.
 fn nobody_knows(options: &Options) -> &'static str {
     if matches!(options.source, Source::Cluster(_)) { SERVERS } else { SENTINELS }
 }

@@ -63,8 +63,8 @@ pub(super) enum Source {
     Url,
     /// Sentinels. `place` is that of the first of them, or of the server that a connection is led to.
     Sentinels(Arc<Sentinels>),
-    /// The servers of a cluster that the URL names. `place` is that of the first of them, or of the one that a connection is
-    /// made to.
+    /// The servers of a cluster that the URL names. `place` is that of the first of them, or of the one that
+    /// a connection is made to.
     Cluster(Arc<[Address]>),
 }
 
@@ -91,7 +91,8 @@ impl fmt::Debug for Options {
 
 impl Options {
     /// # Errors
-    /// [`ConnectError::Url`] or [`ConnectError::Option`], with a sentence that says what is wrong and what to write.
+    /// [`ConnectError::Url`] or [`ConnectError::Option`], with a sentence that says what is wrong and what to
+    /// write.
     pub(crate) fn new(settings: Settings<'_>) -> Result<Self, ConnectError> {
         let (first, group) = match group_of(settings.url)? {
             Some((first, group)) => (Cow::from(first), Some(group)),

@@ -50,7 +50,8 @@ mod tls {
 
     use crate::conn::tls::Handshake;
 
-    /// How long a server may take to reject the client's certificate, after its own part of the handshake is done.
+    /// How long a server may take to reject the client's certificate, after its own part of the handshake is
+    /// done.
     const VERDICT: Duration = Duration::from_secs(1);
 
     pub(super) enum Failure {

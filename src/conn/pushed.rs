@@ -22,14 +22,15 @@ pub(super) enum Push<T> {
 
 /// All that the server sends on a link from its opening on, whatever becomes of its connections.
 ///
-/// When the link is led to another server, the library's client is replaced, and nothing more comes from the old one.
+/// When the link is led to another server, the library's client is replaced, and nothing more comes from the
+/// old one.
 #[derive(Debug)]
 pub(super) struct Pushed<T> {
     link: Arc<Link>,
     receive: fn(&Client) -> broadcast::Receiver<T>,
     receiver: broadcast::Receiver<T>,
     sessions: watch::Receiver<Option<Session>>,
-    /// The last session of which `next` has told, or the one at the beginning.
+    /// The last session that `next` has reported, or the one at the beginning.
     session: Option<Session>,
 }
 
@@ -62,7 +63,7 @@ impl<T: Clone> Pushed<T> {
         }
     }
 
-    /// The present session, if `next` has told of it: what is asked for in it is not missed.
+    /// The present session, if `next` has reported it: what is asked for in it is not missed.
     pub(super) fn session(&self) -> Option<Session> {
         self.link.session().filter(|present| self.session == Some(*present))
     }

@@ -11,8 +11,9 @@ use crate::pacing::Retries;
 use crate::wire::keys::Keys;
 
 impl Conn {
-    /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is built with
-    /// [`Replicas`]; for that not beyond the deadline. It does not wait if `wrote` says of the reply that nothing was written.
+    /// Makes a write that is idempotent or sent once, and waits until replicas have it, if the client is
+    /// built with [`Replicas`]; for that not beyond the deadline. It does not wait if `wrote` says of the
+    /// reply that nothing was written.
     pub(crate) fn replicated<'a, R: 'a>(
         &'a self,
         keys: &'a Keys,
@@ -91,7 +92,7 @@ impl Conn {
                 },
                 None => OpError::NotExecuted("nobody knows the server of the slot".into()),
             };
-            // It was replaced just now.
+            // It has just been replaced.
             if error == OpError::Closed || !retries.pause().await {
                 return Err(error);
             }

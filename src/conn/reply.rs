@@ -58,7 +58,8 @@ impl Reply {
         Self::of_nested(frame, DEPTH, false)
     }
 
-    /// What a sentinel says of servers. In the older protocol, its maps are arrays of names and values, and so they are here.
+    /// What a sentinel says of servers. In the older protocol, its maps are arrays of names and values, and
+    /// so they are here.
     pub(super) fn of_sentinel(frame: Frame) -> Result<Self, NoReply> {
         Self::of_nested(frame, DEPTH, true)
     }

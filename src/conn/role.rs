@@ -9,7 +9,7 @@ pub(super) enum Role {
     Blocking,
     /// Receives messages. The owner of the link sends pings.
     Subscriber,
-    /// As `Commands`. The server tells when a key changes that was read on it.
+    /// As `Commands`. The server notifies it when a key changes that was read on it.
     Tracker,
     /// As `Commands`, to a sentinel. It receives messages, too.
     Sentinel,

@@ -114,8 +114,8 @@ impl Conn {
         result
     }
 
-    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
-    /// will. Compiled once: see [`client`](super::client).
+    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another
+    /// one serves it, or soon will. Compiled once: see [`client`](super::client).
     #[inline(never)]
     fn call_in_cluster<'a>(
         &'a self,
@@ -146,7 +146,8 @@ impl Conn {
                 }
                 result => return result,
             };
-            // The connection has told the topology. Nothing was executed, so that the command can be sent again.
+            // The connection has notified the topology. Nothing was executed, so that the command can be sent
+            // again.
             let pause = pause_after_refusal(refusals);
             // A try that has no time for its reply would end with an unknown outcome.
             if Instant::now() + 2 * pause >= deadline {
@@ -162,8 +163,8 @@ impl Conn {
     }
 }
 
-/// The pause before a command is sent again that a server has refused because another one serves it, or it does in a moment. The
-/// first refusals mostly name the server.
+/// The pause before a command is sent again that a server has refused because another one serves it, or it
+/// does in a moment. The first refusals mostly name the server.
 fn pause_after_refusal(refusals: u32) -> Duration {
     match refusals {
         0 | 1 => Duration::ZERO,

@@ -1,11 +1,12 @@
-//! Sentinels: servers that name the master of a group of servers. Each connection of the client is led to the master that they
-//! name, and to the next one when they name another.
+//! Sentinels: servers that name the master of a group of servers. Each connection of the client is led to the
+//! master that they name, and to the next one when they name another.
 //!
-//! The client library's own sentinel mode is not used. It asks when it connects and never again, so it stays with an old master
-//! that still accepts writes, which are lost.
+//! The client library's own sentinel mode is not used. It asks when it connects and never again, so it stays
+//! with an old master that still accepts writes, which are lost.
 //!
-//! Each sentinel is followed on a connection of its own, so one that does not answer delays nothing. It announces a new master
-//! on the channel `+switch-master`, and is asked once a second, in case the announcement is lost. `master` says which answer counts.
+//! Each sentinel is followed on a connection of its own, so one that does not answer delays nothing. It
+//! announces a new master on the channel `+switch-master`, and is asked once a second, in case the
+//! announcement is lost. `master` says which answer counts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use crate::pacing::jittered;
 
 /// How many questions after which a sentinel is asked for the others.
 const OTHERS: u32 = 30;
-/// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name it again.
+/// A sentinel that is not in the URL is forgotten if it has not answered for this long. Another one may name
+/// it again.
 const FORGET: Duration = Duration::from_secs(60);
 /// The most sentinels that are followed.
 const MOST: usize = 32;
@@ -60,7 +62,9 @@ pub(super) fn follow(group: Arc<Sentinels>, master: Master, shared: &Shared) -> 
                         following.push(AbortOnDropHandle::new(tokio::spawn(sentinel.follow())));
                     }
                 }
-                Some(forgotten) = following.next() => drop(forgotten.map(|sentinel| followed.remove(&sentinel))),
+                Some(forgotten) = following.next() => {
+                    let _ = forgotten.map(|sentinel| followed.remove(&sentinel));
+                }
             }
         }
     }))
@@ -73,7 +77,7 @@ struct Sentinel {
     is_given: bool,
     options: Options,
     master: Master,
-    /// Where to tell of others.
+    /// Where to name others.
     others: mpsc::UnboundedSender<Address>,
     shared: Shared,
 }
@@ -134,8 +138,9 @@ impl Sentinel {
         let about =
             |what: &'static str| Command::new("SENTINEL").arg(what).arg(self.master.name().to_owned());
         let fields = Fields::of(link.call(&about("MASTER"), PATIENCE).await?)?;
-        // The sentinel that leads a failover counts it in the epoch when the new master is promoted, and gives the new address
-        // here. In the fields, it still has the old one for a second, until it announces the new one.
+        // The sentinel that leads a failover counts it in the epoch when the new master is promoted, and
+        // gives the new address here. In the fields, it still has the old one for a second, until it
+        // announces the new one.
         let address = link.call(&about("GET-MASTER-ADDR-BY-NAME"), PATIENCE).await?.into_strings()?;
         match (Address::of(&address), fields.number("config-epoch")) {
             (Some(master), Some(epoch)) => Ok(Answer { epoch, master }),

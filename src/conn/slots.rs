@@ -40,8 +40,8 @@ impl Table {
         Self { ranges, servers: vec![server] }
     }
 
-    /// Reads the replies to `CLUSTER SLOTS` and `CLUSTER NODES` of the server at `asked`. Without the second one, all epochs are
-    /// equal.
+    /// Reads the replies to `CLUSTER SLOTS` and `CLUSTER NODES` of the server at `asked`. Without the second
+    /// one, all epochs are equal.
     pub(super) fn of_replies(slots: Reply, nodes: Option<&str>, asked: &Address) -> Result<Self, OpError> {
         let epochs = nodes.map(epochs).unwrap_or_default();
         let (mut table, mut servers) = (Self::default(), BTreeSet::new());
@@ -108,7 +108,8 @@ impl Table {
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let contradicts = |range: &Range| {
             let overlaps = |other: &&Range| range.first <= other.last && other.first <= range.last;
-            // Two servers have the same epoch only if one of them was named by another one (`MOVED`), or if no epochs are known.
+            // Two servers have the same epoch only if one of them was named by another one (`MOVED`), or if
+            // no epochs are known.
             let is_older =
                 |other: &Range| range.epoch < other.epoch || range.epoch == other.epoch && range.epoch > 0;
             let mut others = other.ranges.iter().filter(overlaps);
@@ -223,11 +224,13 @@ mod tests {
         ]);
         let slots = Reply::Array(vec![
             range(100, 16_383, vec![server(ip(), 2, "b")]),
-            // Old servers give no id; one that does not know its address gives nil, an empty text or a question mark.
+            // Old servers give no id; one that does not know its address gives nil, an empty text or a
+            // question mark.
             range(5, 5, vec![Reply::Array(vec![text("?"), Reply::Int(3)])]),
             range(0, 4, vec![server(Reply::Nil, 1, "a"), server(text(""), 7, "c"), named]),
         ]);
-        let nodes = "a 10.0.0.1:1@10001,host myself,master - 0 0 12 connected 0-4\nb :2@1 master - 0 0 3 connected\n\nx\n";
+        let nodes = "a 10.0.0.1:1@10001,host myself,master - 0 0 12 connected 0-4\nb :2@1 master - 0 0 3 \
+            connected\n\nx\n";
         let table = Table::of_replies(slots, Some(nodes), &Address::new("asked", 1)).unwrap();
         assert_eq!(
             ports(&table, &[0, 4, 5, 6, 99, 100, 16_383]),

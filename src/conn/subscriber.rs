@@ -25,8 +25,8 @@ const BATCH: usize = 500;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a silent connection is tested. A half-open one would otherwise never be noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// The first and the longest pause before refused channels are tried again. Meanwhile the sweeps find due entries. Each
-/// retry costs a connection, and a check of every queue.
+/// The first and the longest pause before refused channels are tried again. Meanwhile the sweeps find due
+/// entries. Each retry costs a connection, and a check of every queue.
 const REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then follows
 /// [`Notice::Missed`].
@@ -62,16 +62,16 @@ impl Channels {
         (Self(wish), wishes)
     }
 
-    /// Channels that nobody listens to, until the wishes are read.
+    /// Channels without a listener, until the wishes are read.
     #[cfg(test)]
     pub(crate) fn unheard() -> (Self, impl Send) {
         Self::new()
     }
 
-    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is listened to already, the
-    /// server confirms that again.
+    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is
+    /// listened to already, the server confirms that again.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
-        // Nobody listens any more only when the client shuts down.
+        // There is no listener any more only when the client shuts down.
         let _ = self.0.send(Wish::Subscribe(channel));
     }
 
@@ -127,8 +127,8 @@ struct Subscriber {
     wanted: HashSet<Arc<str>>,
     /// Wanted, and not yet confirmed in this session.
     unconfirmed: Vec<Arc<str>>,
-    /// Those of the unconfirmed that the server has refused when they were alone. They must not keep the others waiting:
-    /// one channel without ACL permission makes the server refuse the whole command.
+    /// Those of the unconfirmed that the server has refused when they were alone. They must not keep the
+    /// others waiting: one channel without ACL permission makes the server refuse the whole command.
     refused: HashSet<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
@@ -163,7 +163,7 @@ impl Subscriber {
         self.link.close().await;
     }
 
-    /// One event; `None` when nobody listens any more.
+    /// One event; `None` when there is no listener any more.
     async fn step(&mut self) -> Option<Step> {
         let connected = self.messages.session().is_some();
         let next = self.next_try().filter(|_| connected);
@@ -229,8 +229,8 @@ impl Subscriber {
         (!self.unconfirmed.is_empty()).then(|| self.refused_until.max(self.not_before))
     }
 
-    /// The channels to subscribe to next. Refused ones follow when no others are left, and then one at random, since any
-    /// of them may be allowed by now.
+    /// The channels to subscribe to next. Refused ones follow when no others are left, and then one at
+    /// random, since any of them may be allowed by now.
     fn next_batch(&self) -> Vec<Arc<str>> {
         let fresh = self.unconfirmed.iter().filter(|channel| !self.refused.contains(*channel));
         let batch: Vec<_> = fresh.take(self.batch).cloned().collect();
@@ -240,7 +240,8 @@ impl Subscriber {
         fastrand::choice(&self.unconfirmed).cloned().into_iter().collect()
     }
 
-    /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed both.
+    /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed
+    /// both.
     async fn confirm(&mut self) -> Option<Vec<Arc<str>>> {
         let session = self.link.session()?;
         let batch = self.next_batch();
@@ -289,7 +290,8 @@ impl Subscriber {
         }
     }
 
-    /// Sends the request, and waits until the server confirms on this same connection that it has executed it.
+    /// Sends the request, and waits until the server confirms on this same connection that it has executed
+    /// it.
     async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
         let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
         let client = self.link.client();

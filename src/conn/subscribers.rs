@@ -1,7 +1,7 @@
 //! Listening to channels: one subscriber, or in a cluster one for each master.
 //!
-//! A message reaches all servers of a cluster, but only by their bus, which promises nothing. So each channel is listened to at the
-//! server on which it is published, which has the channel's slot.
+//! A message reaches all servers of a cluster, but only by their bus, which promises nothing. So each channel
+//! is listened to at the server on which it is published, which has the channel's slot.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -44,7 +44,7 @@ struct Subscribers {
     options: Options,
     shared: Shared,
     notices: mpsc::Sender<Notice>,
-    /// Where each channel is listened to; `None` while nobody serves its slot.
+    /// Where each channel is listened to; `None` while no server has its slot.
     at: HashMap<Arc<str>, Option<Address>>,
     servers: HashMap<Address, Channels>,
 }

@@ -58,7 +58,8 @@ impl Supervised {
         self.sessions.strong_count() == 0
     }
 
-    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
+    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended
+    /// before.
     pub(super) fn end(&self, session: Option<Session>) -> bool {
         let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
         sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some())

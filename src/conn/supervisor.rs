@@ -177,7 +177,8 @@ impl Supervisor {
         let session = *self.sessions.borrow();
         let connected = session.is_some();
         tokio::select! {
-            // A loss is seen before the reconnection that came after it, so the last event is about the present.
+            // A loss is seen before the reconnection that came after it, so the last event is about the
+            // present.
             biased;
             _ = async { given_up.wait_for(Option::is_none).await.map(drop) }, if connected => Event::GivenUp,
             lost = self.lost.recv() => match lost {
@@ -293,7 +294,8 @@ impl Supervisor {
         self.options.credentials.failure(error).unwrap_or_else(|| library::cause(error))
     }
 
-    /// Looks in the background for a better reason than this one: a certificate that has expired, for example.
+    /// Looks in the background for a better reason than this one: a certificate that has expired, for
+    /// example.
     fn explain(&self, cause: Cause) {
         let here = self.here.clone();
         let report = self.reporting();
@@ -349,7 +351,7 @@ impl Supervisor {
                 self.doubt();
                 sleep(NOT_MASTER).await;
             }
-            // Nobody else watches a connection before it has a session.
+            // Nothing else watches a connection before it has a session.
             self.force_reconnection();
         }
     }
@@ -400,8 +402,8 @@ impl Supervisor {
         }
     }
 
-    /// Reports why there is still no connection, if that is another reason than before. That nobody answers
-    /// follows from most losses; what is wrong with a password or a certificate, no retry changes.
+    /// Reports why there is still no connection, if that is another reason than before. That the server does
+    /// not answer follows from most losses; what is wrong with a password or a certificate, no retry changes.
     fn reporting(&self) -> impl Fn(&Cause) + Send + 'static {
         let (trouble, shared, role) = (self.trouble.clone(), self.shared.clone(), self.role.name());
         let (server, is_expected) = (self.here.address(), self.loss == Loss::Expected);

@@ -1,4 +1,5 @@
-//! What this module relies on in the client library, on a real server. The list is in the module's documentation.
+//! What this module relies on in the client library, on a real server. The list is in the module's
+//! documentation.
 
 use std::future::Future;
 use std::io;

@@ -14,7 +14,8 @@ use super::library::rustls::{
 };
 use super::library::rustls_native_certs::load_native_certs;
 
-/// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived `Debug`.
+/// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived
+/// `Debug`.
 #[derive(Clone, Default)]
 pub(crate) struct TlsOptions {
     /// PEM texts, one or more certificates in each.
@@ -95,14 +96,17 @@ impl TlsOptions {
             return Ok((builder.with_no_client_auth(), missing_roots));
         };
         let chain = certificates(chain, "client_certificate_pem")?;
-        let config = builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
-            refuse(&match error {
+        let config =
+            builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+                refuse(&match error {
                 TlsError::InconsistentKeys(_) => {
-                    "client_certificate_pem: the private key does not belong to the first certificate of the chain".to_owned()
+                    "client_certificate_pem: the private key does not belong to the first certificate of the \
+                    chain".to_owned()
                 }
-                error => format!("client_certificate_pem: the certificate or its key cannot be used: {error}"),
+                error => format!("client_certificate_pem: the certificate or its key cannot be used: \
+                    {error}"),
             })
-        })?;
+            })?;
         Ok((config, missing_roots))
     }
 
@@ -124,7 +128,8 @@ impl TlsOptions {
         if store.is_empty() {
             let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
             return Err(refuse(&format!(
-                "no root certificates were found{problem}, so no server could be trusted; install the system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
+                "no root certificates were found{problem}, so no server could be trusted; install the \
+                system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
             )));
         }
         Ok((store, problem))
@@ -152,7 +157,8 @@ fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, ConnectError> {
         } else if has(pem, "PRIVATE KEY-----") {
             "client_certificate_pem: the private key is not valid PEM"
         } else {
-            "client_certificate_pem: expected a private key (-----BEGIN PRIVATE KEY-----) as the second argument, found none"
+            "client_certificate_pem: expected a private key (-----BEGIN PRIVATE KEY-----) as the second \
+            argument, found none"
         })
     })
 }
@@ -162,8 +168,8 @@ fn has(pem: &[u8], part: &str) -> bool {
 }
 
 impl Handshake {
-    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name, the name stays that of
-    /// the URL: few certificates have addresses.
+    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name,
+    /// the name stays that of the URL: few certificates have addresses.
     pub(super) fn lead_to(&mut self, host: &str) {
         let is_address = |name: &ServerName<'_>| matches!(name, ServerName::IpAddress(_));
         let keeps = |name: &ServerName<'_>| self.is_given || is_address(name) && !is_address(&self.name);
@@ -189,7 +195,8 @@ fn explain(error: &TlsError) -> String {
     let (what, then) = match error {
         TlsError::InvalidCertificate(Of::UnknownIssuer) => (
             "the server's certificate is signed by an authority that is not trusted here".to_owned(),
-            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name its file in SSL_CERT_FILE",
+            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name \
+            its file in SSL_CERT_FILE",
         ),
         TlsError::InvalidCertificate(Of::Expired | Of::ExpiredContext { .. }) => (
             "the server's certificate has expired".to_owned(),
@@ -219,7 +226,8 @@ fn explain(error: &TlsError) -> String {
             | AlertDescription::AccessDenied,
         ) => (
             format!("the server rejected the client certificate ({error})"),
-            "check the one of ClientBuilder::tls (Tls::client_certificate_pem), and the authorities that the server trusts",
+            "check the one of ClientBuilder::tls (Tls::client_certificate_pem), and the authorities that the \
+            server trusts",
         ),
         TlsError::InvalidMessage(_) => (
             "the server does not speak TLS on this port".to_owned(),

@@ -1,4 +1,4 @@
-//! The connection on which the server tells which lists have changed (`CLIENT TRACKING`).
+//! The connection on which the server says which lists have changed (`CLIENT TRACKING`).
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Changes {
     notices: Pushed<Invalidation>,
-    /// In a cluster, a list may have gone to another server, which tells nobody.
+    /// In a cluster, a list may have gone to another server, which notifies no one.
     tables: Option<watch::Receiver<Option<Table>>>,
 }
 
 impl Conn {
-    /// Opens a connection that tracks the keys that are read on it, to the server that has the queue's slot now. Tries once. A user
-    /// may lack the permission.
+    /// Opens a connection that tracks the keys that are read on it, to the server that has the queue's slot
+    /// now. Tries once. A user may lack the permission.
     pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
         let (options, lead) = self.options_here().await?;
         let tables = self.base.shared.topology.as_ref().map(Topology::tables);

@@ -29,8 +29,12 @@ pub(super) fn group_of(url: &str) -> Result<Option<(String, Group)>, ConnectErro
     };
     let wrong = || {
         ConnectError::Url(match has_master {
-            true => "write redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database], with the user and password percent-encoded".into(),
-            false => "write redis-cluster://[user:password@]host[:port][,host[:port]...], with the user and password percent-encoded; a cluster has only database 0".into(),
+            true => "write redis-sentinel://[user:password@]host[:port][,host[:port]...]/master[/database], \
+                with the user and password percent-encoded"
+                .into(),
+            false => "write redis-cluster://[user:password@]host[:port][,host[:port]...], with the user and \
+                password percent-encoded; a cluster has only database 0"
+                .into(),
         })
     };
     let (user, rest) = match rest.rsplit_once('@') {
@@ -91,7 +95,8 @@ pub(super) fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
         }
         other => {
             return refuse(format!(
-                "the scheme `{other}` is unknown; use redis://, redis-cluster://, redis-sentinel://, each with `rediss` for TLS (feature `tls`), or redis+unix://"
+                "the scheme `{other}` is unknown; use redis://, redis-cluster://, redis-sentinel://, each \
+                with `rediss` for TLS (feature `tls`), or redis+unix://"
             ));
         }
     }
@@ -102,8 +107,8 @@ pub(super) fn parse_url(url: &str) -> Result<ServerUrl, ConnectError> {
         );
     }
     let no_path = is_socket && matches!(rest.split('?').next(), None | Some("" | "/"));
-    // The library's own messages are not passed on: they may quote the URL, and with it the password. TLS is set up
-    // by `tls`, and for the library, a user needs a host.
+    // The library's own messages are not passed on: they may quote the URL, and with it the password. TLS is
+    // set up by `tls`, and for the library, a user needs a host.
     let url = if is_socket { url.replacen("@/", "@localhost/", 1) } else { format!("redis://{rest}") };
     let Some(config) = Config::from_url(&url).ok().filter(|_| !no_path) else {
         return refuse(if is_socket {
@@ -130,7 +135,9 @@ pub(super) fn empty_password(url: &str) -> Result<String, ConnectError> {
     match user.is_some_and(|user| user.ends_with(':')) {
         true => Ok(String::new()),
         false => Err(ConnectError::Url(
-            "it has a user and no password; write user:password@, or user:@ if the user needs none, or :password@ for the default user".into(),
+            "it has a user and no password; write user:password@, or user:@ if the user needs none, or \
+            :password@ for the default user"
+                .into(),
         )),
     }
 }

@@ -1,5 +1,5 @@
-//! The orders of modules that CONTRIBUTING.md prints, the dependencies that DESIGN.md explains, those of the codec crate,
-//! and the features that the front page lists, compared with the sources.
+//! The orders of modules that CONTRIBUTING.md prints, the dependencies that DESIGN.md explains, those of the
+//! codec crate, and the features that the front page lists, compared with the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,8 @@ pub(super) struct Package {
     folder: &'static str,
     /// The first row of its table in CONTRIBUTING.md.
     table: &'static str,
-    /// The least number of uses between its modules. If fewer are found, this test no longer reads the sources.
+    /// The least number of uses between its modules. If fewer are found, this test no longer reads the
+    /// sources.
     uses: usize,
 }
 
@@ -71,8 +72,8 @@ fn a_module_uses_only_modules_of_lower_rows() {
     is_in_order(&CODEC);
 }
 
-/// The paths that begin here: `a::b` and `a::c` for `a::{b, c}`. A path ends with its last name, or with the name that
-/// `as` gives it. Returns what follows them, too.
+/// The paths that begin here: `a::b` and `a::c` for `a::{b, c}`. A path ends with its last name, or with the
+/// name that `as` gives it. Returns what follows them, too.
 pub(super) fn paths(text: &str) -> (Vec<Vec<&str>>, &str) {
     let text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {
@@ -109,8 +110,8 @@ fn reexported(root: &str) -> BTreeMap<&str, &str> {
     paths.filter_map(|path| Some((*path.last()?, *path.first()?))).collect()
 }
 
-/// The names in the root of the crate that a file uses, by `crate::` or by enough of `super::`. `depth` is that of its
-/// module: 1 for `a`, 2 for `a::b`.
+/// The names in the root of the crate that a file uses, by `crate::` or by enough of `super::`. `depth` is
+/// that of its module: 1 for `a`, 2 for `a::b`.
 fn names_in_root(code: &str, depth: usize) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = code;
@@ -200,8 +201,8 @@ fn every_module_has_tests_that_guard_it() {
     assert_eq!(listed, ranks(&REDELAY).into_keys().collect());
 }
 
-/// What a worker does, a program of yours can do, too. `lib.rs` exports types only, so a path that begins with a small
-/// letter is a module of the crate.
+/// What a worker does, a program of yours can do, too. `lib.rs` exports types only, so a path that begins
+/// with a small letter is a module of the crate.
 #[test]
 fn a_worker_uses_only_the_public_api() {
     let mut files = 0;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::architecture::{CODEC, Package, REDELAY, paths, production_code};
 
-/// The modules of each package in which files do form circles. Those of the codecs are the recursion of nested values.
+/// The modules of each package in which files do form circles. Those of the codecs are the recursion of
+/// nested values.
 const WITH_CIRCLES: [(&Package, &[&str]); 2] = [
     (&REDELAY, &["delayed_queue", "pops", "receiving", "transfer", "worker"]),
     (&CODEC, &["jackson", "java", "kryo"]),
@@ -16,7 +17,8 @@ type File = Vec<String>;
 /// The code of each file. It begins with a new line, as each `use` in it does.
 type Files = BTreeMap<File, String>;
 
-/// The file that a path from here leads to: names of modules, and then what one of them defines or has from another one.
+/// The file that a path from here leads to: names of modules, and then what one of them defines or has from
+/// another one.
 fn leads_to(files: &Files, here: &[String], path: &[&str]) -> Option<File> {
     let mut file = here.to_vec();
     let mut rest = path;
