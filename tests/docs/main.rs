@@ -3,6 +3,7 @@
 mod architecture;
 mod blocking;
 mod deployment;
+mod design;
 mod from_redisson;
 #[cfg(feature = "tracing")]
 mod observability;
