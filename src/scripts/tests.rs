@@ -161,6 +161,6 @@ fn names_of_commands_and_keys_are_literal() {
         }
         assert!(name == "PERMISSIONS" || calls.iter().any(|call| call.starts_with("redis.call(")), "{name}");
     }
-    // DESIGN.md says why, and docs/deployment.md what happens without them.
+    // docs/design/scripts.md says why, and docs/deployment.md what happens without them.
     assert_eq!(others, ["OFFER_THROTTLED", "OVERDUE", "PERMISSIONS"]);
 }

@@ -8,8 +8,8 @@
 //! | `REDELAY_FUZZ=1000000` | mutate so many replies in each role (`make fuzz-replies`); a few thousand without it |
 //! | `REDELAY_SEED=17` | mutate with this seed; the usual one is always the same, and with `REDELAY_FUZZ` a random one |
 //!
-//! What is not tried here: more than 64 levels of arrays, and replies without end. See DESIGN.md, "Why is the size of a
-//! reply not bounded?".
+//! What is not tried here: more than 64 levels of arrays, and replies without end. See "Why is the size of a reply not
+//! bounded?" in docs/design/connections.md.
 
 mod load;
 mod mutation;

@@ -1,4 +1,4 @@
-//! The orders of modules that CONTRIBUTING.md prints, the dependencies that DESIGN.md explains, those of the
+//! The orders of modules that CONTRIBUTING.md prints, the dependencies that docs/design explains, those of the
 //! codec crate, and the features that the front page lists, compared with the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -266,7 +266,7 @@ fn dependencies(manifest: &str) -> BTreeSet<&str> {
 
 #[test]
 fn the_design_gives_a_reason_for_every_dependency() {
-    let text = include_str!("../../DESIGN.md").split("\n## Dependencies\n").nth(1).expect("the section");
+    let text = include_str!("../../docs/design/dependencies.md");
     let mut trees = text.split("```").nth(1).expect("the trees").split("\n\n");
     for manifest in [include_str!("../../Cargo.toml"), include_str!("../../crates/redisson-codec/Cargo.toml")]
     {

@@ -7,7 +7,7 @@ use super::architecture::{CODEC, Package, REDELAY, paths, production_code};
 /// The modules of each package in which files do form circles. Those of the codecs are the recursion of
 /// nested values.
 const WITH_CIRCLES: [(&Package, &[&str]); 2] = [
-    (&REDELAY, &["delayed_queue", "pops", "receiving", "transfer", "worker"]),
+    (&REDELAY, &["delayed_queue", "pops", "transfer", "worker"]),
     (&CODEC, &["jackson", "java", "kryo"]),
 ];
 

@@ -4,6 +4,7 @@ mod architecture;
 mod blocking;
 mod circles;
 mod deployment;
+mod design;
 mod from_redisson;
 #[cfg(feature = "tracing")]
 mod observability;

@@ -1,5 +1,5 @@
-//! What is not bounded, so that the documentation stays true: DESIGN.md, "Why is the size of a reply not bounded?", and
-//! SECURITY.md say so.
+//! What is not bounded, so that the documentation stays true: docs/design/connections.md, "Why is the size of a reply not
+//! bounded?", and SECURITY.md say so.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};

@@ -16,6 +16,11 @@
 //! The unit of time is a quarter of a lease. A receiver that lives extends its leases in each of them, as in reality in each
 //! third; nothing else is assumed of time. Within some bounds, a receiver has longer leases, or pauses for longer. Refused
 //! commands and announced retries are left out.
+//!
+//! A script is one step, as on the server, and a receiver sends a call and has it executed in the same step. What happens
+//! between the two is a lost call, a late one or another try. Where neither a fault nor a drop is left, the reply arrives in
+//! that step, too. Others give back what receivers have left only while none runs, except in the check of an outage of an
+//! hour. `state` says which states count as one.
 
 mod acting;
 pub mod client;
