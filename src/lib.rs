@@ -48,6 +48,7 @@
 //!
 //! | file | about |
 //! |---|---|
+//! | `docs/tour.md` | one service as code: ids, retries, dead letters, metrics, shutdown |
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
 //! | `docs/patterns.md` | well-known delayed queues, and how to build them with redelay; when to use which |
@@ -147,6 +148,7 @@ mod documents {
         Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
         Scaling "docs/scaling.md"
+        Tour "docs/tour.md"
         Troubleshooting "docs/troubleshooting.md"
     }
 }
