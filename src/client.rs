@@ -27,20 +27,8 @@ pub use tls::Tls;
 /// queues. Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
-/// | connection | open |
-/// |---|---|
-/// | commands | always |
-/// | announcements | from the first queue that this client transfers |
-/// | blocking pops | from the first taker that waits |
-/// | another for blocking pops | when takers wait on more than 64 lists |
-/// | pops from the tail | while a taker waits at the tail of a list |
-/// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
-/// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
-/// | one connection to each sentinel | always, if the URL names sentinels |
-/// | one for confirmations by replicas | always, with [`ClientBuilder::replicas`] |
-///
-/// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
-/// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.
+/// A client opens one connection for commands, one for announcements, one for takers that wait, and one for each queue, up to 64,
+/// on which receivers wait. `docs/scaling.md` has the others, and those of Sentinel and a cluster.
 ///
 /// The client restores lost connections automatically, however long that takes.
 ///
