@@ -38,7 +38,7 @@ pub use tls::Tls;
 /// only workers needs no `stop_taking`: they end on a signal.)
 ///
 /// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped payloads
-/// that nobody read then return to their lists only as long as the Tokio runtime runs.
+/// that no taker has read then return to their lists only as long as the Tokio runtime runs.
 #[doc(alias = "RedissonClient")]
 #[doc(alias = "Redisson")]
 #[derive(Clone)]
@@ -243,7 +243,7 @@ impl Client {
     /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
     /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
     ///
-    /// Receives end with `Closed`, too, and messages that nobody has read go back. Deliveries in hand are still extended, and
+    /// Receives end with `Closed`, too, and messages that no receiver has read go back. Deliveries in hand are still extended, and
     /// can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its handlers get the
     /// [grace](crate::Worker::grace).
     ///
@@ -287,7 +287,7 @@ impl Client {
     /// 1. Waiting takers and receives end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
     ///    returns `Closed`, including a `take` whose future is polled later.
     /// 2. Transfers in flight finish.
-    /// 3. Popped payloads that nobody read return to their lists. If the server cannot be reached, they are lost.
+    /// 3. Popped payloads that no taker has read return to their lists. If the server cannot be reached, they are lost.
     /// 4. Settlements that have begun finish, for up to the command timeout. All other deliveries can no longer be settled:
     ///    their messages are delivered again when their leases end.
     /// 5. The connections close.

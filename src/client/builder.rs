@@ -390,7 +390,7 @@ impl ClientBuilder {
     /// ```no_run
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // Every queue here has receivers for ever.
+    /// // Every queue here always has receivers.
     /// let client = Client::builder().release_abandoned_after(None).connect().await?;
     /// # Ok(())
     /// # }

@@ -65,7 +65,7 @@ end
 for i = 1, #again, 1000 do
     redis.call('ZADD', KEYS.set, 'NX', unpack(again, i, math.min(i + 999, #again)))
 end
--- Nobody looks at these fields again while there are so many. Without the permission, everybody does.
+-- No client reads these fields again while there are so many. Without the permission, each client does.
 local is_news = false
 if kind == 'dead' and rank < 0 and cursor == '' then
     local known = redis.pcall('HGET', KEYS.control, 'foreign')

@@ -213,8 +213,8 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
-    /// Messages and dead letters that this client has found to be without content on the server: somebody
-    /// deleted it.
+    /// Messages and dead letters that this client has found to be without content on the server: it was
+    /// deleted by hand.
     pub vanished: u64,
 }
 
