@@ -76,7 +76,7 @@ scripts! {
         [timeout_set, ordered_list, scratch],
         ["parts/permitted", "cancel"];
     RESCHEDULE: "e9efff77b097054feb4b0b2351148139e60aec5c", [timeout_set, channel], ["reschedule"];
-    POLL: "3922a4bdba786ac54c5cae7b859b837e7ce8fff7",
+    POLL: "32c6afdbedf4b3be867bada84f5173438367dc58",
         [timeout_set, ordered_list, quarantine, claims, scratch],
         ["parts/entry", "parts/permitted", "parts/claims", "poll"];
     RESTORE_ENTRIES: "cfc2595b9808d8d158358487b7ee132030f51b42",
@@ -87,24 +87,24 @@ scripts! {
     REQUEUE_CLAIM: "b556988a84a9c850b2fb8422f99c54efaedc31cf",
         [claims, target, timeout_set, ordered_list, channel, scratch],
         ["parts/stored_claim", "parts/permitted", "parts/restore", "requeue_claim"];
-    CONTAINS: "c6f11ebe3eb434cb7099253e1eb3d3d1eaa40d3b", [list], ["parts/entry", "parts/search", "contains"];
-    CONTAINS_READY: "79228faeda288f0da67956ff41cf8d8a36ca6ef2",
+    CONTAINS: "79a594fc7063c55672d5225574be897509ef3c41", [list], ["parts/entry", "parts/search", "contains"];
+    CONTAINS_READY: "d8cd04287eec875c0d099eb9290e32976d657e5f",
         [list],
         ["parts/raw_payload", "parts/search", "contains"];
-    REMOVE: "a01b4afd7775330ed4c808e20bb27be40d8add8b",
+    REMOVE: "8964e0623a7485b9a8ff5f869d3f7c2399939d75",
         [timeout_set, list, scratch],
         ["parts/entry", "parts/search", "parts/permitted", "remove"];
-    REMOVE_READY: "02256a53fec12ced55f31245dea5c3a24ce5e083",
+    REMOVE_READY: "8fdd486658a3b8fde59caf7a4efb632a3dcb9d94",
         [list, scratch],
         ["parts/search", "parts/permitted", "remove_ready"];
-    RANGE: "48854040f61626fffceb072dc1acf4169d518d3e", [list], ["parts/page", "range"];
-    POLL_LAST_AND_OFFER_FIRST_TO: "ebf150a7a1401ea2bc3eae44a824f03ed1194d17",
+    RANGE: "52d6eaed489346d0b597845ee030a4dbf28ffbe3", [list], ["parts/page", "range"];
+    POLL_LAST_AND_OFFER_FIRST_TO: "6eb90083e59bffe11cf6a66753657232f3ef930f",
         [timeout_set, ordered_list, quarantine, destination, scratch],
         ["parts/entry", "parts/permitted", "poll_last_and_offer_first_to"];
     OVERDUE: "87b8bc9fc7f25f5bffda8e9ab61bfdca5b6bad3c", [], ["overdue"];
     PERMISSIONS: "3061e7c34b44239d74e83258be8202c3d7fc7505", [], ["permissions"];
     EXPIRE: "3e0bd7f87fab20b86fecbcd3bffe9a43522be919", [timeout_set, ordered_list], ["expire"];
-    RECEIVE: "bd0e2a851374898fa7585b3555a491fc6cec8a49",
+    RECEIVE: "c9e4aae856db51f00ba3df771fb91cbc365ec71f",
         [target, inbox, messages, leases, retries, receipts, dead, dead_messages, control, channel],
         ["parts/scan", "parts/apart", "receive/record", "receive/dead", "receive/settle", "receive/recover",
          "receive/limits", "receive/claim", "receive"];
@@ -127,14 +127,14 @@ scripts! {
     RELEASE_ALL: "51cc0d839b1af53e6e53b66d0259325f5e08c08d",
         [target, inbox, messages, leases, retries, control, scratch],
         ["parts/permitted", "receive/record", "release_all"];
-    TAKE: "45e50a8d58a32c1c05e7d6157f28575844facf0d", [target, claims], ["parts/claims", "take"];
+    TAKE: "1bb3a2aa309a88cb5b613129bc3fa914c9031221", [target, claims], ["parts/claims", "take"];
     RETURN_TO_LIST: "db61acea842bebbc0a8c68759f9f38181964c0d7",
         [target, receipt, scratch],
         ["parts/permitted", "return_to_list"];
     STATS: "993e75e3c774ff9987e74ba9fc311ea92eb837e2",
         [timeout_set, ordered_list, target, quarantine, claims, leases, retries, dead, control],
         ["stats"];
-    READ_QUARANTINE: "288bd7c918107ec5138a7871fe8aa341e6ce4fc3",
+    READ_QUARANTINE: "120ce96644420792f49eb150571b537dbbbab558",
         [quarantine],
         ["parts/quarantine_pairs", "parts/page", "read_quarantine"];
     REQUEUE_QUARANTINED: "fc9bd522959bd6b6617581cfc2800a5cd647a195",

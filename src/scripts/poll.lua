@@ -15,7 +15,7 @@ polled = {}
 while not is_end and #polled < 2 * most and bytes <= BYTES do
     count = math.min(count, most - #polled / 2, math.max(1, math.floor((BYTES - bytes) / longest)))
     local entries = redis.call('LRANGE', KEYS.ordered_list, read, read + count - 1)
-    is_end, count = #entries < count, 8 * count
+    is_end, count = #entries < count, math.min(8 * count, 64)
     for _, entry in ipairs(entries) do
         if bytes > BYTES then
             is_end = false

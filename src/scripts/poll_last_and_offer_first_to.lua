@@ -26,7 +26,7 @@ while not payload and read < math.min(length, MOST) and bytes <= BYTES do
         malformed[#malformed + 1] = redis.call('ZSCORE', KEYS.timeout_set, entry) or ''
         malformed[#malformed + 1] = entry
     end
-    count = 8 * count
+    count = math.min(8 * count, 64)
 end
 ensure_permitted({'ZREM'}, {'RPUSH', 'LPUSH'})
 for i = 1, #malformed, 2 do

@@ -2,7 +2,7 @@
 -- and gets the same reply, without the claims that no longer hold. The reply may have been too long for the link: so it has
 -- the first records only, and names the other claims. A try that arrives after a later call has no effect.
 -- KEYS   1 target   2 inbox   3 messages: id -> record   4 leases: id, delivery number -> end, epoch ms
---        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, results, claims
+--        5 retries: id -> due, epoch ms   6 receipts: receiver -> token, clock, results, claims
 --        7 dead letters: id -> time, epoch ms   8 dead messages: their content   9 control   10 channel of retries
 -- ARGV   1 id of the receiver   2 token of this call: 16 bytes that begin with the time   3 most messages
 --        4 policy of this receiver: see record.lua   5 most dead letters, or 0   6 their greatest age in ms, or 0
@@ -84,7 +84,7 @@ local function reply(numbers, left, hold, refused, results, refusals, claims)
     return out
 end
 
-local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next')
+local control = redis.pcall('HMGET', KEYS.control, 'seen', 'silences', 'paused', 'most', 'interval', 'burst', 'next', 'spared')
 
 local function look(last, expected)
     local has_ended = lease_ends and lease_ends <= now
@@ -93,14 +93,14 @@ end
 
 local receipt = redis.call('HGET', KEYS.receipts, receiver)
 if receipt and string.sub(receipt, 1, 16) == token then
-    local length = struct.unpack('>I4', receipt, 17)
-    local results, claims = string.sub(receipt, 21, 20 + length), Claims.new(noted, token, policy, now, 0, true)
+    local _, length = struct.unpack('>I6I4', receipt, 17)
+    local results, claims = string.sub(receipt, 27, 26 + length), Claims.new(noted, token, policy, now, 0, true)
     local refusals = {}
     for _ in string.gmatch(results, 'r') do
         refusals[#refusals + 1] = 'it was refused to an earlier try of this call'
     end
     local is_full = false
-    for _, member in ipairs(Claims.unpacked(token, receipt, 21 + length)) do
+    for _, member in ipairs(Claims.unpacked(token, receipt, 27 + length)) do
         local id = string.sub(member, 1, 16)
         local record = redis.call('ZSCORE', KEYS.leases, member) and redis.call('HGET', KEYS.messages, id)
         if record then
@@ -175,7 +175,7 @@ local ok, refused = pcall(function()
     local silences, later = look(last, last + pause), nil
     if lease_ends and lease_ends <= now then
         local taken, dead
-        taken, dead, later = recover(noted, now, silences)
+        taken, dead, later = recover(noted, now, silences, control[8])
         recovered, died = taken, died + dead
         lease_ends = first_end(later)
     end
@@ -229,5 +229,6 @@ if #claims.members > 0 then
 end
 results = table.concat(results)
 -- Without this permission, a lost reply costs a lease. Without any of these, nothing is claimed.
-redis.pcall('HSET', KEYS.receipts, receiver, token .. struct.pack('>I4', #results) .. results .. Claims.packed(claims))
+local outcome = struct.pack('>I6I4', now, #results) .. results .. Claims.packed(claims)
+redis.pcall('HSET', KEYS.receipts, receiver, token .. outcome)
 return reply({recovered, died, trimmed, apart}, left, hold, ok and '' or message_of(refused), results, refusals, claims)

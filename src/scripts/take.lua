@@ -29,7 +29,7 @@ repeat
         bytes, longest = bytes + #payload, math.max(longest, #payload)
     end
     local is_end = #chunk < count
-    count = 8 * count
+    count = math.min(8 * count, 64)
 until is_end or #payloads == most or bytes > BYTES
 if #payloads == 0 then
     if ARGV[5] ~= '' then

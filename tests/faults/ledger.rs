@@ -114,6 +114,11 @@ pub(crate) struct Verdict {
 }
 
 impl Record {
+    /// How often payloads have arrived.
+    pub(crate) fn arrivals(&self) -> usize {
+        self.taken.len() + self.deliveries.count()
+    }
+
     pub(crate) fn judge(&self, price: Price) -> Verdict {
         let mut times = BTreeMap::<i64, usize>::new();
         for number in &self.taken {

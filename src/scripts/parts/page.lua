@@ -23,7 +23,7 @@ local function add_page(reply, length, read, at, is_back, most, least)
             reply[#reply + 1] = element
             bytes, longest = bytes + #element, math.max(longest, #element)
         end
-        count_read, count = count_read + #chunk, count * 8
+        count_read, count = count_read + #chunk, math.min(8 * count, 256)
     end
     return reply
 end

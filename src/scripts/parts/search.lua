@@ -12,6 +12,7 @@ local function search(at, look)
     if at < 0 or at >= length then
         at = length - 1
     end
+    -- Each LRANGE walks from the nearer end of the list.
     local searched, bytes, count, longest = 0, SEARCHED_BYTES, 4, 1
     while at >= 0 and searched < SEARCHED and bytes > 0 do
         count = math.min(count, SEARCHED - searched, math.max(1, math.floor(bytes / longest)))
@@ -22,7 +23,7 @@ local function search(at, look)
             bytes, longest = bytes - #elements[i], math.max(longest, #elements[i])
         end
         at, searched = first - 1, searched + #elements
-        count = math.min(8 * count, CHUNK)
+        count = math.min(8 * count, 256)
     end
     return at < 0 and -1 or at + math.floor(math.min(CHUNK, searched / 2))
 end

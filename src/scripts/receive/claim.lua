@@ -164,7 +164,7 @@ function Claims.payloads(claims, is_inbox, most)
             return true
         end
         -- As many as will fit, if the next ones are as long.
-        chunk = math.max(1, math.min(512, math.floor(Claims.BYTES / (claims.bytes / #claims.members + 1))))
+        chunk = math.max(1, math.min(64, math.floor(Claims.BYTES / (claims.bytes / #claims.members + 1))))
     end
     return false
 end

@@ -83,31 +83,54 @@ local function spared_until(silences, lease, ends)
     return till
 end
 
+-- Where to begin to look at leases that have ended, and when to begin with the first one again. An earlier call has noted
+-- "since:until:end:member" of the last lease that it spared: it has looked at those up to this one, which no lease joins
+-- unless the clock is set back.
+local function begin(now, noted)
+    local since, again, ends, member = string.match(noted or '', '^(%d+):(%d+):(%d+):(.*)$')
+    again = tonumber(again)
+    if not again or now < tonumber(since) or now >= again then
+        return 0
+    end
+    if tonumber(redis.call('ZSCORE', KEYS.leases, member)) == tonumber(ends) then
+        return redis.call('ZRANK', KEYS.leases, member) + 1, again
+    end
+    -- It was settled or extended.
+    return redis.call('ZCOUNT', KEYS.leases, '-inf', '(' .. ends), again
+end
+
 -- Takes messages back whose leases have ended: 100 a call. Returns how many, how many of them are dead
 -- letters now, and when to look again at the others: when they may be taken back, and four times until then,
 -- so that another silence is no pause of ours. Those that are spared stay where they are, in front of others
--- that are not. Up to a thousand of them are looked at in a call.
-local function recover(noted, now, silences)
-    local taken, dead, later, bytes, spared = 0, 0, nil, 0, 0
-    while taken < 100 and spared < 1000 do
-        local page = redis.call('ZRANGE', KEYS.leases, spared, spared + 99, 'WITHSCORES')
+-- that are not. Up to a thousand of them are looked at in a call, and the next call looks at those behind them. `spared`
+-- is what an earlier call has noted of that.
+local function recover(noted, now, silences, spared)
+    local first, later = begin(now, spared)
+    local taken, dead, bytes, looked, last = 0, 0, 0, 0, nil
+    local is_all = false
+    while taken < 100 and looked < 1000 and bytes <= RECOVERED and not is_all do
+        local page = redis.call('ZRANGE', KEYS.leases, first, first + 99, 'WITHSCORES')
+        is_all = #page < 200
         for i = 1, #page, 2 do
             local member, ends = page[i], tonumber(page[i + 1])
             if ends > now then
-                return taken, dead, later
+                is_all = true
+                break
             end
             local id = string.sub(member, 1, 16)
             local record = redis.call('HGET', KEYS.messages, id)
             bytes = bytes + #(record or '')
-            if bytes > RECOVERED and taken + spared > 0 then
-                return taken, dead, taken > 0 and now or later
+            if bytes > RECOVERED and taken + looked > 0 then
+                is_all = false
+                break
             end
             local holds = record and is_readable(record) and string.sub(record, 2, 5) == string.sub(member, 17)
             local _, most, lease = policy_of(holds and record or string.rep('\0', 24))
             local till = holds and spared_until(silences, lease, ends) or 0
             if now < till then
-                spared = spared + 1
-                local again = math.min(till, now + math.max(lease / 2, GRACE) / 4)
+                first, looked = first + 1, looked + 1
+                last = string.format('%.0f:', ends) .. member
+                local again = math.ceil(math.min(till, now + math.max(lease / 2, GRACE) / 4))
                 later = math.min(later or again, again)
             else
                 redis.call('ZREM', KEYS.leases, member)
@@ -131,18 +154,20 @@ local function recover(noted, now, silences)
                 end
             end
         end
-        if #page < 200 then
-            return taken, dead, later
-        end
     end
-    return taken, dead, taken > 0 and now or later
+    if last then
+        redis.call('HSET', KEYS.control, 'spared', string.format('%.0f:%.0f:', now, later) .. last)
+    elseif spared and not later then
+        redis.call('HDEL', KEYS.control, 'spared')
+    end
+    return taken, dead, is_all and later or now
 end
 
 -- Searches for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
 -- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
 local function sweep(now)
-    local cursor, back, foreign = unpack(redis.call('HMGET', KEYS.control, 'cursor', 'back', 'foreign'))
+    local cursor, back, foreign, at = unpack(redis.call('HMGET', KEYS.control, 'cursor', 'back', 'foreign', 'receipts'))
     local held = redis.call('ZCARD', KEYS.leases) + redis.call('ZCARD', KEYS.retries)
     local known = redis.call('HLEN', KEYS.messages)
     if back or known ~= held then
@@ -172,19 +197,22 @@ local function sweep(now)
             redis.call('HSET', KEYS.control, 'cursor', next)
         end
     end
-    -- Receipts of receivers that died a day ago. A token begins with its time.
+    -- Receipts of receivers that died a day ago.
     local function receipts_from(cursor, count)
         return redis.call('HSCAN', KEYS.receipts, cursor, 'COUNT', count)
     end
-    local receipts = scan(receipts_from, '0', 100)
+    local receipts, next = scan(receipts_from, string.match(at or '', '^%d+$') or '0', 100)
     for i = 1, #receipts, 2 do
-        local high, low = 0, 0
-        if #receipts[i + 1] >= 6 then
-            high, low = struct.unpack('>I2I4', receipts[i + 1])
-        end
-        if now - (high * 4294967296 + low) > DAY then
+        local receipt = receipts[i + 1]
+        local answered = #receipt >= 22 and struct.unpack('>I6', receipt, 17) or 0
+        if now - answered > DAY then
             redis.call('HDEL', KEYS.receipts, receipts[i])
         end
+    end
+    if next ~= '0' then
+        redis.call('HSET', KEYS.control, 'receipts', next)
+    elseif at then
+        redis.call('HDEL', KEYS.control, 'receipts')
     end
     -- A key of another type is no reason to claim nothing.
     return known < held or are_apart(foreign)

@@ -148,7 +148,8 @@ fn result_of(result: u8) -> Settled {
 }
 
 fn receipt_of(bytes: &[u8]) -> Receipt {
-    let results = 20 + big_endian(&bytes[16..20]) as usize;
+    // Behind the clock.
+    let results = 26 + big_endian(&bytes[22..26]) as usize;
     let token = token_of(bytes);
     assert_eq!(bytes[..16], token_bytes(token));
     let (new, redelivered) = bytes[results..].split_at(4);
@@ -157,7 +158,7 @@ fn receipt_of(bytes: &[u8]) -> Receipt {
         .map(|number| Member { id: MessageId { token, number: number as u8 }, delivery: 1 });
     let mut claims: Vec<Member> = redelivered.chunks(20).map(member_of).collect();
     claims.splice(from..from, new);
-    Receipt { token, results: bytes[20..results].iter().copied().map(result_of).collect(), claims }
+    Receipt { token, results: bytes[26..results].iter().copied().map(result_of).collect(), claims }
 }
 
 fn letter_of(score: &[u8], parts: &[Bytes]) -> Letter {
@@ -278,6 +279,8 @@ impl Real {
                 "silences" => of_all.silences = silences_of(text(&value)),
                 "back" => of_all.back = Some(time(&value)),
                 "silent" => of_all.silent = Some(time(&value)),
+                // It saves work, and changes no outcome.
+                "spared" => {}
                 other => panic!("{other}"),
             }
         }
