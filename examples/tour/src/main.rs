@@ -106,7 +106,11 @@ async fn work(due: &BlockingQueue<Reminder>) -> redelay::Result<redelay::worker:
         .await
 }
 
-async fn send(http: reqwest::Client, reminder: Reminder, context: Context) -> Result<Outcome, reqwest::Error> {
+async fn send(
+    http: reqwest::Client,
+    reminder: Reminder,
+    context: Context,
+) -> Result<Outcome, reqwest::Error> {
     // The id is the same in all attempts, so that the receiver can drop a reminder that comes twice.
     let request = http.post(reminder.url).header("Idempotency-Key", context.id().to_string());
     match request.body(reminder.text).send().await?.status() {
