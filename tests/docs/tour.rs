@@ -11,5 +11,9 @@ fn the_tour_shows_the_program_that_runs() {
     let program = include_str!("../../examples/tour/src/main.rs");
     let (description, program) = program.split_once("\n\n").expect("a description and a program");
     assert!(description.lines().all(|line| line.starts_with("//! ")), "{description}");
-    assert_eq!(blocks.collect::<Vec<_>>().join("\n\n"), program.trim_end());
+    let shown = blocks.collect::<Vec<_>>().join("\n\n");
+    for (shown, run) in shown.lines().zip(program.lines()) {
+        assert_eq!(shown, run, "docs/tour.md is not as examples/tour");
+    }
+    assert_eq!(shown.lines().count(), program.lines().count());
 }
