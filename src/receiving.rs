@@ -47,7 +47,7 @@ use crate::telemetry::{QueueCounters, Taker};
 use crate::transfer::{AnnouncedRetry, RetryWatch};
 use crate::wire::keys::Keys;
 use crate::wire::message::{Member, Policy};
-use in_flight::InFlight;
+use in_flight::{InFlight, LONGEST_ROUND_TRIP};
 use task::Task;
 use waiting::Waiting;
 
@@ -121,6 +121,11 @@ impl Receiving {
     /// Waits for messages, up to `most` of them, without a limit.
     pub(crate) fn wait(&self, most: usize) -> PendingReceive {
         self.join(most, true)
+    }
+
+    /// Whether a call has had no answer for longer than a round trip takes.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.waiting.unanswered_for() > LONGEST_ROUND_TRIP
     }
 
     /// Claims what is there, without waiting.

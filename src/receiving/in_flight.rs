@@ -129,6 +129,7 @@ impl InFlight {
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
         self.claiming += turn.most;
+        self.shared.waiting.call_begins();
         let is_slow = self.pace.is_slow();
         let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow).boxed();
         // It is sent now, and not when the reply to the other one has been handled.
@@ -143,6 +144,7 @@ impl InFlight {
         let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
         self.idle.push(caller);
         self.claiming -= answered.turn.most;
+        self.shared.waiting.call_ended(self.calls.is_empty());
         if let Ok(outcome) = &answered.result {
             let command_timeout = self.shared.conn.command_timeout();
             self.pace.answered(outcome.claims.len(), answered.round_trip(), command_timeout);

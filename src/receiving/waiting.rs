@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use super::call::{Settled, Settlement};
 use super::{Answer, Claim};
@@ -67,6 +69,8 @@ struct Queue {
     closed: bool,
     /// The task has ended.
     ended: bool,
+    /// Since when a call has had no answer.
+    unanswered: Option<Instant>,
 }
 
 /// What the receives want.
@@ -134,6 +138,21 @@ impl Waiting {
     /// Lets the task look at what has changed elsewhere.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
+    }
+
+    /// A call begins.
+    pub(super) fn call_begins(&self) {
+        self.queue().unanswered.get_or_insert_with(Instant::now);
+    }
+
+    /// A call has ended. Others may be on their way.
+    pub(super) fn call_ended(&self, is_last: bool) {
+        self.queue().unanswered = (!is_last).then(Instant::now);
+    }
+
+    /// For how long a call has had no answer.
+    pub(super) fn unanswered_for(&self) -> Duration {
+        self.queue().unanswered.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Waits for a change. Cancel safe.

@@ -196,7 +196,7 @@ impl Task {
                 // The sender lives as long as the connections.
                 Ok(()) = sessions.changed() => self.on_session(),
                 // A client that listens to nothing has nothing to look at, and is not woken.
-                _ = look_timer.tick(), if listening.is_some() && self.looks.in_flight.is_empty() => {
+                _ = look_timer.tick(), if listening.is_some() => {
                     self.look();
                     // The task that listens has ended, although nothing should end it; or it does nothing.
                     let has_ended = listening.as_ref().is_some_and(|(_, notices)| notices.is_closed());
@@ -204,7 +204,8 @@ impl Task {
                         *listening = Some(self.subscribe_again());
                     }
                 }
-                Some(look) = self.looks.in_flight.next() => {
+                Some((server, look)) = self.looks.in_flight.next() => {
+                    self.looks.ended(server);
                     if let (Some(look), Some((channels, _))) = (look, &*listening) {
                         self.on_look(look, channels);
                     }

@@ -3,13 +3,15 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{self, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt, OptionFuture, ready};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -37,12 +39,21 @@ pub(super) struct Slot<T, H, A> {
     pub(super) arguments: PhantomData<fn(A)>,
 }
 
-/// A settlement that was begun.
+/// A settlement that was begun. Ready with what it is about, when it is answered.
 struct Settling {
     answer: BoxFuture<'static, Result<()>>,
     /// What is counted when it succeeds.
     count: fn(&Counts) -> &AtomicU64,
     message: Message,
+}
+
+impl Future for Settling {
+    type Output = (fn(&Counts) -> &AtomicU64, Message, Result<()>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.answer.poll_unpin(cx));
+        Poll::Ready((self.count, self.message.clone(), result))
+    }
 }
 
 /// What a report says of a message.
@@ -74,15 +85,14 @@ impl<T, H, A> Clone for Slot<T, H, A> {
 impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A> {
     pub(super) async fn run(self) {
         // The answer to the last settlement comes with the next message.
-        let mut settling: Option<Settling> = None;
+        let mut settling = FuturesUnordered::<Settling>::new();
         'slot: loop {
             let (queue, received) = {
                 let mut next = pin!(self.source.next());
                 loop {
-                    let answer = settling.as_mut().map(|settling| &mut settling.answer);
                     tokio::select! {
                         biased;
-                        Some(result) = OptionFuture::from(answer) => self.settled(settling.take(), result),
+                        Some(answered) = settling.next() => self.settled(answered),
                         () = self.stopping.cancelled() => break 'slot,
                         received = &mut next => break received,
                     }
@@ -97,7 +107,8 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A
                         payload: delivery.payload().clone(),
                     };
                     let settles = self.handle(message, delivery).await;
-                    self.finish(settling.replace(settles)).await;
+                    self.finish(&mut settling).await;
+                    settling.push(settles);
                 }
                 Err(error) if error.is_closed() => break,
                 Err(error) => {
@@ -111,18 +122,28 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A
                 }
             }
         }
-        self.finish(settling).await;
-    }
-
-    async fn finish(&self, mut settling: Option<Settling>) {
-        if let Some(begun) = &mut settling {
-            let result = (&mut begun.answer).await;
-            self.settled(settling, result);
+        while let Some(answered) = settling.next().await {
+            self.settled(answered);
         }
     }
 
-    fn settled(&self, settling: Option<Settling>, result: Result<()>) {
-        let Some(Settling { count, message, .. }) = settling else { return };
+    /// Waits for the answers, but not for servers that are silent: messages of others go on. A silent one gives no more
+    /// messages, so there are never many.
+    async fn finish(&self, settling: &mut FuturesUnordered<Settling>) {
+        while let Some(Some(answered)) = settling.next().now_or_never() {
+            self.settled(answered);
+        }
+        while !settling.is_empty() {
+            let queues: Vec<_> = settling.iter().map(|one| one.message.queue.clone()).collect();
+            tokio::select! {
+                biased;
+                Some(answered) = settling.next() => self.settled(answered),
+                () = self.source.silent(queues.iter()) => return,
+            }
+        }
+    }
+
+    fn settled(&self, (count, message, result): <Settling as Future>::Output) {
         match result {
             Ok(()) => drop(count(&self.counts).fetch_add(1, Ordering::Relaxed)),
             Err(error) => {
@@ -151,7 +172,7 @@ impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A
                 () = &mut lost => {
                     drop(delivery);
                     self.failed(message.clone(), "the lease was lost", false);
-                    return Settling { answer: Box::pin(ready(Ok(()))), count: |counts| &counts.failed, message };
+                    return Settling { answer: Box::pin(std::future::ready(Ok(()))), count: |counts| &counts.failed, message };
                 }
                 () = self.over.cancelled() => {
                     cancelled.cancel();

@@ -1,12 +1,17 @@
 //! Which queue the next message comes from.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::select_all;
+use tokio::time::sleep;
 
 use super::{Setting, invalid};
 use crate::{BlockingQueue, Delivery, Receiver, Result};
+
+/// How often a slot that waits for an answer looks whether the server is silent.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The receivers of a worker.
 #[derive(Debug)]
@@ -18,6 +23,13 @@ pub(super) struct Source<T> {
 
 /// A message, or why there is none, and the name of its queue.
 pub(super) type Received<'a, T> = (&'a Arc<str>, Result<Delivery<T>>);
+
+/// Waits until the server of this receiver is silent. Cancel safe.
+async fn silence<T: 'static>(receiver: &Receiver<T>) {
+    while !receiver.is_silent() {
+        sleep(LOOK).await;
+    }
+}
 
 impl<T: 'static> Source<T> {
     pub(super) fn new(
@@ -64,19 +76,37 @@ impl<T: 'static> Source<T> {
         if let [(name, receiver, _)] = &self.receivers[..] {
             return (name, receiver.receive().await);
         }
+        // Neither a queue that is refused nor one whose server is silent must hold up the others, and the wait that follows goes
+        // through reconnections.
         for index in self.order() {
             let (name, receiver, _) = &self.receivers[index];
-            match receiver.try_receive().await {
-                Ok(Some(delivery)) => return (name, Ok(delivery)),
-                Err(error) if error.is_closed() || error.payload().is_some() => return (name, Err(error)),
-                // A queue that is refused must not hold up the others, and the wait that follows goes through reconnections.
-                Ok(None) | Err(_) => {}
+            if receiver.is_silent() {
+                continue;
+            }
+            let answer = pin!(receiver.try_receive());
+            tokio::select! {
+                biased;
+                answer = answer => match answer {
+                    Ok(Some(delivery)) => return (name, Ok(delivery)),
+                    Err(error) if error.is_closed() || error.payload().is_some() => return (name, Err(error)),
+                    Ok(None) | Err(_) => {}
+                },
+                () = silence(receiver) => {}
             }
         }
         // Those that come second are released.
         let waiting = self.receivers.iter().map(|(_, receiver, _)| Box::pin(receiver.receive()));
         let (received, index, _) = select_all(waiting).await;
         (&self.receivers[index].0, received)
+    }
+
+    /// Waits until the servers of all these queues are silent. Cancel safe.
+    pub(super) async fn silent<'a>(&self, names: impl Iterator<Item = &'a Arc<str>>) {
+        for name in names {
+            if let Some((_, receiver, _)) = self.receivers.iter().find(|(other, ..)| other == name) {
+                silence(receiver).await;
+            }
+        }
     }
 
     /// In which order the queues are asked.

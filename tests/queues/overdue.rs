@@ -88,6 +88,28 @@ async fn queues_in_many_slots_are_all_looked_at() {
     assert_eq!(client.stats().stalled_transfers as usize, QUEUES);
 }
 
+/// The look at a server that is silent ends late, and those at the others do not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_master_delays_no_look_at_others() {
+    let cluster = block_in_place(|| Cluster::without_replicas(3));
+    cluster.require_no_full_coverage();
+    let client = Client::builder().url(cluster.url()).connect_timeout(MINUTE).sweep_interval(HOUR);
+    let client = client.command_timeout(HOUR).connect().await.unwrap();
+    let queues = queues(&client, (0..20).map(|n| format!("q{n}")));
+    swept(&client, 20).await;
+    let master_of =
+        |ready: &BlockingQueue<i64>| block_in_place(|| cluster.master_of(cluster.slot_of(ready.name())));
+    let silent = master_of(&queues[0].0);
+    silent.freeze();
+    // Two looks at each of them.
+    tokio::time::sleep(ms(11_000)).await;
+    let other = queues.iter().find(|(ready, _)| master_of(ready).port() != silent.port());
+    let (ready, _) = other.expect("three masters");
+    block_in_place(|| offer_silently(master_of(ready), ready, 7));
+    assert_eq!(soon(ready.take()).await.unwrap(), 7);
+    silent.thaw();
+}
+
 /// A client of the user `worker`, and its two queues: of one slot, or one call could not look at both.
 async fn of_a_worker(
     server: &Server,

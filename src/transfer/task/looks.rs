@@ -13,7 +13,7 @@ use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
 use super::Task;
-use crate::conn::Channels;
+use crate::conn::{Channels, ServerId};
 use crate::telemetry::events;
 use crate::transfer::overdue::{self, Look, look};
 use crate::transfer::schedule::QueueId;
@@ -29,7 +29,9 @@ const RARELY: Duration = Duration::from_secs(600);
 /// The looks in flight, and what others have found.
 #[derive(Default)]
 pub(super) struct Looks {
-    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, Option<Look>>>,
+    pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<Look>)>>,
+    /// How many of them are at each server. Others do not wait for one that is silent.
+    at: HashMap<ServerId, usize>,
     /// The channels that a subscriber is to confirm, and since when.
     unconfirmed: HashMap<Arc<str>, Instant>,
     /// Those that it has confirmed since then; and since when one of them has missed announcements again.
@@ -47,6 +49,18 @@ pub(super) struct Looks {
 }
 
 impl Looks {
+    fn begin(&mut self, server: ServerId, look: impl Future<Output = Option<Look>> + Send + 'static) {
+        *self.at.entry(server).or_default() += 1;
+        self.in_flight.push(Box::pin(async move { (server, look.await) }));
+    }
+
+    pub(super) fn ended(&mut self, server: ServerId) {
+        if let Some(count) = self.at.get_mut(&server) {
+            *count -= 1;
+            self.at.retain(|_, count| *count > 0);
+        }
+    }
+
     /// A subscriber has said what became of a subscription.
     pub(super) fn confirmed(&mut self, channel: &str) {
         if let Some((channel, _)) = self.unconfirmed.remove_entry(channel) {
@@ -85,6 +99,9 @@ impl Task {
             // One that fails is tried again soon. A key that is forbidden hides the others of its call.
             if !self.schedule.is_failing(*id) {
                 let server = self.conn.server_of(queue.keys.target());
+                if self.looks.at.contains_key(&server) {
+                    continue;
+                }
                 of_servers.entry(server).or_default().push((queue.looked, *id));
             }
         }
@@ -103,7 +120,7 @@ impl Task {
             }
             for queues in of_slots.into_values() {
                 let look = look(self.conn.clone(), server, queues, self.longest_look);
-                self.looks.in_flight.push(Box::pin(look));
+                self.looks.begin(server, look);
             }
         }
     }

@@ -214,3 +214,34 @@ async fn partitions_of_the_others_go_on_while_a_master_is_dead() {
 async fn partitions_of_the_others_go_on_while_a_master_is_frozen() {
     go_on(Server::freeze).await;
 }
+
+/// The slots of a worker wait for the answers of a silent master only as long as that may be a slow answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_master_holds_up_no_worker_of_the_others() {
+    let cluster = block_in_place(|| Cluster::without_replicas(3));
+    cluster.be_patient(true);
+    cluster.require_no_full_coverage();
+    let builder =
+        || Client::builder().url(cluster.url()).connect_timeout(MINUTE).command_timeout(10 * MINUTE);
+    let (working, offering) = (builder().connect().await.unwrap(), builder().connect().await.unwrap());
+    let worked = Side::worked(&working).await;
+    let mut side = Side::new(&offering, "worked").await;
+    side.delivered = worked.delivered.clone();
+    side.put_all().await;
+    until_async("the worker goes on", || async { side.delivered.has(&side.acknowledged) }).await;
+    let silent = cluster.master_of(cluster.slot_of("worked#0"));
+    // Some slots wait for its answers, and some have settlements there.
+    let held = side.partitions(&cluster, |master| master.port() == silent.port());
+    for (ready, _) in &held {
+        let value = side.next();
+        ready.put(&value).await.unwrap();
+    }
+    silent.freeze();
+    let others = side.partitions(&cluster, |master| master.port() != silent.port());
+    for _ in 0..3 {
+        side.goes_on(&others).await;
+    }
+    silent.thaw();
+    side.goes_on(&held).await;
+    drop((worked, working, offering));
+}
