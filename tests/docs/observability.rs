@@ -382,10 +382,13 @@ async fn everything_documented_is_reported() {
     assert_eq!(listener.named("redelay.transfer.stalled")[0].fields["queue"], "q");
     assert_eq!(client.stats().stalled_transfers, 1);
 
-    // A permission that is taken away.
+    // A permission that is taken away. A queue whose transfer is refused first is not looked at, so there is another one.
+    let idle = client.delayed_queue(&client.blocking_queue("idle", codec::Long));
+    until_async("its first transfer", || async { idle.stats().await.unwrap().empty_transfers > 0 }).await;
     server.cmd(["ACL", "SETUSER", "worker", "-zcount"]);
     until_async("no look is possible", || async { times("redelay.look.failing") == 1 }).await;
     server.cmd(["ACL", "SETUSER", "worker", "+zcount"]);
+    drop(idle);
     delayed.offer(&1, ms(0)).await.unwrap();
     assert_eq!(soon(ready.take()).await.unwrap(), 1);
 
