@@ -179,6 +179,7 @@ mod early_polls;
 mod pops;
 mod receiving;
 mod transfer;
+mod upkeep;
 // The server: scripts, connections, layout.
 mod agreement;
 mod claims;

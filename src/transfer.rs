@@ -5,17 +5,14 @@
 //! head is due, as the last reply or an announcement said, whichever is earlier. The next sweep finds every entry whose
 //! event was lost: at once after a reconnection, otherwise about once a minute.
 
-mod abandoned;
 mod call;
 mod clock;
 mod listeners;
 mod overdue;
 mod precise_sleep;
-mod recurring;
 mod retries;
 mod schedule;
 mod servers;
-mod stale_jobs;
 mod task;
 
 use std::sync::Arc;

@@ -16,21 +16,20 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::listeners::Listeners;
 use super::overdue;
 use super::precise_sleep::PreciseSleep;
-use super::recurring::Recurring;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
 use super::servers::{IN_FLIGHT, Servers};
-use super::{AnnouncedRetry, Request, Settings, abandoned, stale_jobs};
+use super::{AnnouncedRetry, Request, Settings};
 use crate::conn::{Channels, Conn, Notice, ServerId};
 use crate::scripts;
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
+use crate::upkeep::{self, OnHead, Upkeep};
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
 use looks::Looks;
@@ -50,38 +49,14 @@ struct Queue {
     cursor: i64,
     /// When a call last checked whether an entry is overdue.
     looked: Instant,
-    /// When to look for what receivers have left.
-    look_at: Instant,
-    /// When to look for stale ids of jobs, and the task that looks.
-    sweep_jobs_at: Instant,
-    sweeping_jobs: Option<AbortOnDropHandle<()>>,
-    /// When to look for schedules, and the task that runs them.
-    schedules_at: Instant,
-    schedules: Option<Recurring>,
-}
-
-impl Queue {
-    /// Starts the task that runs schedules, unless it runs.
-    fn run_schedules(&mut self, conn: &Conn, requests: &mpsc::WeakUnboundedSender<Request>) {
-        if self.schedules.as_ref().is_none_or(Recurring::has_ended) {
-            self.schedules = Some(Recurring::start(conn.of(&self.keys), self.keys.clone(), requests.clone()));
-        }
-    }
-
-    /// Lets the task that runs schedules look at them.
-    fn look_at_schedules(&mut self, conn: &Conn, requests: &mpsc::WeakUnboundedSender<Request>) {
-        if let Some(recurring) = &self.schedules {
-            recurring.look();
-        }
-        self.run_schedules(conn, requests);
-    }
+    upkeep: Upkeep,
 }
 
 pub(super) struct Task {
     conn: Conn,
     settings: Settings,
-    /// For the tasks that it starts.
-    requests: mpsc::WeakUnboundedSender<Request>,
+    /// What the upkeep of a queue tells this task.
+    on_head: OnHead,
     schedule: Schedule,
     servers: Servers,
     queues: HashMap<QueueId, Queue>,
@@ -108,10 +83,15 @@ impl Task {
         let schedule = Schedule::new(settings.sweep_interval, fastrand::u64(..));
         let longest_run = scripts::TRANSFER.longest(&conn).saturating_add(overdue::OVERDUE);
         let longest_look = scripts::OVERDUE.longest(&conn);
+        let on_head = move |keys: &Keys, due| {
+            if let Some(requests) = requests.upgrade() {
+                let _ = requests.send(Request::Head(keys.clone(), due));
+            }
+        };
         Self {
             conn,
             settings,
-            requests,
+            on_head: Arc::new(on_head),
             schedule,
             servers: Servers::default(),
             queues: HashMap::new(),
@@ -261,19 +241,7 @@ impl Task {
         if !self.servers.begins(server, id) {
             return;
         }
-        if let Some(after) = self.settings.release_after.filter(|_| queue.look_at <= Instant::now()) {
-            queue.look_at = abandoned::next_look(after);
-            // Nothing waits for it.
-            let release = abandoned::release(self.conn.clone(), queue.keys.clone(), after);
-            drop(self.conn.runtime().spawn(release));
-        }
-        if queue.sweep_jobs_at <= Instant::now()
-            && queue.sweeping_jobs.as_ref().is_none_or(AbortOnDropHandle::is_finished)
-        {
-            queue.sweep_jobs_at = Instant::now() + self.settings.sweep_interval;
-            let remove = stale_jobs::remove(self.conn.clone(), queue.keys.clone());
-            queue.sweeping_jobs = Some(AbortOnDropHandle::new(self.conn.runtime().spawn(Box::pin(remove))));
-        }
+        queue.upkeep.start_due();
         let call = Call {
             conn: self.conn.clone(),
             queue: id,
@@ -283,7 +251,7 @@ impl Task {
             settings: self.settings.clone(),
             client_id: self.client_id.clone(),
             cursor: std::mem::take(&mut queue.cursor),
-            looks_for_schedules: queue.schedules_at <= Instant::now(),
+            looks_for_schedules: queue.upkeep.looks_for_schedules(),
         };
         let (run, longest) = (call.run(), self.longest_run);
         #[cfg(test)]
@@ -355,6 +323,11 @@ impl Task {
         if let Some(session) = self.conn.of(&keys).session() {
             self.servers.first_session(self.conn.server_of(keys.target()), session);
         }
+        let upkeep = upkeep::Settings {
+            release_after: self.settings.release_after,
+            interval: self.settings.sweep_interval,
+        };
+        let upkeep = Upkeep::new(&self.conn, &keys, upkeep, self.on_head.clone());
         let queue = Queue {
             keys,
             counters,
@@ -362,11 +335,7 @@ impl Task {
             follows_peers: false,
             cursor: 0,
             looked: Instant::now(),
-            look_at: abandoned::next_look(self.settings.release_after.unwrap_or_default()),
-            sweep_jobs_at: Instant::now() + self.settings.sweep_interval,
-            sweeping_jobs: None,
-            schedules_at: Instant::now(),
-            schedules: None,
+            upkeep,
         };
         self.queues.insert(id, queue);
     }
@@ -446,7 +415,7 @@ impl Task {
 
     fn on_scheduled(&mut self, keys: &Keys) {
         if let Some(queue) = self.ids.get(keys).and_then(|id| self.queues.get_mut(id)) {
-            queue.look_at_schedules(&self.conn, &self.requests);
+            queue.upkeep.look_at_schedules();
         }
     }
 
@@ -514,10 +483,7 @@ impl Task {
         let head = report.result.as_ref().ok().and_then(|reply| reply.head);
         let head = head.and_then(|due| self.servers.clock(report.server).instant_of(due));
         if let Some(has_schedules) = report.has_schedules {
-            queue.schedules_at = Instant::now() + self.settings.sweep_interval;
-            if has_schedules {
-                queue.run_schedules(&self.conn, &self.requests);
-            }
+            queue.upkeep.has_schedules(has_schedules);
         }
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
@@ -531,7 +497,7 @@ impl Task {
                 queue.cursor = reply.cursor;
                 if reply.runs > 0 {
                     // Another process may have stored or changed their schedules.
-                    queue.look_at_schedules(&self.conn, &self.requests);
+                    queue.upkeep.look_at_schedules();
                 }
                 let lost_race = self.schedule.finished(report.queue, report.received, outcome);
                 if was_failing {

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Request;
+use super::OnHead;
 use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::recurrence::Step;
@@ -56,10 +56,10 @@ struct Signals {
 }
 
 impl Recurring {
-    pub(super) fn start(conn: Conn, keys: Keys, requests: mpsc::WeakUnboundedSender<Request>) -> Self {
+    pub(super) fn start(conn: Conn, keys: Keys, on_head: OnHead) -> Self {
         let signals = Arc::<Signals>::default();
         let runtime = conn.runtime().clone();
-        let task = runtime.spawn(keep(conn, keys, requests, signals.clone()));
+        let task = runtime.spawn(keep(conn, keys, on_head, signals.clone()));
         Self { signals, task: AbortOnDropHandle::new(task) }
     }
 
@@ -73,10 +73,10 @@ impl Recurring {
     }
 }
 
-async fn keep(conn: Conn, keys: Keys, requests: mpsc::WeakUnboundedSender<Request>, signals: Arc<Signals>) {
+async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
     let mut reported = None;
     loop {
-        let looking = look(&conn, &keys, &requests);
+        let looking = look(&conn, &keys, &on_head);
         // A panic would be a mistake in this program, or in what reads cron texts.
         let look = AssertUnwindSafe(looking).catch_unwind().await.unwrap_or_else(|_| {
             Ok(Look {
@@ -127,11 +127,7 @@ struct Look {
 }
 
 /// Stores what follows each run that is due.
-async fn look(
-    conn: &Conn,
-    keys: &Keys,
-    requests: &mpsc::WeakUnboundedSender<Request>,
-) -> Result<Look, OpError> {
+async fn look(conn: &Conn, keys: &Keys, on_head: &OnHead) -> Result<Look, OpError> {
     let mut look = Look::default();
     // Those that cannot run keep their places in the order.
     let mut skip = 0;
@@ -161,9 +157,7 @@ async fn look(
         while let Some((schedule, outcome)) = advancing.next().await {
             let why = match outcome {
                 Ok(head) => {
-                    if let (Some(head), Some(requests)) = (head, requests.upgrade()) {
-                        let _ = requests.send(Request::Head(keys.clone(), head));
-                    }
+                    head.into_iter().for_each(|head| on_head(keys, head));
                     continue;
                 }
                 Err(Failure::Connection(error)) => return Err(error),

@@ -13,8 +13,8 @@ use crate::wire::keys::Keys;
 const INTERVAL: Duration = Duration::from_secs(600);
 
 /// The next time to look, if receivers may be silent for this long.
-pub(super) fn next_look(release_after: Duration) -> Instant {
-    Instant::now() + (release_after / 6).min(INTERVAL)
+pub(super) fn next_look(now: Instant, release_after: Duration) -> Instant {
+    now + (release_after / 6).min(INTERVAL)
 }
 
 /// Releases what has been left, if no receiver has given a sign of life for this long. If it fails, it is repeated later.
