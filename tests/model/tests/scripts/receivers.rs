@@ -317,7 +317,7 @@ fn arguments(call: &Call) -> (&'static str, Vec<&'static str>, Vec<Vec<u8>>) {
             (
                 "REMOVE_MESSAGE",
                 vec![MESSAGES, LEASES, RETRIES, SCRATCH, CHANNEL_OF_RETRIES],
-                vec![verb.into(), b"any".to_vec().into(), id_bytes(*id).into()],
+                vec![verb.into(), b"any".to_vec(), id_bytes(*id).into()],
             )
         }
         Call::Forget(receiver) => ("HDEL", vec![RECEIPTS], vec![receiver.to_string().into()]),
