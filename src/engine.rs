@@ -9,13 +9,14 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::announcements::AnnouncedRetry;
 use crate::conn::{Conn, OpError};
 use crate::early_polls::EarlyPolls;
 use crate::pacing::at_most;
 use crate::pops::Pops;
 use crate::scripts;
 use crate::telemetry::events;
-use crate::transfer::{self, AnnouncedRetry, RetryWatch, Transfer, Watch};
+use crate::transfer::{self, RetryWatch, Transfer, Watch};
 use crate::wire::keys::Keys;
 
 /// Maps the name of a queue to its name on the server.

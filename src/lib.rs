@@ -175,6 +175,7 @@ pub mod stats;
 mod engine;
 mod queue;
 // The background tasks of a client.
+mod announcements;
 mod early_polls;
 mod pops;
 mod receiving;

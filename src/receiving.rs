@@ -38,13 +38,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use call::{Settled, Settlement};
 pub(crate) use forward::Destination;
 
+use crate::announcements::AnnouncedRetry;
 use crate::conn::OpError;
 use crate::engine::Engine;
 use crate::leases::Lease;
 use crate::outbox::Held;
 use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
-use crate::transfer::{AnnouncedRetry, RetryWatch};
+use crate::transfer::RetryWatch;
 use crate::wire::keys::Keys;
 use crate::wire::message::{Member, Policy};
 use in_flight::{InFlight, LONGEST_ROUND_TRIP};

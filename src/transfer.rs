@@ -7,10 +7,8 @@
 
 mod call;
 mod clock;
-mod listeners;
 mod overdue;
 mod precise_sleep;
-mod retries;
 mod schedule;
 mod servers;
 mod task;
@@ -22,9 +20,9 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::announcements::AnnouncedRetry;
 use crate::conn::Conn;
 use crate::wire::keys::Keys;
-pub(crate) use retries::AnnouncedRetry;
 use task::Task;
 
 /// How transfers are run.

@@ -17,13 +17,13 @@ use super::in_flight::{InFlight, LONGEST_ROUND_TRIP};
 use super::waiting::{Demand, ToSettle, Waiting};
 use super::{Claim, Settings};
 use crate::agreement::Pair;
+use crate::announcements::AnnouncedRetry;
 use crate::conn::{Conn, OpError};
 use crate::leases::Leases;
 use crate::outbox::Outbox;
 use crate::pacing::{jittered, yield_once};
 use crate::pops::{PendingWake, Place, Pops};
 use crate::telemetry::{QueueCounters, events};
-use crate::transfer::AnnouncedRetry;
 use crate::wire::keys::{Keys, MessageKeys};
 use crate::wire::message::Member;
 

@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
-use super::listeners::Listeners;
 use super::overdue;
 use super::precise_sleep::PreciseSleep;
 use super::schedule::{Next, Outcome, QueueId, Schedule};
 use super::servers::{IN_FLIGHT, Servers};
-use super::{AnnouncedRetry, Request, Settings};
-use crate::conn::{Channels, Conn, Notice, ServerId};
+use super::{Request, Settings};
+use crate::announcements::{self, Announcements};
+use crate::conn::{Conn, Notice, ServerId};
 use crate::scripts;
 use crate::telemetry::QueueCounters;
 use crate::telemetry::events;
@@ -33,9 +33,6 @@ use crate::upkeep::{self, OnHead, Upkeep};
 use crate::wire::keys::{self, Keys};
 use crate::wire::time;
 use looks::Looks;
-
-/// The channels that are subscribed to, and what is heard on them.
-type Listening = (Channels, mpsc::Receiver<Notice>);
 
 /// A queue that this client transfers for.
 struct Queue {
@@ -61,8 +58,7 @@ pub(super) struct Task {
     servers: Servers,
     queues: HashMap<QueueId, Queue>,
     ids: HashMap<Keys, QueueId>,
-    listeners: Listeners<QueueId>,
-    receivers: Listeners<Arc<AnnouncedRetry>>,
+    announcements: Announcements<QueueId>,
     /// Tells this client's transfers from those of its peers.
     client_id: Bytes,
     running: FuturesUnordered<BoxFuture<'static, Report>>,
@@ -89,6 +85,7 @@ impl Task {
             }
         };
         Self {
+            announcements: Announcements::new(conn.clone()),
             conn,
             settings,
             on_head: Arc::new(on_head),
@@ -96,8 +93,6 @@ impl Task {
             servers: Servers::default(),
             queues: HashMap::new(),
             ids: HashMap::new(),
-            listeners: Listeners::default(),
-            receivers: Listeners::default(),
             client_id: format!("{:x}", fastrand::u64(..)).into(),
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
@@ -115,12 +110,8 @@ impl Task {
         mut requests: mpsc::UnboundedReceiver<Request>,
         stop: CancellationToken,
     ) {
-        // A client that neither transfers nor receives opens no second connection.
-        let mut listening = None;
         // A panic would be a mistake in this program. It must not end the transfers of a process that goes on without them.
-        while let Err(panic) =
-            AssertUnwindSafe(self.work(&mut requests, &mut listening, &stop)).catch_unwind().await
-        {
+        while let Err(panic) = AssertUnwindSafe(self.work(&mut requests, &stop)).catch_unwind().await {
             self.start_over(&*panic);
         }
         // Dropping a call would be harmless, because the script is atomic. But an orderly shutdown should not leave
@@ -130,12 +121,7 @@ impl Task {
         self.queues.values().for_each(|queue| queue.counters.set_transferring(false));
     }
 
-    async fn work(
-        &mut self,
-        requests: &mut mpsc::UnboundedReceiver<Request>,
-        listening: &mut Option<Listening>,
-        stop: &CancellationToken,
-    ) {
+    async fn work(&mut self, requests: &mut mpsc::UnboundedReceiver<Request>, stop: &CancellationToken) {
         let mut sleep = PreciseSleep::default();
         let mut look_timer = interval_at(Instant::now() + overdue::INTERVAL, overdue::INTERVAL);
         look_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -146,54 +132,40 @@ impl Task {
             tokio::select! {
                 () = stop.cancelled() => break,
                 request = requests.recv() => match request {
-                    Some(Request::Open(keys)) => {
-                        let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
-                        self.open(keys, channels);
-                    }
+                    Some(Request::Open(keys)) => self.open(keys),
                     Some(Request::Head(keys, due)) => self.on_head(&keys, due),
-                    Some(Request::Close(keys, done)) => {
-                        if let Some((channels, _)) = &*listening {
-                            self.close(&keys, channels, done);
-                        }
-                    }
+                    Some(Request::Close(keys, done)) => self.close(&keys, done),
                     Some(Request::Scheduled(keys)) => self.on_scheduled(&keys),
                     Some(Request::FollowRetries(channel, receiver)) => {
-                        let (channels, _) = listening.get_or_insert_with(|| self.conn.listen());
-                        self.receivers.add(&channel, receiver, channels);
+                        self.announcements.follow(&channel, receiver);
                     }
                     Some(Request::UnfollowRetries(channel, receiver)) => {
-                        if let Some((channels, _)) = &*listening {
-                            self.receivers.remove(&channel, |other| Arc::ptr_eq(other, &receiver), channels);
-                        }
+                        self.announcements.unfollow(&channel, &receiver);
                     }
                     None => break,
                 },
-                Some(notice) = async { listening.as_mut()?.1.recv().await } => {
+                notice = self.announcements.next() => {
                     self.on_notice(notice);
                     #[cfg(test)]
-                    self.deafen(listening);
+                    self.deafen();
                 }
                 // The sender lives as long as the connections.
                 Ok(()) = sessions.changed() => self.on_session(),
                 // A client that listens to nothing has nothing to look at, and is not woken.
-                _ = look_timer.tick(), if listening.is_some() => {
+                _ = look_timer.tick(), if self.announcements.is_open() => {
                     self.look();
-                    // The task that listens has ended, although nothing should end it; or it does nothing.
-                    let has_ended = listening.as_ref().is_some_and(|(_, notices)| notices.is_closed());
-                    if has_ended || self.looks.is_deaf(Instant::now()) {
-                        *listening = Some(self.subscribe_again());
-                    }
+                    self.announcements.check(Instant::now());
                 }
                 Some((server, look)) = self.looks.in_flight.next() => {
                     self.looks.ended(server);
-                    if let (Some(look), Some((channels, _))) = (look, &*listening) {
-                        self.on_look(look, channels);
+                    if let Some(look) = look {
+                        self.on_look(look);
                     }
                 }
                 Some(report) = self.running.next() => {
                     let lost_race = self.on_report(report);
-                    if let (Some(id), Some((channels, _))) = (lost_race, &*listening) {
-                        self.follow_peers(id, channels);
+                    if let Some(id) = lost_race {
+                        self.follow_peers(id);
                     }
                 }
                 () = async { match wake { Some(at) => sleep.until(at).await, None => std::future::pending().await } } => {}
@@ -214,6 +186,7 @@ impl Task {
         self.servers = Servers::default();
         self.running = FuturesUnordered::new();
         self.looks = Looks::default();
+        self.announcements.trust();
         // The drop wakes up those that wait for the end of a call.
         self.in_flight.clear();
         for (id, queue) in &mut self.queues {
@@ -273,15 +246,6 @@ impl Task {
         }
     }
 
-    /// Opens a new connection for announcements. The old one ends with its channels.
-    fn subscribe_again(&mut self) -> Listening {
-        self.looks.subscribed_again(Instant::now());
-        let listening = self.conn.listen();
-        self.listeners.subscribe_all(&listening.0);
-        self.receivers.subscribe_all(&listening.0);
-        listening
-    }
-
     /// A connection for commands is back, maybe with another server: queues whose server this concerns are
     /// swept, even if no client can listen there.
     fn on_session(&mut self) {
@@ -308,7 +272,7 @@ impl Task {
         self.servers.clock(server)
     }
 
-    fn open(&mut self, keys: Keys, channels: &Channels) {
+    fn open(&mut self, keys: Keys) {
         if let Some(queue) = self.ids.get(&keys).and_then(|id| self.queues.get_mut(id)) {
             queue.watches += 1;
             return;
@@ -316,7 +280,7 @@ impl Task {
         let id = self.next_id;
         self.next_id += 1;
         self.schedule.open(id, Instant::now());
-        self.listeners.add(keys.channel(), id, channels);
+        self.announcements.join(keys.channel(), id);
         self.ids.insert(keys.clone(), id);
         let counters = self.conn.counters().queue(&keys);
         counters.set_transferring(true);
@@ -341,15 +305,15 @@ impl Task {
     }
 
     /// From now on the transfers of peers can postpone the wake-ups of this queue.
-    fn follow_peers(&mut self, id: QueueId, channels: &Channels) {
+    fn follow_peers(&mut self, id: QueueId) {
         if let Some(queue) = self.queues.get_mut(&id).filter(|queue| !queue.follows_peers) {
             queue.follows_peers = true;
-            self.listeners.add(queue.keys.moved(), id, channels);
+            self.announcements.join(queue.keys.moved(), id);
         }
     }
 
     /// Drops `done` when the last call has ended.
-    fn close(&mut self, keys: &Keys, channels: &Channels, done: Option<oneshot::Sender<()>>) {
+    fn close(&mut self, keys: &Keys, done: Option<oneshot::Sender<()>>) {
         let Some(&id) = self.ids.get(keys) else { return };
         let Some(queue) = self.queues.get_mut(&id) else { return };
         queue.watches -= 1;
@@ -364,8 +328,7 @@ impl Task {
         self.ids.remove(keys);
         self.schedule.close(id);
         for channel in [keys.channel(), keys.moved()] {
-            let name = self.listeners.remove(channel, |other| *other == id, channels);
-            self.looks.confirmed(&name);
+            self.announcements.leave(channel, id);
         }
     }
 
@@ -373,19 +336,13 @@ impl Task {
         let now = Instant::now();
         match notice {
             Notice::Confirmed(channels) => {
-                for channel in channels {
-                    self.looks.confirmed(&channel);
-                    // What was announced before is not known.
-                    self.receivers.of(&channel).for_each(|receiver| receiver.announce_now());
-                    for id in self.listeners.of(&channel) {
-                        self.schedule.sweep(*id, now);
-                    }
+                // What was announced before is not known.
+                for id in channels.iter().flat_map(|channel| self.announcements.of(channel)) {
+                    self.schedule.sweep(id, now);
                 }
             }
-            // It is reported, and tried again.
-            Notice::Refused(channel) => self.looks.confirmed(&channel),
+            Notice::Refused(_) => {}
             Notice::Missed => {
-                self.receivers.all().for_each(|receiver| receiver.announce_now());
                 for id in self.queues.keys() {
                     self.schedule.sweep(*id, now);
                 }
@@ -398,15 +355,14 @@ impl Task {
                 }
                 if channel.starts_with(keys::MOVED) {
                     let Some((head, clock)) = self.peer_transfer(&channel, &payload) else { return };
-                    for id in self.listeners.of(&channel) {
-                        self.schedule.on_peer_transfer(*id, now, head, clock);
+                    for id in self.announcements.of(&channel) {
+                        self.schedule.on_peer_transfer(id, now, head, clock);
                     }
                 } else {
-                    let due = announced(&payload);
-                    self.receivers.of(&channel).for_each(|receiver| receiver.announce(due));
+                    let due = announcements::due(&payload);
                     let Some(at) = self.clock_of(channel.as_bytes()).instant_of(due) else { return };
-                    for id in self.listeners.of(&channel) {
-                        self.schedule.announced(*id, at);
+                    for id in self.announcements.of(&channel) {
+                        self.schedule.announced(id, at);
                     }
                 }
             }
@@ -514,14 +470,6 @@ impl Task {
             }
         }
     }
-}
-
-/// The due time of an announcement, epoch ms.
-fn announced(payload: &[u8]) -> f64 {
-    // Redisson understands decimal integers only. Any other message still means that something happened, and
-    // one transfer call costs little.
-    let due = std::str::from_utf8(payload).ok().and_then(|text| text.trim().parse::<f64>().ok());
-    due.filter(|due| !due.is_nan()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

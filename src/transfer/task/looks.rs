@@ -1,11 +1,6 @@
 //! The looks for overdue entries: at which queues, and what follows.
-//!
-//! An entry that is overdue says little about why. Its producer may announce nothing, and then all is well but
-//! for this entry. Or this client hears nothing. So it subscribes to the channel of the queue again, on the same
-//! connection: a subscriber that lives confirms that. Without a confirmation, the client opens another one.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -13,18 +8,13 @@ use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
 use super::Task;
-use crate::conn::{Channels, ServerId};
+use crate::conn::ServerId;
 use crate::telemetry::events;
 use crate::transfer::overdue::{self, Look, look};
 use crate::transfer::schedule::QueueId;
 
-/// How long a subscriber may take to confirm a subscription. It gives up a connection that is silent for 3 s.
-const CONFIRMS: Duration = Duration::from_secs(4);
-/// How often a client says that entries were overdue, and opens another connection for announcements, at most.
+/// How often a client says that entries were overdue, at most.
 const SELDOM: Duration = Duration::from_secs(60);
-/// The same if the subscriber has confirmed its subscription, and entries are overdue again. Most likely, their producer announces
-/// nothing. But a connection may confirm, and deliver no messages.
-const RARELY: Duration = Duration::from_secs(600);
 
 /// The looks in flight, and what others have found.
 #[derive(Default)]
@@ -32,15 +22,8 @@ pub(super) struct Looks {
     pub(super) in_flight: FuturesUnordered<BoxFuture<'static, (ServerId, Option<Look>)>>,
     /// How many of them are at each server. Others do not wait for one that is silent.
     at: HashMap<ServerId, usize>,
-    /// The channels that a subscriber is to confirm, and since when.
-    unconfirmed: HashMap<Arc<str>, Instant>,
-    /// Those that it has confirmed since then; and since when one of them has missed announcements again.
-    confirmed: HashSet<Arc<str>>,
-    doubtful_since: Option<Instant>,
-    /// When overdue entries were last reported, and when a connection for announcements was last opened because
-    /// of them.
+    /// When overdue entries were last reported.
     reported: Option<Instant>,
-    subscribed: Option<Instant>,
     /// Whether a server has refused a look, which is reported; and whether one has accepted or refused any since
     /// the last pass began.
     is_refused: bool,
@@ -60,31 +43,6 @@ impl Looks {
             self.at.retain(|_, count| *count > 0);
         }
     }
-
-    /// A subscriber has said what became of a subscription.
-    pub(super) fn confirmed(&mut self, channel: &str) {
-        if let Some((channel, _)) = self.unconfirmed.remove_entry(channel) {
-            self.confirmed.insert(channel);
-        }
-    }
-
-    /// Whether a connection for announcements is to be opened, because a subscriber says nothing.
-    pub(super) fn is_deaf(&self, now: Instant) -> bool {
-        let is_mute = self.unconfirmed.values().any(|since| now - *since >= CONFIRMS);
-        let is_doubtful = self.doubtful_since.is_some_and(|since| now - since >= RARELY);
-        is_mute && is_over(self.subscribed, now, SELDOM) || is_doubtful
-    }
-
-    pub(super) fn subscribed_again(&mut self, now: Instant) {
-        self.subscribed = Some(now);
-        self.unconfirmed.clear();
-        self.confirmed.clear();
-        self.doubtful_since = None;
-    }
-}
-
-fn is_over(last: Option<Instant>, now: Instant, pause: Duration) -> bool {
-    last.is_none_or(|last| now - last >= pause)
 }
 
 impl Task {
@@ -127,7 +85,7 @@ impl Task {
 
     /// Sweeps queues with overdue entries that no client has tried to move, and finds out whether this client hears
     /// their announcements.
-    pub(super) fn on_look(&mut self, look: Look, channels: &Channels) {
+    pub(super) fn on_look(&mut self, look: Look) {
         let Look { server, reading, queues, overdue } = look;
         let now = Instant::now();
         match overdue {
@@ -136,7 +94,7 @@ impl Task {
                 if let Some(since) = reading.and_then(|reading| reading.sent.checked_sub(overdue::OVERDUE)) {
                     for id in overdue {
                         if self.schedule.is_idle_since(id, since, now) {
-                            self.on_stalled(id, now, channels);
+                            self.on_stalled(id, now);
                         }
                     }
                 }
@@ -156,22 +114,18 @@ impl Task {
         }
     }
 
-    fn on_stalled(&mut self, id: QueueId, now: Instant, channels: &Channels) {
+    fn on_stalled(&mut self, id: QueueId, now: Instant) {
         self.schedule.sweep(id, now);
         self.count_stalled(id, now);
         let Some(queue) = self.queues.get(&id) else { return };
-        let channel = self.listeners.subscribe_again(queue.keys.channel(), channels);
-        if self.looks.confirmed.contains(&channel) {
-            self.looks.doubtful_since.get_or_insert(now);
-        }
-        self.looks.unconfirmed.entry(channel).or_insert(now);
+        self.announcements.misses(queue.keys.channel(), now);
     }
 
     /// Counts and reports that entries of a queue were overdue, or may be.
     pub(super) fn count_stalled(&mut self, id: QueueId, now: Instant) {
         let Some(queue) = self.queues.get(&id) else { return };
         queue.counters.transfer_stalled();
-        if is_over(self.looks.reported, now, SELDOM) {
+        if self.looks.reported.is_none_or(|last| now - last >= SELDOM) {
             self.looks.reported = Some(now);
             events::transfer_stalled(&queue.keys);
         }

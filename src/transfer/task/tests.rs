@@ -53,13 +53,9 @@ impl Task {
         }
     }
 
-    /// Its wishes are not heard, and it has no notices, as long as the test runs.
-    pub(super) fn deafen(&mut self, listening: &mut Option<Listening>) {
+    pub(super) fn deafen(&mut self) {
         if self.fault.take_if(|fault| *fault == DEAFEN).is_some() {
-            let (channels, wishes) = Channels::unheard();
-            let (sender, notices) = mpsc::channel(1);
-            std::mem::forget((sender, wishes));
-            *listening = Some((channels, notices));
+            self.announcements.deafen();
         }
     }
 }

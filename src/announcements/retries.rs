@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// When the first retry of a queue is due, as another receiver has announced it: epoch ms, by the server's
-/// clock. Shared by the transfer task, which listens, and the task of a receiver, whose calls tell it that
+/// clock. Shared by the task that listens, and the task of a receiver, whose calls tell it that
 /// clock.
 #[derive(Debug, Default)]
 pub(crate) struct AnnouncedRetry {
