@@ -163,7 +163,7 @@ local function recover(noted, now, silences, spared)
     return taken, dead, is_all and later or now
 end
 
--- Searches for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
+-- Searches for messages that have neither a lease nor a retry, because it was removed by hand or a write was refused: they are due for
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
 -- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
 local function sweep(now)
