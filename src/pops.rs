@@ -20,12 +20,12 @@
 mod blocked_lists;
 mod calls;
 mod dispatcher;
-mod inbox;
 mod kind;
+mod mailbox;
+mod of_kind;
 mod pending;
 mod popped;
 mod refusals;
-mod slots;
 mod task;
 mod tracked;
 mod tracked_pop;
@@ -49,9 +49,9 @@ use crate::telemetry::Taker;
 use crate::telemetry::events::Span;
 use crate::wire::keys::Keys;
 use blocked_lists::BlockedLists;
-use inbox::Inbox;
 use kind::Kind;
 pub(crate) use kind::{End, Lists, Wanted};
+use mailbox::Mailbox;
 use pending::PendingPop;
 pub(crate) use pending::{PendingTake, PendingWake};
 pub(crate) use popped::Popped;
@@ -68,7 +68,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(crate) struct Pops {
     conn: Conn,
-    inbox: Inbox,
+    mailbox: Mailbox,
     ids: Arc<AtomicU64>,
     refusals: Arc<Refusals>,
     /// Of receivers.
@@ -91,7 +91,7 @@ impl Pops {
         let stopped = CancellationToken::new();
         let pops = Self {
             conn: conn.clone(),
-            inbox: Inbox::default(),
+            mailbox: Mailbox::default(),
             ids: Arc::default(),
             refusals: Arc::default(),
             places: Places::default(),
@@ -100,8 +100,8 @@ impl Pops {
             stop: stop.clone(),
             stopped: stopped.clone(),
         };
-        let (inbox, tracked, blocked) = (pops.inbox.clone(), pops.tracked.clone(), pops.blocked.clone());
-        let task = Task::new(conn, inbox, tracked, blocked, stop, shutdown, stopped.drop_guard());
+        let (mailbox, tracked, blocked) = (pops.mailbox.clone(), pops.tracked.clone(), pops.blocked.clone());
+        let task = Task::new(conn, mailbox, tracked, blocked, stop, shutdown, stopped.drop_guard());
         (pops, tokio::spawn(task.run()))
     }
 
@@ -262,7 +262,7 @@ impl Pops {
             waits,
             pause,
             answer: receiver,
-            inbox: self.inbox.clone(),
+            mailbox: self.mailbox.clone(),
             refusals: self.refusals.clone(),
             answered: false,
             span,

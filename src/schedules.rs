@@ -92,7 +92,7 @@ fn found(reply: Reply) -> Result<Found, OpError> {
 
 /// What has become of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Change {
     Changed,
     /// Another client has changed the schedule. Nothing was changed.
     Differs,
@@ -108,7 +108,7 @@ pub(crate) async fn change(
     keys: &Keys,
     old: &Named,
     step: &Step,
-) -> Result<(Outcome, Option<f64>), OpError> {
+) -> Result<(Change, Option<f64>), OpError> {
     let name = &old.name;
     let id = |run: u64| Bytes::from([name, format!("@{run}").as_bytes()].concat());
     let [schedules, records] = keys.schedules();
@@ -144,9 +144,9 @@ pub(crate) async fn change(
         .await?;
     let [outcome, head] = reply.into_parts()?;
     let outcome = match outcome.into_int()? {
-        1 => Outcome::Changed,
-        0 => Outcome::Differs,
-        -1 => Outcome::Gone,
+        1 => Change::Changed,
+        0 => Change::Differs,
+        -1 => Change::Gone,
         _ => return Err(conn.desynchronised()),
     };
     Ok((outcome, head.into_optional_score()?))

@@ -3,9 +3,9 @@
 
 mod handler;
 mod outcome;
+mod runner;
 #[cfg(feature = "tower")]
 mod service;
-mod slot;
 mod source;
 
 use std::fmt;
@@ -29,7 +29,7 @@ pub use outcome::{Failure, IntoOutcome, Outcome};
 pub use service::from_service;
 
 use crate::{BlockingQueue, Error, Receiver, Result};
-use slot::Slot;
+use runner::Runner;
 use source::Source;
 
 /// How long handlers may take to end by themselves when the grace is over.
@@ -116,7 +116,7 @@ pub struct Stopped {
     pub released: u64,
 }
 
-/// What slots count.
+/// What runners count.
 #[derive(Debug, Default)]
 struct Counts {
     done: AtomicU64,
@@ -431,7 +431,7 @@ impl<T: Send + 'static> Worker<T> {
             return Err(invalid("concurrency(0) is out of range; use 1 or more"));
         }
         let source = Source::new(queues, is_strict, &set, timeout)?;
-        // A setting that is out of range is found now, and not by each slot.
+        // A setting that is out of range is found now, and not by each runner.
         source.check().await?;
         let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
         let _stop_on_drop = over.clone().drop_guard();
@@ -441,7 +441,7 @@ impl<T: Send + 'static> Worker<T> {
             let source = source.clone();
             async move { source.closed().await }
         });
-        let slot = Slot {
+        let runner = Runner {
             source,
             handler: Arc::new(handler),
             timeout,
@@ -453,9 +453,9 @@ impl<T: Send + 'static> Worker<T> {
             on_failure,
             arguments: std::marker::PhantomData,
         };
-        let mut slots = JoinSet::new();
+        let mut runners = JoinSet::new();
         for _ in 0..concurrency {
-            slots.spawn(slot.clone().run());
+            runners.spawn(runner.clone().run());
         }
         let mut signals = pin!(signals);
         let mut signals_ended = false;
@@ -474,12 +474,12 @@ impl<T: Send + 'static> Worker<T> {
                 }
             };
             tokio::select! {
-                ended = slots.join_next() => match ended {
+                ended = runners.join_next() => match ended {
                     None => break,
                     Some(Ok(())) => {}
                     // The handler's own destructor has panicked. Its message has failed; the worker goes on.
                     Some(Err(error)) if error.is_panic() && !over.is_cancelled() => {
-                        drop(slots.spawn(slot.clone().run()));
+                        drop(runners.spawn(runner.clone().run()));
                     }
                     Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
                     Some(Err(_)) => {}

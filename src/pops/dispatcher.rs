@@ -60,7 +60,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use bytes::Bytes;
 
 use super::kind::End;
-use super::popped::{Batch, Popped};
+use super::popped::{Payloads, Popped};
 use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
 use crate::outbox::Outbox;
@@ -113,7 +113,7 @@ pub(crate) enum PopOutcome {
 pub(crate) struct Dispatcher {
     end: End,
     /// Holds payloads until their takers read them.
-    outbox: Outbox<Batch>,
+    outbox: Outbox<Payloads>,
     /// The pops move one payload at a time from list to list. A moved payload is in the other list, and never returns.
     moves: bool,
     waiters: BTreeMap<WaiterId, Waiter>,
@@ -147,7 +147,7 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     /// Pops from this end. Undelivered payloads leave the outbox for [`Dispatcher::on_unread`].
-    pub(crate) fn taking(end: End, outbox: Outbox<Batch>) -> Self {
+    pub(crate) fn taking(end: End, outbox: Outbox<Payloads>) -> Self {
         Self::new(end, outbox, false)
     }
 
@@ -156,7 +156,7 @@ impl Dispatcher {
         Self::new(End::Tail, Outbox::new(drop), true)
     }
 
-    fn new(end: End, outbox: Outbox<Batch>, moves: bool) -> Self {
+    fn new(end: End, outbox: Outbox<Payloads>, moves: bool) -> Self {
         Self {
             end,
             outbox,
@@ -295,9 +295,9 @@ impl Dispatcher {
     }
 
     /// The taker of these payloads was dropped. They go to the next taker, or back to their list.
-    pub(crate) fn on_unread(&mut self, batch: Batch) {
-        let keys = batch.keys;
-        self.list(&keys).unclaimed.extend(batch.payloads);
+    pub(crate) fn on_unread(&mut self, popped: Payloads) {
+        let keys = popped.keys;
+        self.list(&keys).unclaimed.extend(popped.payloads);
         self.changed.insert(keys);
     }
 
@@ -410,8 +410,8 @@ impl Dispatcher {
             }
             let payloads = std::iter::from_fn(|| list.unclaimed.pop_first()).take(want).collect();
             let Some(waiter) = self.remove(id) else { return };
-            let batch = Batch { keys: keys.clone(), end: self.end, payloads };
-            let popped = Popped::new(batch, &self.outbox);
+            let popped = Payloads { keys: keys.clone(), end: self.end, payloads };
+            let popped = Popped::new(popped, &self.outbox);
             // The taker was dropped in this very moment: the next one gets the payloads.
             if let Err(Ok(Some(popped))) = waiter.answer.send(Ok(Some(popped))) {
                 self.list(keys).unclaimed.extend(popped.into_undelivered());

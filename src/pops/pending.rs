@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::inbox::Inbox;
+use super::mailbox::Mailbox;
 use super::refusals::{Refusals, Sources};
 use super::waiter::{Answer, Wait, Waiter, WaiterId};
 use crate::conn::OpError;
@@ -122,7 +122,7 @@ pub(super) struct PendingPop {
     pub(super) waits: bool,
     pub(super) pause: Option<JoinHandle<()>>,
     pub(super) answer: oneshot::Receiver<Answer>,
-    pub(super) inbox: Inbox,
+    pub(super) mailbox: Mailbox,
     pub(super) refusals: Arc<Refusals>,
     pub(super) answered: bool,
     pub(super) span: Span,
@@ -135,7 +135,7 @@ impl PendingPop {
         self.pause = None;
         match &mut self.unsent {
             Some(waiter) => waiter.wait = Wait::Expired,
-            None => self.inbox.expire(&self.sources.0, self.id),
+            None => self.mailbox.expire(&self.sources.0, self.id),
         }
     }
 
@@ -147,7 +147,7 @@ impl PendingPop {
             self.pause = None;
         }
         if let Some(waiter) = self.unsent.take() {
-            self.inbox.join(self.sources.0.clone(), self.id, waiter);
+            self.mailbox.join(self.sources.0.clone(), self.id, waiter);
         }
         Poll::Ready(())
     }
@@ -173,7 +173,7 @@ impl Future for PendingPop {
 impl Drop for PendingPop {
     fn drop(&mut self) {
         if !self.answered && self.unsent.is_none() {
-            self.inbox.leave(&self.sources.0, self.id);
+            self.mailbox.leave(&self.sources.0, self.id);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::keys::Keys;
 /// Payloads that were popped from one end of a list. Each has its number among all popped payloads, so that returned
 /// payloads keep their order.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct Payloads {
     pub(crate) keys: Keys,
     pub(crate) end: End,
     pub(crate) payloads: Vec<(u64, Bytes)>,
@@ -21,27 +21,27 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Popped {
     pub(crate) keys: Keys,
-    batch: Held<Batch>,
+    payloads: Held<Payloads>,
 }
 
 impl Popped {
-    pub(super) fn new(batch: Batch, outbox: &Outbox<Batch>) -> Self {
-        Self { keys: batch.keys.clone(), batch: outbox.hold(batch) }
+    pub(super) fn new(payloads: Payloads, outbox: &Outbox<Payloads>) -> Self {
+        Self { keys: payloads.keys.clone(), payloads: outbox.hold(payloads) }
     }
 
     /// Takes the payloads; from here on the caller owns them. After a shutdown they may be back in their list.
     pub(crate) fn read(self) -> Result<Vec<Bytes>, OpError> {
-        let batch = self.batch.read().ok_or(OpError::Closed)?;
-        Ok(batch.payloads.into_iter().map(|(_, payload)| payload).collect())
+        let popped = self.payloads.read().ok_or(OpError::Closed)?;
+        Ok(popped.payloads.into_iter().map(|(_, payload)| payload).collect())
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.batch.peek(|batch| batch.payloads.len()).unwrap_or_default()
+        self.payloads.peek(|popped| popped.payloads.len()).unwrap_or_default()
     }
 
     /// The numbered payloads, because the taker was dropped.
     pub(super) fn into_undelivered(self) -> Vec<(u64, Bytes)> {
-        self.batch.read().map(|batch| batch.payloads).unwrap_or_default()
+        self.payloads.read().map(|popped| popped.payloads).unwrap_or_default()
     }
 }

@@ -15,10 +15,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::blocked_lists::BlockedLists;
 use super::calls::{self, BlockingPop, Return};
 use super::dispatcher::{Action, Dispatcher, PopOutcome, Tier, TryPop};
-use super::inbox::{Inbox, Request};
 use super::kind::{End, Kind};
-use super::popped::Batch;
-use super::slots::PopsOfKind;
+use super::mailbox::{Mailbox, Request};
+use super::of_kind::PopsOfKind;
+use super::popped::Payloads;
 use super::tracked::{Tracked, UNTRACKED};
 use super::tracked_pop::TrackedPop;
 use crate::claims::{self, ClaimId};
@@ -90,10 +90,10 @@ enum Completed {
 /// The task that owns every pop.
 pub(super) struct Task {
     conn: Conn,
-    inbox: Inbox,
-    outbox: Outbox<Batch>,
+    mailbox: Mailbox,
+    outbox: Outbox<Payloads>,
     /// What left the outbox unread.
-    unread: mpsc::UnboundedReceiver<Batch>,
+    unread: mpsc::UnboundedReceiver<Payloads>,
     kinds: HashMap<Kind, PopsOfKind>,
     tracked: Tracked,
     blocked: BlockedLists,
@@ -110,14 +110,14 @@ pub(super) struct Task {
 impl Drop for Task {
     /// The runtime may end before taking does.
     fn drop(&mut self) {
-        self.inbox.close();
+        self.mailbox.close();
     }
 }
 
 impl Task {
     pub(super) fn new(
         conn: Conn,
-        inbox: Inbox,
+        mailbox: Mailbox,
         tracked: Tracked,
         blocked: BlockedLists,
         stop: CancellationToken,
@@ -126,10 +126,10 @@ impl Task {
     ) -> Self {
         let (returns, unread) = mpsc::unbounded_channel();
         // Fails only when the task is over. By then it has closed the outbox and handled its content.
-        let outbox = Outbox::new(move |batch| drop(returns.send(batch)));
+        let outbox = Outbox::new(move |popped| drop(returns.send(popped)));
         Self {
             conn,
-            inbox,
+            mailbox,
             outbox,
             unread,
             kinds: HashMap::new(),
@@ -147,12 +147,12 @@ impl Task {
         let mut closing_idle = interval(KEEP);
         loop {
             let mut changed: HashSet<Kind> = HashSet::new();
-            // Every branch is cancel safe: channels, the inbox, a timer, and futures that stay in the set. No branch has precedence, so
+            // Every branch is cancel safe: channels, the mailbox, a timer, and futures that stay in the set. No branch has precedence, so
             // takers that begin and end without a pause do not delay replies.
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                Some(batch) = self.unread.recv() => changed.extend(self.on_unread(batch)),
-                () = self.inbox.arrived() => {}
+                Some(popped) = self.unread.recv() => changed.extend(self.on_unread(popped)),
+                () = self.mailbox.arrived() => {}
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
@@ -163,15 +163,15 @@ impl Task {
                 changed.extend(self.on_completed(completed));
             }
             // Payloads that returned before a taker began are handed out before more are requested for it.
-            while let Ok(batch) = self.unread.try_recv() {
-                changed.extend(self.on_unread(batch));
+            while let Ok(popped) = self.unread.try_recv() {
+                changed.extend(self.on_unread(popped));
             }
-            for request in self.inbox.take(BATCH) {
+            for request in self.mailbox.take(BATCH) {
                 changed.extend(self.serve(request));
             }
             changed.iter().for_each(|kind| self.run_actions(kind));
         }
-        self.inbox.close();
+        self.mailbox.close();
         self.finish().await;
     }
 
@@ -195,9 +195,9 @@ impl Task {
         }
     }
 
-    fn on_unread(&mut self, batch: Batch) -> Option<Kind> {
-        let kind = Kind::Take(batch.end, self.conn.slot_of(&batch.keys));
-        self.pops_of(&kind).dispatcher.on_unread(batch);
+    fn on_unread(&mut self, popped: Payloads) -> Option<Kind> {
+        let kind = Kind::Take(popped.end, self.conn.slot_of(&popped.keys));
+        self.pops_of(&kind).dispatcher.on_unread(popped);
         Some(kind)
     }
 
@@ -386,8 +386,8 @@ impl Task {
         self.kinds.values_mut().for_each(|pops| pops.dispatcher.close());
         self.outbox.close();
         // Together, so that they keep their order.
-        while let Ok(batch) = self.unread.try_recv() {
-            self.on_unread(batch);
+        while let Ok(popped) = self.unread.try_recv() {
+            self.on_unread(popped);
         }
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         kinds.iter().for_each(|kind| self.run_actions(kind));
@@ -416,7 +416,7 @@ impl Task {
         loop {
             let kind = tokio::select! {
                 biased;
-                Some(batch) = self.unread.recv(), if !self.unread.is_empty() => self.on_unread(batch),
+                Some(popped) = self.unread.recv(), if !self.unread.is_empty() => self.on_unread(popped),
                 Some(completed) = self.running.next() => self.on_completed(completed),
                 else => break,
             };

@@ -46,7 +46,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     sweep_interval: Duration,
-    queues: HashMap<QueueId, Queue>,
+    queues: HashMap<QueueId, Timing>,
     /// The queues that are not running, by the time of their next run.
     timers: BTreeSet<(Instant, QueueId)>,
     random: fastrand::Rng,
@@ -54,7 +54,7 @@ pub(crate) struct Schedule {
 
 /// The result of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Transferred {
     /// When the next entry is due.
     pub(crate) head: Option<Instant>,
     /// Whether it transferred anything.
@@ -64,7 +64,7 @@ pub(crate) struct Outcome {
 }
 
 #[derive(Debug)]
-struct Queue {
+struct Timing {
     /// The earliest due time that was named since the last run began.
     head: Option<Instant>,
     /// When it runs without a named time, to find entries whose events were lost.
@@ -89,7 +89,7 @@ struct Queue {
     active: Instant,
 }
 
-impl Queue {
+impl Timing {
     fn due(&self) -> Instant {
         let head = [self.head, self.seen].into_iter().flatten().min();
         let earliest = head.map_or(self.sweep, |head| self.sweep.min(head + self.stand_down));
@@ -114,7 +114,7 @@ impl Schedule {
     /// [`Schedule::close`], because the end of the last run may be still to come.
     pub(crate) fn open(&mut self, queue: QueueId, now: Instant) {
         if let Entry::Vacant(vacant) = self.queues.entry(queue) {
-            let state = vacant.insert(Queue {
+            let state = vacant.insert(Timing {
                 head: None,
                 seen: None,
                 sweep: now + UNCONFIRMED,
@@ -185,8 +185,8 @@ impl Schedule {
 
     /// The run succeeded. Returns whether a peer seems to have been quicker: then it is worth listening to the messages of
     /// peers.
-    pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Outcome) -> bool {
-        let Outcome { head, transferred, clock } = outcome;
+    pub(crate) fn finished(&mut self, queue: QueueId, now: Instant, outcome: Transferred) -> bool {
+        let Transferred { head, transferred, clock } = outcome;
         let interval = self.sweep_interval.max(SPREAD * self.queues.len() as u32);
         let interval = interval.mul_f64(1.0 + self.random.f64() / 4.0);
         let stand_down = self.stand_down();
@@ -234,7 +234,7 @@ impl Schedule {
     /// Whether no client has tried to transfer since then, as far as this client knows, and it does not mean to
     /// do so now. A run that fails is tried again, and one that is on its way ends.
     pub(crate) fn is_idle_since(&self, queue: QueueId, since: Instant, now: Instant) -> bool {
-        let is_idle = |state: &Queue| {
+        let is_idle = |state: &Timing| {
             !state.running && state.failures == 0 && state.active <= since && state.due() > now
         };
         self.queues.get(&queue).is_some_and(is_idle)
@@ -264,7 +264,7 @@ impl Schedule {
     }
 
     /// Changes the state of a queue, and its timer with it.
-    fn update(&mut self, queue: QueueId, change: impl FnOnce(&mut Queue)) {
+    fn update(&mut self, queue: QueueId, change: impl FnOnce(&mut Timing)) {
         let Some(state) = self.queues.get_mut(&queue) else { return };
         if !state.running {
             self.timers.remove(&(state.due(), queue));

@@ -21,7 +21,7 @@ use super::call::{Call, Report};
 use super::clock::{ClockReading, ServerClock};
 use super::overdue;
 use super::precise_sleep::PreciseSleep;
-use super::schedule::{Next, Outcome, QueueId, Schedule};
+use super::schedule::{Next, QueueId, Schedule, Transferred};
 use super::servers::{IN_FLIGHT, Servers};
 use super::{Request, Settings};
 use crate::announcements::{self, Announcements};
@@ -35,7 +35,7 @@ use crate::wire::time;
 use looks::Looks;
 
 /// A queue that this client transfers for.
-struct Queue {
+struct Watched {
     keys: Keys,
     counters: Arc<QueueCounters>,
     /// The number of guards.
@@ -56,7 +56,7 @@ pub(super) struct Task {
     on_head: OnHead,
     schedule: Schedule,
     servers: Servers,
-    queues: HashMap<QueueId, Queue>,
+    queues: HashMap<QueueId, Watched>,
     ids: HashMap<Keys, QueueId>,
     announcements: Announcements<QueueId>,
     /// Tells this client's transfers from those of its peers.
@@ -292,7 +292,7 @@ impl Task {
             interval: self.settings.sweep_interval,
         };
         let upkeep = Upkeep::new(&self.conn, &keys, upkeep, self.on_head.clone());
-        let queue = Queue {
+        let queue = Watched {
             keys,
             counters,
             watches: 1,
@@ -405,7 +405,7 @@ impl Task {
     /// If the server's clock was set, no time that was computed before is right any more.
     fn observe(&mut self, server: ServerId, reading: ClockReading) {
         if self.servers.observe(server, reading) {
-            let is_there = |queue: &Queue| self.conn.server_of(queue.keys.target()) == server;
+            let is_there = |queue: &Watched| self.conn.server_of(queue.keys.target()) == server;
             for (id, _) in self.queues.iter().filter(|(_, queue)| is_there(queue)) {
                 self.schedule.sweep(*id, reading.received);
             }
@@ -427,7 +427,7 @@ impl Task {
         self.in_flight.remove(&report.queue);
         self.start_next(report.server);
         // A call that was sent on to another server has the clock of that one.
-        let is_there = |queue: &Queue| self.conn.server_of(queue.keys.target()) == report.server;
+        let is_there = |queue: &Watched| self.conn.server_of(queue.keys.target()) == report.server;
         if let Some(reading) = report.clock().filter(|_| self.queues.get(&report.queue).is_some_and(is_there))
         {
             self.observe(report.server, reading);
@@ -444,7 +444,7 @@ impl Task {
         let was_failing = self.schedule.is_failing(report.queue);
         match report.result {
             Ok(reply) => {
-                let outcome = Outcome {
+                let outcome = Transferred {
                     head,
                     // A call that only searched for due entries is a part of the call that transfers them.
                     transferred: reply.transferred + reply.quarantined > 0 || reply.cursor != 0,

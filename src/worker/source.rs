@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::{Setting, invalid};
 use crate::{BlockingQueue, Delivery, Receiver, Result};
 
-/// How often a slot that waits for an answer looks whether the server is silent.
+/// How often a runner that waits for an answer looks whether the server is silent.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The receivers of a worker.

@@ -10,7 +10,7 @@ use crate::conn::OpError;
 use crate::error::Result;
 use crate::queue::Op;
 use crate::recurrence::{State, Step};
-use crate::schedules::{self, Named, Outcome};
+use crate::schedules::{self, Change, Named};
 
 /// How often a change is tried while others change the same schedule.
 const TRIES: usize = 100;
@@ -82,15 +82,15 @@ impl<T: 'static> Schedule<T> {
             let Some(step) = step else { return Ok(Changed { existed, next }) };
             *(if is_part { &mut parts } else { &mut tries }) += 1;
             match schedules::change(&queue.conn, &queue.keys, &schedule, &step).await {
-                Ok((Outcome::Changed, head)) => {
+                Ok((Change::Changed, head)) => {
                     op.on_head(head);
                     op.on_schedule();
                     if !is_part {
                         return Ok(Changed { existed, next: step.next });
                     }
                 }
-                Ok((Outcome::Differs, _)) => late = 2 * begun.elapsed(),
-                Ok((Outcome::Gone, _)) => gone = step.withdrawn.map(|(run, _)| run).zip(schedule.bytes),
+                Ok((Change::Differs, _)) => late = 2 * begun.elapsed(),
+                Ok((Change::Gone, _)) => gone = step.withdrawn.map(|(run, _)| run).zip(schedule.bytes),
                 Err(error) => {
                     let error = op.failed(error);
                     if !error.is_outcome_unknown() {

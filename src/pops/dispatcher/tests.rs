@@ -13,7 +13,7 @@ mod try_pops;
 /// A dispatcher, step by step.
 struct Steps {
     dispatcher: Dispatcher,
-    returned: mpsc::UnboundedReceiver<Batch>,
+    returned: mpsc::UnboundedReceiver<Payloads>,
 }
 
 impl Steps {
@@ -63,7 +63,7 @@ impl Steps {
 }
 
 /// The receiver gets the batches that leave the outbox unread.
-fn outbox() -> (Outbox<Batch>, mpsc::UnboundedReceiver<Batch>) {
+fn outbox() -> (Outbox<Payloads>, mpsc::UnboundedReceiver<Payloads>) {
     let (returns, returned) = mpsc::unbounded_channel();
     (Outbox::new(move |batch| drop(returns.send(batch))), returned)
 }

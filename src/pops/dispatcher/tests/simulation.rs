@@ -94,7 +94,7 @@ struct World {
     destination: Option<Vec<Bytes>>,
     calls: Vec<Call>,
     requests: VecDeque<Request>,
-    returned: mpsc::UnboundedReceiver<Batch>,
+    returned: mpsc::UnboundedReceiver<Payloads>,
     takers: Vec<Taker>,
     taken: Vec<Bytes>,
     lost: Vec<Bytes>,

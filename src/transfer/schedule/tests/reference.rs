@@ -168,7 +168,7 @@ impl Pair {
                 self.clock += 1;
                 let head = head.map(|offset| self.at(offset));
                 let lost_race =
-                    self.schedule.finished(queue, now, Outcome { head, transferred, clock: self.clock });
+                    self.schedule.finished(queue, now, Transferred { head, transferred, clock: self.clock });
                 if let Some(known) = self.model.get_mut(&queue) {
                     let was_due = known
                         .named_before_run

@@ -19,7 +19,7 @@ pub(super) enum Request {
 
 /// Shared by the takers and the task.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct Mailbox {
     unseen: Arc<Mutex<Unseen>>,
     arrived: Arc<Notify>,
 }
@@ -34,8 +34,8 @@ struct Unseen {
     closed: bool,
 }
 
-impl Inbox {
-    /// A taker begins. When the inbox is closed, the waiter is dropped, and its channel with it: that is an answer, too.
+impl Mailbox {
+    /// A taker begins. When the mailbox is closed, the waiter is dropped, and its channel with it: that is an answer, too.
     pub(super) fn join(&self, kind: Kind, id: WaiterId, waiter: Waiter) {
         let mut unseen = self.unseen();
         if !unseen.closed {
@@ -119,50 +119,50 @@ mod tests {
 
     const KIND: Kind = Kind::Take(End::Head, None);
 
-    fn join(inbox: &Inbox, id: WaiterId) -> oneshot::Receiver<Answer> {
+    fn join(mailbox: &Mailbox, id: WaiterId) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
-        inbox.join(KIND, id, Waiter { keys: vec![Keys::new("q")], want: 1, wait: Wait::Endless, answer });
+        mailbox.join(KIND, id, Waiter { keys: vec![Keys::new("q")], want: 1, wait: Wait::Endless, answer });
         receiver
     }
 
-    fn seen(inbox: &Inbox, most: usize) -> Vec<String> {
+    fn seen(mailbox: &Mailbox, most: usize) -> Vec<String> {
         let name = |request| match request {
             Request::Join(_, id, waiter) => format!("{id} joins: {:?}", waiter.wait),
             Request::Leave(_, id) => format!("{id} leaves"),
             Request::Expire(_, id) => format!("{id} expires"),
         };
-        inbox.take(most).into_iter().map(name).collect()
+        mailbox.take(most).into_iter().map(name).collect()
     }
 
     #[test]
     fn what_happens_to_a_taker_that_was_not_seen_is_not_reported() {
-        let inbox = Inbox::default();
-        let _takers = [2, 1, 0].map(|id| join(&inbox, id));
-        inbox.leave(&KIND, 1);
-        inbox.expire(&KIND, 2);
-        assert_eq!(seen(&inbox, 9), ["0 joins: Endless", "2 joins: Expired"]);
-        inbox.leave(&KIND, 2);
-        inbox.expire(&KIND, 0);
-        assert_eq!(seen(&inbox, 9), ["2 leaves", "0 expires"]);
+        let mailbox = Mailbox::default();
+        let _takers = [2, 1, 0].map(|id| join(&mailbox, id));
+        mailbox.leave(&KIND, 1);
+        mailbox.expire(&KIND, 2);
+        assert_eq!(seen(&mailbox, 9), ["0 joins: Endless", "2 joins: Expired"]);
+        mailbox.leave(&KIND, 2);
+        mailbox.expire(&KIND, 0);
+        assert_eq!(seen(&mailbox, 9), ["2 leaves", "0 expires"]);
     }
 
     #[test]
     fn what_is_left_arrives_again() {
-        let inbox = Inbox::default();
-        let arrived = || inbox.arrived().now_or_never().is_some();
-        let _takers = [0, 1, 2].map(|id| join(&inbox, id));
-        assert!(arrived() && seen(&inbox, 2).len() == 2);
-        assert!(arrived() && seen(&inbox, 2).len() == 1);
+        let mailbox = Mailbox::default();
+        let arrived = || mailbox.arrived().now_or_never().is_some();
+        let _takers = [0, 1, 2].map(|id| join(&mailbox, id));
+        assert!(arrived() && seen(&mailbox, 2).len() == 2);
+        assert!(arrived() && seen(&mailbox, 2).len() == 1);
         assert!(!arrived());
     }
 
     #[test]
     fn closing_answers_takers_that_were_not_seen_and_later_ones() {
-        let inbox = Inbox::default();
-        let mut early = join(&inbox, 0);
-        inbox.close();
-        let mut late = join(&inbox, 1);
-        inbox.leave(&KIND, 0);
+        let mailbox = Mailbox::default();
+        let mut early = join(&mailbox, 0);
+        mailbox.close();
+        let mut late = join(&mailbox, 1);
+        mailbox.leave(&KIND, 0);
         for taker in [&mut early, &mut late] {
             assert_eq!(taker.try_recv().err(), Some(oneshot::error::TryRecvError::Closed));
         }

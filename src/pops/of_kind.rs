@@ -26,8 +26,8 @@ const DOWN: Duration = Duration::from_secs(1);
 /// The pops of one kind.
 pub(super) struct PopsOfKind {
     pub(super) dispatcher: Dispatcher,
-    hot: BlockingSlot,
-    cold: BlockingSlot,
+    hot: BlockingPop,
+    cold: BlockingPop,
     /// The claims of try pops whose replies have arrived. The next try pop of a list confirms one of them.
     claims: HashMap<Keys, Vec<ClaimId>>,
     /// Whether a timer runs for the claims that no try pop confirms.
@@ -47,7 +47,7 @@ struct Failing {
 
 /// A connection that blocks on one pop at a time.
 #[derive(Default)]
-pub(super) struct BlockingSlot {
+pub(super) struct BlockingPop {
     pub(super) link: Option<Arc<Link>>,
     /// Whether it has a connection, or a pop opens one.
     pub(super) is_parked: bool,
@@ -56,7 +56,7 @@ pub(super) struct BlockingSlot {
     pub(super) sent: Arc<OnceLock<Instant>>,
 }
 
-impl BlockingSlot {
+impl BlockingPop {
     /// Prepares the slot for a new pop.
     pub(super) fn reset(&mut self) {
         self.interrupt = CancellationToken::new();
@@ -76,8 +76,8 @@ impl PopsOfKind {
     pub(super) fn new(dispatcher: Dispatcher) -> Self {
         Self {
             dispatcher,
-            hot: BlockingSlot::default(),
-            cold: BlockingSlot::default(),
+            hot: BlockingPop::default(),
+            cold: BlockingPop::default(),
             claims: HashMap::new(),
             confirming: false,
             failing: None,
@@ -85,7 +85,7 @@ impl PopsOfKind {
         }
     }
 
-    pub(super) fn slot(&mut self, tier: Tier) -> &mut BlockingSlot {
+    pub(super) fn slot(&mut self, tier: Tier) -> &mut BlockingPop {
         match tier {
             Tier::Hot => &mut self.hot,
             Tier::Cold => &mut self.cold,

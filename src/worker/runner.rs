@@ -1,4 +1,4 @@
-//! One concurrency slot of a worker: it receives a message, handles it, settles it, and receives the next one.
+//! One of the concurrent runners of a worker: it receives a message, handles it, settles it, and receives the next one.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ use crate::receiver::MessageId;
 use crate::worker::OnUndecodable;
 use crate::{Delivery, Result};
 
-pub(super) struct Slot<T, H, A> {
+pub(super) struct Runner<T, H, A> {
     pub(super) source: Arc<Source<T>>,
     pub(super) handler: Arc<H>,
     pub(super) timeout: Duration,
@@ -65,7 +65,7 @@ struct Message {
     payload: Bytes,
 }
 
-impl<T, H, A> Clone for Slot<T, H, A> {
+impl<T, H, A> Clone for Runner<T, H, A> {
     fn clone(&self) -> Self {
         Self {
             source: self.source.clone(),
@@ -82,18 +82,18 @@ impl<T, H, A> Clone for Slot<T, H, A> {
     }
 }
 
-impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Slot<T, H, A> {
+impl<T: Send + 'static, H: Handler<T, A, Future: Send>, A: 'static> Runner<T, H, A> {
     pub(super) async fn run(self) {
         // The answer to the last settlement comes with the next message.
         let mut settling = FuturesUnordered::<Settling>::new();
-        'slot: loop {
+        'runner: loop {
             let (queue, received) = {
                 let mut next = pin!(self.source.next());
                 loop {
                     tokio::select! {
                         biased;
                         Some(answered) = settling.next() => self.settled(answered),
-                        () = self.stopping.cancelled() => break 'slot,
+                        () = self.stopping.cancelled() => break 'runner,
                         received = &mut next => break received,
                     }
                 }
