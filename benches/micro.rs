@@ -21,7 +21,7 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use private::transfer::schedule::{Next, Outcome, Schedule};
+use private::transfer::schedule::{Next, Transferred, Schedule};
 use private::wire::entry::{self, EntryFormat};
 
 fn main() {
@@ -77,7 +77,7 @@ fn wake(bencher: Bencher, queues: u64) {
             match schedule.next(now) {
                 Next::Run(queue) => {
                     let head = Some(now + Duration::from_secs(3_600));
-                    return schedule.finished(queue, now, Outcome { head, transferred: true, clock: 0 });
+                    return schedule.finished(queue, now, Transferred { head, transferred: true, clock: 0 });
                 }
                 Next::Sleep(until) => now = until,
                 Next::Idle => unreachable!("there are queues"),

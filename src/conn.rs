@@ -1,11 +1,13 @@
-//! Connections, commands, replies, and what an error means for the caller. Only this module knows the client library.
+//! Connections, commands, replies, and what an error means for the caller. Only this module knows the client
+//! library: `client`, `establish`, `library`, `reply` and `url` name it.
 //!
-//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop that is in
-//! use: at the head of the lists in use (two if there are many), at the tail, and one for each pair of lists between
-//! which somebody waits to move. Each is a [`Link`], which reconnects by itself.
+//! A client has one connection for commands, one for announcements, and one for each kind of blocking pop
+//! that is in use: at the head of the lists in use (two if there are many), at the tail, and one for each
+//! pair of lists between which a caller waits to move. Each is a [`Link`], which reconnects by itself.
 //!
-//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for each master, and pops are
-//! grouped by slot: `slots` has the table of slots, `topology` the present one, and `sentinel` and `cluster` write it.
+//! With sentinels, each link is led to the master that they name. In a cluster, the first two are one for
+//! each master, and pops are grouped by slot: `slots` has the table of slots, `topology` the present one, and
+//! `master` and `cluster` write it.
 //!
 //! A call fails in one of the ways in which a caller acts differently: see [`OpError`].
 //!
@@ -21,41 +23,55 @@
 //! | A blocking command has no timeout (`default_command_timeout: 0`). | `tests::a_blocking_pop_waits_for_longer_than_a_command_may_take` |
 //! | `with_options` sets the timeout of a custom command. | `tests::timeouts` |
 //! | `force_reconnection` ends what is in flight. | `tests::a_forced_reconnection_ends_what_is_in_flight_and_begins_a_session` |
-//! | It reconnects for ever, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
+//! | It reconnects indefinitely, and reports it. | `tests::a_connection_that_is_killed_comes_back_by_itself`; faults: `links` |
 //! | An aborted connection task closes the connection. | `tests::dropping_a_link_closes_its_connection` |
 //! | A refused SUBSCRIBE is the reply to the PING behind it. | `a_channel_that_is_refused_does_not_keep_others_waiting` in `links` |
 //! | I/O errors are turned into text by `Debug`. | `library::tests` |
 //! | A credentials provider is asked at each connection, and may take a while. | `credentials` |
 //! | The TLS configuration and server name are used as they are. | `tls` |
 //!
-//! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a task that is
-//! never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies; scripts are not reloaded by
-//! the library, since it hangs beside a blocking pop; an array that begins with `message` or the like is taken for an
-//! announcement, see `scripts`.
+//! And against its properties: a dropped future of a command is no cancellation, so a pop is awaited by a
+//! task that is never dropped; `SubscriberClient` is not used, since its empty SUBSCRIBE shifts replies;
+//! scripts are not reloaded by the library, since it hangs beside a blocking pop; an array that begins with
+//! `message` or the like is taken for an announcement, see `scripts`.
 
 mod address;
+mod call;
+mod client;
 mod cluster;
+mod command;
 mod commands;
+mod confirmations;
 mod connect;
+mod connect_error;
 mod credentials;
-mod execute;
+mod establish;
 mod expect;
 mod failover;
+mod handshake;
+mod info;
 mod library;
 mod link;
+mod master;
 mod op_error;
+mod open;
 mod options;
 mod probe;
 mod pushed;
 mod replicas;
 mod reply;
+mod role;
 mod routing;
 mod sentinel;
 mod session;
+mod shared;
 mod silence;
+mod slot;
 mod slots;
 mod subscriber;
 mod subscribers;
+mod supervised;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "tls")]
@@ -63,134 +79,43 @@ mod tls;
 mod too_large;
 mod topology;
 mod tracker;
+mod url;
 mod wrong_type;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use cluster::ServerId;
+pub(crate) use command::Command;
+pub(crate) use confirmations::Unconfirmed;
+pub(crate) use connect_error::ConnectError;
 pub(crate) use credentials::{Credentials, Provider};
 pub(crate) use link::Link;
 pub(crate) use op_error::{Cause, OpError, line_of, without_position};
-pub(crate) use options::{ConnectError, Options, Settings};
-pub(crate) use replicas::{Replicas, Unconfirmed};
+pub(crate) use options::{Options, Replicas, Settings};
 pub(crate) use reply::Reply;
-pub(crate) use slots::Slot;
+pub(crate) use slot::Slot;
 pub(crate) use subscriber::{Channels, Notice};
 #[cfg(feature = "tls")]
 pub(crate) use tls::TlsOptions;
 pub(crate) use tracker::{Change, Changes};
 pub(crate) use wrong_type::wrong_type;
 
-use crate::pacing::{Retries, backoff};
-use crate::telemetry::{ClientCounters, events};
-use crate::wire::time;
+use crate::telemetry::ClientCounters;
 use cluster::Cluster;
 use commands::Commands;
-use failover::Demotion;
-use link::Role;
-use options::Source;
-use session::Session;
-use too_large::Size;
+use role::Role;
+use shared::Shared;
 
 /// A command may take the command timeout, and as long again for each such number of bytes.
 const LONG: usize = 2048;
 /// No duration of a client is longer, so that no sum of times overflows.
 pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// The oldest server that is supported: `LPOP key count` and `CLIENT INFO` came with it.
-const OLDEST_SERVER: (u32, u32) = (6, 2);
-
-/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so it
-/// is still there when an error is to be explained.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    name: &'static str,
-    args: Vec<Bytes>,
-    is_tagged: bool,
-}
-
-impl Command {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, args: Vec::with_capacity(4), is_tagged: false }
-    }
-
-    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and the
-    /// reply is an array that begins with it: any other reply belongs to another command.
-    pub(crate) fn script(sha1: &'static str) -> Self {
-        let mut args = Vec::with_capacity(16);
-        args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
-        Self { name: "EVALSHA", args, is_tagged: true }
-    }
-
-    /// More keys of a script, which has no other arguments yet.
-    #[must_use]
-    pub(crate) fn script_keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(keys);
-        self.args[1] = (self.args.len() - 2).to_string().into();
-        self
-    }
-
-    /// The same call with the text of the script, for a server that does not know it.
-    #[must_use]
-    pub(crate) fn script_text(&self, text: String) -> Self {
-        let mut command = Self { name: "EVAL", ..self.clone() };
-        command.args[0] = text.into();
-        command
-    }
-
-    #[must_use]
-    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
-        self.args.push(arg.into());
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn number(self, number: impl ToString) -> Self {
-        self.arg(number.to_string())
-    }
-
-    #[must_use]
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
-        self.args.extend(args);
-        self
-    }
-
-    /// The slot of its keys, if it has any: all are of one queue.
-    fn slot(&self) -> Option<Slot> {
-        let key = match self.name {
-            "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
-            "EVAL" | "EVALSHA" => self.args.get(2),
-            "CLIENT" | "CLUSTER" | "CONFIG" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
-            _ => self.args.first(),
-        };
-        key.map(|key| Slot::of(key))
-    }
-}
-
-/// Shared by all connections of a client to one server, or to servers that stand in for each other.
-#[derive(Clone, Debug)]
-struct Shared {
-    demotion: Demotion,
-    counters: ClientCounters,
-    /// How many sessions of connections for commands have begun, to any server.
-    begun: Arc<watch::Sender<u64>>,
-    /// The queue that the connection is for, if it is for one.
-    queue: Option<Arc<str>>,
-}
-
-impl Shared {
-    /// For a connection to another server, whose demotion does not concern these.
-    fn for_another_server(&self) -> Self {
-        Self { demotion: Demotion::none_yet(), ..self.clone() }
-    }
-}
 
 /// The connections for commands.
 #[derive(Clone, Debug)]
@@ -208,7 +133,8 @@ pub(crate) struct Conn {
     /// In a cluster, what has no key is sent to the server of this slot.
     slot: Option<Slot>,
     command_timeout: Duration,
-    /// How many bytes the commands, or their replies, have that are so long that a slow link needs time for them.
+    /// How many bytes the commands, or their replies, have that are so long that a slow link needs time for
+    /// them.
     long: Option<usize>,
 }
 
@@ -219,60 +145,24 @@ struct Base {
     servers: Servers,
     shared: Shared,
     runtime: Handle,
+    /// Follows the sentinels, if they say where to connect, until the client is closed, or its last handle is
+    /// dropped.
+    sentinels: Option<AbortOnDropHandle<()>>,
 }
 
 impl Conn {
-    /// Connects and checks the server's version. Keeps trying while no server answers, within `connect_timeout`.
-    ///
-    /// Compiled once: see [`execute`].
-    #[inline(never)]
-    pub(crate) fn connect(options: Options) -> BoxFuture<'static, Result<Self, ConnectError>> {
-        Box::pin(Self::connect_now(options))
-    }
-
-    async fn connect_now(options: Options) -> Result<Self, ConnectError> {
-        let deadline = Instant::now() + options.connect_timeout;
-        let shared = Shared {
-            demotion: Demotion::none_yet(),
-            counters: ClientCounters::new(),
-            begun: Arc::default(),
-            queue: None,
-        };
-        options.follow_sentinels(&shared);
-        let servers = match &options.source {
-            Source::Cluster(seeds) => {
-                Servers::Cluster(Arc::new(Cluster::connect(&options, seeds, &shared, deadline).await?))
-            }
-            _ => {
-                let link = Link::open(&options, Role::Commands, &shared).await?;
-                let confirming = match options.replicas {
-                    Some(_) => {
-                        let lead = options.lead(Slot::ANY);
-                        Some(Link::open_once(&options, Role::Commands, &shared, lead).await?)
-                    }
-                    None => None,
-                };
-                Servers::One(Commands::new(link, confirming, &options))
-            }
-        };
-        let command_timeout = options.command_timeout;
-        let base = Base { options, servers, shared, runtime: Handle::current() };
-        let conn = Self { base: Arc::new(base), slot: None, command_timeout, long: None };
-        conn.check_version(deadline).await?;
-        Ok(conn)
-    }
-
     /// The same connections and counters, with another command timeout, of at least 1 ms and a year at most.
     ///
-    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A connection on
-    /// which the server is silent is replaced after the timeout of [`Options`] all the same.
+    /// A longer timeout than that of [`Options`] applies to the wait for a connection and to retries. A
+    /// connection on which the server is silent is still replaced after the timeout of [`Options`].
     pub(crate) fn with_timeout(&self, command_timeout: Duration) -> Self {
         let command_timeout = command_timeout.clamp(Duration::from_millis(1), LONGEST);
         Self { command_timeout, ..self.clone() }
     }
 
-    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to transmit it, and
-    /// is not given up for that. A handle with a shorter timeout than that of [`Options`] keeps it.
+    /// The same, for a command of this many bytes: a slow link may take longer than the command timeout to
+    /// transmit it, and is not given up for that. A handle with a shorter timeout than that of [`Options`]
+    /// keeps it.
     pub(crate) fn for_long(&self, bytes: usize) -> Self {
         let timeout = self.base.options.command_timeout;
         let times = u32::try_from(1 + bytes / LONG).unwrap_or(u32::MAX);
@@ -282,7 +172,8 @@ impl Conn {
         Self { command_timeout, long: Some(bytes), ..self.clone() }
     }
 
-    /// The same, for a command whose reply may be so long that a slow link takes longer than the command timeout to transmit it.
+    /// The same, for a command whose reply may be so long that a slow link takes longer than the command
+    /// timeout to transmit it.
     pub(crate) fn for_long_reply(&self) -> Self {
         let timeout = self.base.options.command_timeout;
         let is_hasty = self.command_timeout < timeout;
@@ -298,121 +189,13 @@ impl Conn {
         Link::open_once(&self.base.options, Role::Blocking, &shared, self.lead()).await
     }
 
-    /// Runs a command at most once.
-    ///
-    /// Dropping the future does not cancel a command that was sent: it runs, and its reply is lost. So a command that
-    /// takes an element out of Redis is called by a task that is never dropped half-way (see `pops`).
-    pub(crate) async fn call(&self, command: &Command) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        match self.call_within(command, self.command_timeout).await {
-            // In boxes, as is what is rare, so that the futures of callers stay small.
-            Err(error) if Size::of(command).may_explain(&error) => {
-                Err(Box::pin(self.blaming_size(error, Size::of(command), deadline)).await)
-            }
-            Err(error @ OpError::Server(_)) => {
-                Err(Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await)
-            }
-            result => result,
-        }
-    }
-
-    /// Runs a command that changes nothing: retries it when the reply was lost, within the command timeout.
-    pub(crate) async fn query(&self, command: &Command) -> Result<Reply, OpError> {
-        self.call_repeatedly(command, &mut false).await
-    }
-
-    /// Runs an idempotent command: retries it as [`Conn::query`] does. If a try was lost, no error says that nothing was
-    /// executed.
-    pub(crate) async fn call_idempotent(&self, command: &Command) -> Result<Reply, OpError> {
-        let mut lost = false;
-        let result = self.call_repeatedly(command, &mut lost).await;
-        result.map_err(|error| if lost { error.after_a_lost_try() } else { error })
-    }
-
-    /// Both. Returns the error of the last try, and notes whether a try was lost, which the server may have executed, or may
-    /// still execute.
-    pub(crate) async fn call_repeatedly(&self, command: &Command, lost: &mut bool) -> Result<Reply, OpError> {
-        let deadline = Instant::now() + self.command_timeout;
-        let mut retries = Retries::until(deadline);
-        let mut within = self.command_timeout;
-        loop {
-            let error = match self.call_within(command, within).await {
-                Err(error) if Size::of(command).may_explain(&error) => {
-                    let error = Box::pin(self.blaming_size(error, Size::of(command), deadline)).await;
-                    if !matches!(error, OpError::Unknown(_)) {
-                        return Err(error);
-                    }
-                    error
-                }
-                Err(error @ OpError::Unknown(_)) => error,
-                Err(error @ OpError::Server(_)) => {
-                    return Err(
-                        Box::pin(self.naming_keys(error, command.name, command.keys(), deadline)).await
-                    );
-                }
-                result => return result,
-            };
-            *lost = true;
-            if !retries.pause().await {
-                return Err(error);
-            }
-            within = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        }
-    }
-
-    async fn call_within(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
-        match &self.base.servers {
-            Servers::One(commands) => self.call_on(&commands.link, command, within).await,
-            // In a box, or the futures of callers become so deep that the compiler refuses some.
-            Servers::Cluster(cluster) => self.call_in_cluster(cluster, command, within).await,
-        }
-    }
-
-    async fn call_on(&self, link: &Arc<Link>, command: &Command, within: Duration) -> Result<Reply, OpError> {
-        let result = match self.long {
-            None => link.call(command, within).await,
-            Some(bytes) => link.call_long(command, within, bytes).await,
-        };
-        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
-        if is_timeout && within < self.base.options.command_timeout {
-            // A caller that waits for less than that cannot tell whether the server still answers.
-            link.check_soon(&self.base.runtime);
-        }
-        result
-    }
-
-    /// Ends the pop that this other connection blocks on. It has no effect before the server has received the pop.
-    ///
-    /// Redis 7.0.15 that is paused for writes, as in a failover, holds the pop back, and crashes when such a client is to be
-    /// unblocked. It holds a script back, too, and with it the commands that follow on its connection.
-    pub(crate) async fn unblock(&self, blocked: &Link) {
-        // Ids are those of one server. On another one, this would end somebody else's pop.
-        let address = blocked.address();
-        let beside = match &self.base.servers {
-            Servers::One(commands) => Some(commands.link.clone()).filter(|link| link.address() == address),
-            Servers::Cluster(cluster) => cluster.at(&address),
-        };
-        let id = blocked.session().and_then(|session| session.client_id);
-        let Some((commands, id)) = beside.zip(id) else { return };
-        if commands.session().is_none() || blocked.address() != address {
-            return;
-        }
-        // Nothing may come between the two commands.
-        if timeout(self.base.options.command_timeout, commands.in_use()).await.is_err() {
-            return;
-        }
-        let hold = Command::new("EVAL").arg("return 0").number(0);
-        let unblock = Command::new("CLIENT").arg("UNBLOCK").number(id).arg("TIMEOUT");
-        let call = |command| commands.call(command, self.base.options.command_timeout);
-        let _ = futures::future::join(call(&hold), call(&unblock)).await;
-    }
-
     /// The counters of this module and of those above it.
     pub(crate) fn counters(&self) -> &ClientCounters {
         &self.base.shared.counters
     }
 
-    /// The connections to the queue's server; to any in a cluster, if this is for no queue. `None` while nobody serves its slot.
+    /// The connections to the queue's server; to any in a cluster, if this is for no queue. `None` while no
+    /// server has its slot.
     fn commands(&self) -> Option<Commands> {
         match &self.base.servers {
             Servers::One(commands) => Some(commands.clone()),
@@ -454,15 +237,8 @@ impl Conn {
         Some(self.commands()?.link.last_reply())
     }
 
-    /// The server's clock, epoch µs.
-    pub(crate) async fn time(&self) -> Result<i64, OpError> {
-        let [seconds, micros] = self.query(&Command::new("TIME")).await?.into_parts()?;
-        let (seconds, micros) = (seconds.into_bytes()?, micros.into_bytes()?);
-        time::server_clock(&seconds, &micros).ok_or_else(|| self.desynchronised())
-    }
-
-    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error of the call
-    /// that got it: nobody knows what became of the command.
+    /// Drops the connection for commands, because a reply on it belongs to another command. Returns the error
+    /// of the call that got it: whether the command was executed is not known.
     ///
     /// A caller whose reply has the shape of its command, but not the content that it must have, calls this.
     pub(crate) fn desynchronised(&self) -> OpError {
@@ -480,8 +256,8 @@ impl Conn {
         }
     }
 
-    /// The runtime of the connections. A task that others depend on runs there: a caller may be in another runtime, which
-    /// makes no progress when nobody drives it.
+    /// The runtime of the connections. A task that others depend on runs there: a caller may be in another
+    /// runtime, which makes no progress while it is not driven.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.base.runtime
     }
@@ -509,62 +285,13 @@ impl Conn {
         self.command_timeout
     }
 
-    /// Closes the connections for commands, and those to sentinels. The other links close with their owners, which end first.
+    /// Closes the connections for commands, and those to sentinels. The other links close with their owners,
+    /// which end first.
     pub(crate) async fn close(&self) {
-        self.base.options.leave_sentinels();
+        self.base.sentinels.iter().for_each(AbortOnDropHandle::abort);
         match &self.base.servers {
             Servers::One(commands) => commands.close().await,
             Servers::Cluster(cluster) => cluster.close().await,
         }
     }
-
-    async fn check_version(&self, deadline: Instant) -> Result<(), ConnectError> {
-        let reply = loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let conn = self.with_timeout(self.command_timeout.min(left));
-            let reply = conn.query(&Command::new("INFO").arg("server")).await;
-            // A server that is busy may need more than one command timeout.
-            let is_busy = matches!(reply, Err(OpError::Unknown(_) | OpError::NotExecuted(_)));
-            if !is_busy || Instant::now() >= deadline {
-                break reply;
-            }
-            sleep(backoff(0)).await;
-        };
-        let info = match reply {
-            Ok(reply) => reply.into_bytes().unwrap_or_default(),
-            // A server may lack INFO, or the user the permission, and serve queues all the same. There is
-            // nothing to check then.
-            Err(OpError::Server(_)) => Bytes::new(),
-            Err(error) => return Err(ConnectError::failed(error.into_cause())),
-        };
-        let info = String::from_utf8_lossy(&info);
-        match parse_version(&info) {
-            Some((version, found)) if found < OLDEST_SERVER => Err(ConnectError::OldServer(version)),
-            _ => {
-                events::connected(&self.server(), &product(&info));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// The field of this name in the reply of `INFO`.
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-}
-
-/// What the server is, with its own version: `Redis 7.0.15`, `Valkey 9.1.0`.
-fn product(info: &str) -> String {
-    match (field(info, "valkey_version"), field(info, "redis_version")) {
-        (Some(version), _) => format!("Valkey {version}"),
-        (None, Some(version)) => format!("Redis {version}"),
-        (None, None) => "an unknown version".to_owned(),
-    }
-}
-
-/// Reads `redis_version:7.0.15` out of `INFO server`. Valkey reports the Redis version it is compatible with there.
-fn parse_version(info: &str) -> Option<(String, (u32, u32))> {
-    let version = field(info, "redis_version")?;
-    let mut parts = version.split('.').map_while(|part| part.parse().ok());
-    Some((version.to_owned(), (parts.next()?, parts.next()?)))
 }

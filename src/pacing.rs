@@ -48,14 +48,24 @@ pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
 /// The pause after this number of failures in a row: 10 ms, doubled each time up to a second, minus up to half of it at
 /// random.
 pub(crate) fn backoff(failures: u32) -> Duration {
+    backoff_with(failures, fastrand::f64())
+}
+
+/// The same, with a number from 0 to 1 instead of chance.
+pub(crate) fn backoff_with(failures: u32, chance: f64) -> Duration {
     const FIRST: Duration = Duration::from_millis(10);
     const LAST: Duration = Duration::from_secs(1);
-    FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + fastrand::f64() / 2.0)
+    FIRST.saturating_mul(1 << failures.min(10)).min(LAST).mul_f64(0.5 + chance / 2.0)
 }
 
 /// This time, or up to a quarter less or more, so that clients do not act in step.
 pub(crate) fn jittered(time: Duration) -> Duration {
-    time.mul_f64(0.75 + fastrand::f64() / 2.0)
+    jittered_with(time, fastrand::f64())
+}
+
+/// The same, with a number from 0 to 1 instead of chance.
+pub(crate) fn jittered_with(time: Duration, chance: f64) -> Duration {
+    time.mul_f64(0.75 + chance / 2.0)
 }
 
 /// Retries of one call until a deadline: the first after 2 ms, each pause twice as long as the one before.

@@ -326,12 +326,12 @@ impl<T: 'static> Receiver<T> {
         self.queue.queue().op(verb).failed(error)
     }
 
-    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer, too.
     /// Whether a call has had no answer for longer than a round trip takes. It is sent again until it has one.
     pub(crate) fn is_silent(&self) -> bool {
         self.receiving.get().is_some_and(|receiving| receiving.is_silent())
     }
 
+    /// The receiver's task, which is started now if it is not running. Then this handle begins to transfer, too.
     fn receiving(&self, verb: &'static str) -> Result<Arc<Receiving>> {
         if let Some(receiving) = self.receiving.get() {
             self.queue.check_taking(verb)?;

@@ -4,6 +4,9 @@
 //! what comes up during a call shares the next one; with a backlog and many receives, two at a time. While nothing is ready,
 //! a blocked pop (see [`pops`](crate::pops)) wakes it up: it moves one payload to the inbox of the queue, where a call finds it.
 //!
+//! The plan decides what a receiver does next, without a clock or a connection; the task carries it out, and a call
+//! says it to the server. Beside them are the receives that wait, and the deliveries in the hands of this process.
+//!
 //! | if … | then … |
 //! |---|---|
 //! | the future of a receive is dropped before it got anything | nothing has happened; a payload in the inbox goes to another receiver or back |
@@ -17,9 +20,12 @@
 //! | the client stops taking | receives get `Closed`; deliveries are extended and can be settled until the shutdown |
 
 mod call;
+mod claim;
+mod deliveries;
 mod forward;
 mod in_flight;
 mod pace;
+mod plan;
 mod task;
 mod waiting;
 
@@ -30,54 +36,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use call::{Settled, Settlement};
+pub(crate) use call::Settings;
+pub(crate) use claim::{Claim, Settled, Settlement};
 pub(crate) use forward::Destination;
 
 use crate::announcements::AnnouncedRetry;
 use crate::conn::OpError;
 use crate::engine::Engine;
-use crate::leases::Lease;
-use crate::outbox::Held;
 use crate::telemetry::events::Span;
 use crate::telemetry::{QueueCounters, Taker};
 use crate::transfer::RetryWatch;
 use crate::wire::keys::Keys;
-use crate::wire::message::{Member, Policy};
-use in_flight::{InFlight, LONGEST_ROUND_TRIP};
+use in_flight::InFlight;
+use plan::LONGEST_ROUND_TRIP;
 use task::Task;
-use waiting::Waiting;
-
-/// The settings of one receiver.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) policy: Policy,
-    /// For how long leases are extended by themselves.
-    pub(crate) extend_for: Duration,
-    /// The most dead letters of the queue, and their greatest age in ms; 0 for no limit.
-    pub(crate) dead_letters: (u64, u64),
-    /// Where dead letters are sent; `None` if they are kept or discarded.
-    pub(crate) send_to: Option<Destination>,
-}
-
-/// A message that was claimed.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    pub(crate) member: Member,
-    pub(crate) failed: u16,
-    pub(crate) lost: u16,
-    /// Epoch ms.
-    pub(crate) first: u64,
-    pub(crate) payload: Bytes,
-    pub(crate) lease: Arc<Lease>,
-}
-
-/// What a receive is answered: messages, or `None` if there are none now.
-type Answer = Result<Option<Held<Vec<Claim>>>, OpError>;
+use waiting::{Received, Waiting};
 
 /// The handle of a receiver's task. The task ends when the last handle is dropped, after it has settled what there is.
 pub(crate) struct Receiving {
@@ -196,7 +173,7 @@ pub(crate) struct PendingReceive {
     most: usize,
     patient: bool,
     waiting: Arc<Waiting>,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<Received>,
     answered: bool,
     span: Span,
     _counted: Taker,

@@ -5,7 +5,6 @@ mod abandoned;
 mod recurring;
 mod stale_jobs;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,8 +14,7 @@ use crate::conn::Conn;
 use crate::wire::keys::Keys;
 use recurring::Recurring;
 
-/// What is told the head of a queue, epoch ms, if its transfer may have to be started.
-pub(crate) type OnHead = Arc<dyn Fn(&Keys, f64) + Send + Sync>;
+pub(crate) use recurring::OnHead;
 
 /// How often what is done.
 #[derive(Clone, Copy, Debug)]

@@ -3,13 +3,34 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+/// Where a URL says that a server is.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// If the host is an IPv6 address of a URL, it has brackets.
+    Host(Address),
+    /// The path of a Unix socket.
+    Socket(PathBuf),
+}
+
+impl Place {
+    /// Host and port. A socket has a path, and no port.
+    pub(super) fn address(&self) -> Address {
+        match self {
+            Self::Host(server) => Address::new(server.host.trim_matches(['[', ']']), server.port),
+            Self::Socket(path) => Address::new(path.display().to_string(), 0),
+        }
+    }
+}
 
 /// A host and a port; or the path of a socket, and the port 0.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
-    /// The host name that the server announces besides its IP address. Its certificate is verified against this name.
+    /// The host name that the server announces besides its IP address. Its certificate is verified against
+    /// this name.
     #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code))]
     pub(super) name: Option<String>,
 }

@@ -1,10 +1,11 @@
 //! The servers of a cluster: who serves which slot, and one connection for commands to each master.
 //!
-//! The client library's own cluster mode is not used. One of its replies `ASK` ends its client, and one dead master stops the
-//! commands to all others.
+//! The client library's own cluster mode is not used. One of its replies `ASK` ends its client, and one dead
+//! master stops the commands to all others.
 //!
-//! Each master is asked for the slots once a second on its own connection, and more often while there are signs of a change; so a
-//! master that does not answer delays nothing. If none answers, all servers are tried that were ever named.
+//! Each master is asked for the slots once a second on its own connection, and more often while there are
+//! signs of a change; so a master that does not answer delays nothing. If none answers, all servers are tried
+//! that were ever named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,12 +23,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
 use super::commands::Commands;
-use super::connect::SERVERS;
-use super::link::Role;
-use super::options::Seeds;
-use super::slots::{Slot, Table};
+use super::open::{SERVERS, may_pass};
+use super::role::Role;
+use super::shared::Shared;
+use super::slot::Slot;
+use super::slots::Table;
 use super::topology::{FRESH, PATIENCE, Topology};
-use super::{Command, ConnectError, Link, OpError, Options, Shared};
+use super::{Command, ConnectError, Link, OpError, Options};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -58,7 +60,7 @@ pub(super) struct Master {
 
 /// The masters by their slots. Ends with the handle.
 pub(super) struct Cluster {
-    seeds: Arc<Seeds>,
+    topology: Topology,
     masters: watch::Receiver<Masters>,
     /// Until the client is closed.
     following: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -97,7 +99,7 @@ impl Masters {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("topology", &self.seeds.topology).finish_non_exhaustive()
+        f.debug_struct("Cluster").field("topology", &self.topology).finish_non_exhaustive()
     }
 }
 
@@ -105,14 +107,19 @@ impl Cluster {
     /// Connects. Keeps trying while no server answers, until the deadline.
     pub(super) async fn connect(
         options: &Options,
-        seeds: &Arc<Seeds>,
+        seeds: &Arc<[Address]>,
+        topology: Topology,
         shared: &Shared,
         deadline: Instant,
     ) -> Result<Self, ConnectError> {
         let table = first_answer(options, seeds, shared, deadline).await?;
-        let answers =
-            Answers { seeds: seeds.clone(), last: Mutex::new(Instant::now()), named: Mutex::default() };
-        seeds.topology.update(|present| present.replace(table).is_none());
+        let answers = Answers {
+            seeds: seeds.clone(),
+            topology: topology.clone(),
+            last: Mutex::new(Instant::now()),
+            named: Mutex::default(),
+        };
+        topology.update(|present| present.replace(table).is_none());
         let (sender, masters) = watch::channel(Masters::default());
         let mut following = Following {
             options: options.clone(),
@@ -121,7 +128,7 @@ impl Cluster {
             masters: sender,
             ids: 0,
         };
-        let mut tables = seeds.topology.tables();
+        let mut tables = topology.tables();
         following.apply(tables.borrow_and_update().clone());
         let following = tokio::spawn(async move {
             loop {
@@ -138,11 +145,11 @@ impl Cluster {
             }
         });
         let following = Mutex::new(Some(AbortOnDropHandle::new(following)));
-        Ok(Self { seeds: seeds.clone(), masters, following })
+        Ok(Self { topology, masters, following })
     }
 
     pub(super) fn topology(&self) -> &Topology {
-        &self.seeds.topology
+        &self.topology
     }
 
     /// The master of a slot, or any.
@@ -165,7 +172,7 @@ impl Cluster {
             loop {
                 let candidates = masters.borrow_and_update().candidates(slot);
                 tokio::select! {
-                    // Nobody publishes masters after the end of the runtime.
+                    // No masters are published after the end of the runtime.
                     changed = masters.changed() => changed.map_err(|_| OpError::Closed)?,
                     served = first_connected(candidates) => return served,
                 }
@@ -276,7 +283,7 @@ impl Following {
             while let Some((server, table)) = asking.next().await {
                 match table {
                     Ok(table) => self.answers.add(table),
-                    Err(error) => self.answers.seeds.topology.failed(format!("{server}: {error}")),
+                    Err(error) => self.answers.topology.failed(format!("{server}: {error}")),
                 }
                 if self.answers.age() < UNANSWERED {
                     return;
@@ -290,7 +297,8 @@ impl Following {
 
 /// What the servers say of the slots, and when the last one did.
 struct Answers {
-    seeds: Arc<Seeds>,
+    seeds: Arc<[Address]>,
+    topology: Topology,
     last: Mutex<Instant>,
     /// The servers that were named since the start, or since there were too many.
     named: Mutex<BTreeSet<Address>>,
@@ -304,11 +312,12 @@ impl Answers {
     /// All servers that may belong to the cluster, in any order.
     fn known(&self) -> Vec<Address> {
         let mut known = self.named.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        known.extend(self.seeds.addresses.iter().cloned());
+        known.extend(self.seeds.iter().cloned());
         known.into_iter().collect()
     }
 
-    /// Notes who is named. A replica that joins does not change the table: nobody has to look for new masters.
+    /// Notes who is named. A replica that joins does not change the table, so no new masters are searched
+    /// for.
     fn remember(&self, table: &Table) {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         if named.len() >= KNOWN {
@@ -330,7 +339,7 @@ impl Answers {
         }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = last.elapsed() < FRESH;
-        self.seeds.topology.update(|present| {
+        self.topology.update(|present| {
             if is_fresh && present.as_ref().is_some_and(|present| answer.is_older_than(present)) {
                 return false;
             }
@@ -343,7 +352,7 @@ impl Answers {
 
 /// Until the connection is closed.
 async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<Answers>) {
-    let topology = answers.seeds.topology.clone();
+    let topology = answers.topology.clone();
     let mut silent_since = None;
     loop {
         let Some(link) = link.upgrade().filter(|link| !link.is_abandoned()) else { return };
@@ -356,7 +365,7 @@ async fn ask_again_and_again(link: Weak<Link>, address: Address, answers: Arc<An
             let answer = match timeout(SILENT, &mut asking).await {
                 Ok(answer) => answer,
                 Err(_) => {
-                    // For a server that nobody replaces, the others are not asked so often for ever.
+                    // If no other server replaces it, the others are not asked so often indefinitely.
                     if silent_since.get_or_insert_with(Instant::now).elapsed() < IN_DOUBT_OF_SILENCE {
                         topology.doubt();
                     }
@@ -421,14 +430,14 @@ async fn ask_once(options: &Options, server: &Address, shared: &Shared) -> Resul
 /// The answer of the seed that answers first.
 async fn first_answer(
     options: &Options,
-    seeds: &Seeds,
+    seeds: &[Address],
     shared: &Shared,
     deadline: Instant,
 ) -> Result<Table, ConnectError> {
     let mut failures = 0;
     loop {
         let mut asking: FuturesUnordered<_> = (0_u32..)
-            .zip(&seeds.addresses)
+            .zip(seeds)
             .map(|(number, seed)| async move {
                 sleep(NEXT_SEED * number.min(TRIES as u32)).await;
                 ask_once(options, seed, shared).await
@@ -439,13 +448,13 @@ async fn first_answer(
             match answer {
                 Ok(table) => return Ok(table),
                 // What waiting does not change is worth more than that one of them is down.
-                Err(why) if error.is_none() || !why.may_pass(options) => error = Some(why),
+                Err(why) if error.is_none() || !may_pass(&why, options) => error = Some(why),
                 Err(_) => {}
             }
         }
         let error = error.unwrap_or_else(|| ConnectError::Url("it names no server".into()));
         let pause = backoff(failures);
-        if !error.may_pass(options) || Instant::now() + pause >= deadline {
+        if !may_pass(&error, options) || Instant::now() + pause >= deadline {
             return Err(error);
         }
         if failures == 0 {
@@ -456,7 +465,8 @@ async fn first_answer(
     }
 }
 
-/// Waits until one of these masters is connected. While there is none, or all were replaced, that does not happen.
+/// Waits until one of these masters is connected. While there is none, or all were replaced, that does not
+/// happen.
 async fn first_connected(masters: Vec<Arc<Master>>) -> Result<Arc<Master>, OpError> {
     let mut connecting: FuturesUnordered<_> = masters
         .into_iter()
@@ -491,14 +501,13 @@ mod tests {
 
     fn answers() -> Answers {
         let topology = Topology::new("nobody knows".into(), "no answer");
-        let addresses = vec![Address::new("seed", 1)];
-        let seeds = Arc::new(Seeds { addresses, topology });
-        Answers { seeds, last: Mutex::new(Instant::now()), named: Mutex::default() }
+        let seeds = [Address::new("seed", 1)].into();
+        Answers { seeds, topology, last: Mutex::new(Instant::now()), named: Mutex::default() }
     }
 
     impl Answers {
         fn port(&self) -> Option<u16> {
-            Some(self.seeds.topology.server_of(Slot::ANY)?.port)
+            Some(self.topology.server_of(Slot::ANY)?.port)
         }
     }
 
@@ -522,7 +531,7 @@ mod tests {
         tokio::time::advance(FRESH / 2).await;
         answers.add(answer(1, 5));
         assert_eq!((answers.port(), answers.age()), (Some(1), Duration::ZERO));
-        assert_eq!(answers.seeds.topology.changes(), 3);
+        assert_eq!(answers.topology.changes(), 3);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use futures::future::{OptionFuture, join};
 use tokio::runtime::Handle;
 
-use super::replicas::Confirmations;
-use super::{Link, Options};
+use super::confirmations::Confirmations;
+use super::role::Role;
+use super::shared::Shared;
+use super::slot::Slot;
+use super::{ConnectError, Link, Options};
 
 /// The connection for commands, and the one on which replicas confirm writes, if they are to do that.
 #[derive(Clone, Debug)]
@@ -16,6 +19,19 @@ pub(super) struct Commands {
 }
 
 impl Commands {
+    /// Connects to the server, again and again until the connect timeout has passed.
+    pub(super) async fn open(options: &Options, shared: &Shared) -> Result<Self, ConnectError> {
+        let link = Link::open(options, Role::Commands, shared).await?;
+        let confirming = match options.replicas {
+            Some(_) => {
+                let lead = shared.lead(Slot::ANY);
+                Some(Link::open_once(options, Role::Commands, shared, lead).await?)
+            }
+            None => None,
+        };
+        Ok(Self::new(link, confirming, options))
+    }
+
     pub(super) fn new(link: Arc<Link>, confirming: Option<Arc<Link>>, options: &Options) -> Self {
         let confirmations = confirming.zip(options.replicas).map(|(link, replicas)| {
             Confirmations::new(link, replicas, options.command_timeout, Handle::current())

@@ -7,16 +7,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::types::config::{Config, CredentialProvider, Server};
 use tokio::time::timeout;
 
+use super::library;
 use super::op_error::{Cause, Source};
 
 /// How long one call of a provider may take, if the connect timeout is not shorter.
 const LONGEST_FETCH: Duration = Duration::from_secs(30);
 /// How the error that is handed to the client library begins. It has nothing but a text for it.
-const FAILED: &str = "the credentials provider failed";
+pub(super) const FAILED: &str = "the credentials provider failed";
 
 /// Where the user and the password come from.
 #[derive(Clone)]
@@ -43,22 +42,21 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Tells the client library. A provider may take as long as the connect timeout.
-    pub(super) fn configure(&self, config: &mut Config, connect_timeout: Duration) {
+    /// The user and the password, if these are the ones in the URL.
+    pub(super) fn or_of_url(
+        &self,
+        user: Option<String>,
+        password: Option<String>,
+    ) -> (Option<String>, Option<String>) {
         match self {
-            Self::OfUrl => {}
-            Self::Password(password) => config.password = Some(password.clone()),
-            Self::User(user, password) => {
-                (config.username, config.password) = (named(user.clone()), Some(password.clone()));
-            }
-            Self::Provider(provider) => {
-                let within = connect_timeout.min(LONGEST_FETCH);
-                config.credential_provider = Some(Arc::new(Fetcher { provider: provider.clone(), within }));
-            }
+            Self::OfUrl | Self::Provider(_) => (user, password),
+            Self::Password(password) => (user, Some(password.clone())),
+            Self::User(user, password) => (named(user.clone()), Some(password.clone())),
         }
     }
 
-    /// How much longer a handshake may take for their sake.
+    /// How much longer a handshake may take for their sake. A provider may take as long as the connect
+    /// timeout.
     pub(super) fn fetch_timeout(&self, connect_timeout: Duration) -> Duration {
         match self {
             Self::Provider(_) => connect_timeout.min(LONGEST_FETCH),
@@ -72,7 +70,7 @@ impl Credentials {
     }
 
     /// The provider's error, if that is the reason for this one of the client library.
-    pub(super) fn failure(&self, error: &FredError) -> Option<Cause> {
+    pub(super) fn failure(&self, error: &library::Error) -> Option<Cause> {
         match self {
             Self::Provider(provider) if error.details().starts_with(FAILED) => provider.last_failure(),
             _ => None,
@@ -93,7 +91,7 @@ fn unanswered() -> Cause {
 }
 
 /// An empty user is the default user.
-fn named(user: String) -> Option<String> {
+pub(super) fn named(user: String) -> Option<String> {
     Some(user).filter(|user| !user.is_empty())
 }
 
@@ -137,7 +135,7 @@ impl Provider {
         self.state.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn fetch(&self, within: Duration) -> Result<(String, String), Cause> {
+    pub(super) async fn fetch(&self, within: Duration) -> Result<(String, String), Cause> {
         struct Asking<'a>(&'a Provider);
         impl Drop for Asking<'_> {
             fn drop(&mut self) {
@@ -153,43 +151,5 @@ impl Provider {
         };
         *self.state.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure.clone());
         Err(failure)
-    }
-}
-
-/// The provider as the client library asks it.
-struct Fetcher {
-    provider: Provider,
-    within: Duration,
-}
-
-impl fmt::Debug for Fetcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fetcher(…)")
-    }
-}
-
-/// User and password, as the client library takes them.
-type Pair = (Option<String>, Option<String>);
-
-impl CredentialProvider for Fetcher {
-    // As the macro `async_trait` would write it.
-    fn fetch<'a, 'b, 't>(
-        &'a self,
-        _: Option<&'b Server>,
-    ) -> Pin<Box<dyn Future<Output = Result<Pair, FredError>> + Send + 't>>
-    where
-        'a: 't,
-        'b: 't,
-        Self: 't,
-    {
-        Box::pin(async move {
-            let (user, password) = self
-                .provider
-                .fetch(self.within)
-                .await
-                // Of a kind after which the library tries again. What the text lacks is in the provider's state.
-                .map_err(|_| FredError::new(FredErrorKind::Unknown, FAILED))?;
-            Ok((named(user), Some(password)))
-        })
     }
 }

@@ -1,19 +1,19 @@
 //! What the reply to a command looks like, if it is no error.
 //!
-//! Replies carry no number that would say which command they belong to. If a server or a proxy sends one too many or one
-//! too few, each later command gets the reply of its neighbour. So every reply is compared with what the command can
-//! have; one that does not fit drops the connection, because all that follow on it may be wrong, too. Of two commands
-//! whose replies look alike, neither is noticed: a script echoes a tag for that reason.
+//! Replies carry no number that would say which command they belong to. If a server or a proxy sends one too
+//! many or one too few, each later command gets the reply of its neighbour. So every reply is compared with
+//! what the command can have; one that does not fit drops the connection, because all that follow on it may
+//! be wrong, too. Of two commands whose replies look alike, neither is noticed: a script echoes a tag for
+//! that reason.
 
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use fred::types::Resp3Frame;
 
 use super::Reply;
-use super::reply::NoReply;
+use super::reply::{Frame, NoReply};
 
-/// Of a reply that its command cannot have.
+/// The error text for a reply that does not fit its command.
 pub(super) const FOREIGN: &str = "the reply belongs to another command";
 
 /// A set of replies.
@@ -66,7 +66,7 @@ impl Expect {
     }
 
     /// The reply in a frame, if it is one of these.
-    pub(super) fn read(&self, frame: Resp3Frame) -> Result<Reply, NoReply> {
+    pub(super) fn read(&self, frame: Frame) -> Result<Reply, NoReply> {
         let reply = match self {
             Self::OfSentinel => Reply::of_sentinel(frame)?,
             _ => Reply::of_frame(frame)?,

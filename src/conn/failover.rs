@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Session;
+use super::session::Session;
 
-/// A connection is at least this old before it is closed because another one has met a demoted server. While there is
-/// no master, the connections must not keep each other reconnecting.
+/// A connection is at least this old before it is closed because another one has met a demoted server. While
+/// there is no master, the connections must not keep each other reconnecting.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// When any of the connections that share this last found its server demoted. The new master answers at the same
-/// address, but a connection to the old one may last as long as that server does. A subscriber would stay there: no
-/// reply ever tells it.
+/// When any of the connections that share this last found its server demoted. The new master answers at the
+/// same address, but a connection to the old one may last as long as that server does. A subscriber would
+/// stay there: no reply ever tells it.
 #[derive(Clone, Debug)]
 pub(super) struct Demotion(Arc<watch::Sender<Option<Instant>>>);
 
@@ -23,7 +23,8 @@ impl Demotion {
         Self(Arc::new(watch::Sender::new(None)))
     }
 
-    /// Records a demotion that this session has found. It is not news if the session is older than the last one.
+    /// Records a demotion that this session has found. It is not news if the session is older than the last
+    /// one.
     pub(super) fn found_by(&self, session: Session) {
         let unknown = |found: &Option<Instant>| found.is_none_or(|found| found <= session.begun);
         self.0.send_if_modified(|found| {

@@ -1,18 +1,22 @@
 //! The client library's errors in our words, with the I/O error that the library has turned into text.
 //!
-//! The library keeps the `Debug` text of an I/O error and drops the error. Its own phrases are about its inner parts,
-//! so none of them is passed on. What the server says is passed on as it is.
+//! The library keeps the `Debug` text of an I/O error and drops the error. Its own phrases are about its
+//! inner parts, so none of them is passed on. What the server says is passed on as it is.
 
 use std::io;
 
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
+use fred::error::ErrorKind;
 
-use super::op_error::{Cause, OpError, cut};
+use super::op_error::{Cause, OpError, cut, is_of_server};
+
+pub(super) use fred::error::Error;
+#[cfg(feature = "tls")]
+pub(super) use fred::{rustls, rustls_native_certs};
 
 /// The library's error of a command that was handed to it.
-pub(super) fn of_sent(error: &FredError) -> OpError {
+pub(super) fn of_sent(error: &Error) -> OpError {
     match error.kind() {
-        FredErrorKind::InvalidCommand | FredErrorKind::InvalidArgument | FredErrorKind::Config => {
+        ErrorKind::InvalidCommand | ErrorKind::InvalidArgument | ErrorKind::Config => {
             OpError::Server(cause(error).to_string())
         }
         _ => OpError::Unknown(cause(error)),
@@ -20,7 +24,7 @@ pub(super) fn of_sent(error: &FredError) -> OpError {
 }
 
 /// Why a connection was lost, or could not be made.
-pub(super) fn cause(error: &FredError) -> Cause {
+pub(super) fn cause(error: &Error) -> Cause {
     let details = error.details();
     if let Some(error) = io_error(details) {
         return Cause::of_io(error);
@@ -29,18 +33,16 @@ pub(super) fn cause(error: &FredError) -> Cause {
         return Cause::from(cut(details).into_owned());
     }
     match error.kind() {
-        FredErrorKind::Timeout => {
-            Cause::of_kind(io::ErrorKind::TimedOut, "the server did not answer in time")
-        }
-        FredErrorKind::IO if details.starts_with("Failed to resolve") => {
+        ErrorKind::Timeout => Cause::of_kind(io::ErrorKind::TimedOut, "the server did not answer in time"),
+        ErrorKind::IO if details.starts_with("Failed to resolve") => {
             Cause::of_kind(io::ErrorKind::NotFound, "the host has no address")
         }
         #[cfg(feature = "tls")]
         _ if is_of_tls(error) => Cause::of_kind(io::ErrorKind::InvalidData, "the TLS connection failed"),
         // The library reads nil where the server has closed the connection before it has answered.
         _ if matches!(details, "No response!" | "Missing response." | "Expected string.") => closed(),
-        FredErrorKind::IO | FredErrorKind::Canceled => closed(),
-        FredErrorKind::Protocol | FredErrorKind::Parse => {
+        ErrorKind::IO | ErrorKind::Canceled => closed(),
+        ErrorKind::Protocol | ErrorKind::Parse => {
             Cause::of_kind(io::ErrorKind::InvalidData, "the answer is not in the Redis protocol")
         }
         _ => Cause::of_kind(io::ErrorKind::NotConnected, "the connection was lost"),
@@ -51,24 +53,26 @@ fn closed() -> Cause {
     Cause::of_kind(io::ErrorKind::UnexpectedEof, "the server closed the connection")
 }
 
+/// Whether a command was not answered in time.
+pub(super) fn is_timeout(error: &Error) -> bool {
+    *error.kind() == ErrorKind::Timeout
+}
+
+/// Whether the library refuses what it is configured with.
+pub(super) fn is_of_configuration(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Config | ErrorKind::Url | ErrorKind::InvalidArgument)
+}
+
 /// Whether the text gives neither the server's words nor the I/O error back.
-pub(super) fn is_vague(error: &FredError) -> bool {
-    *error.kind() != FredErrorKind::Timeout
-        && io_error(error.details()).is_none()
-        && !is_of_server(error.details())
+pub(super) fn is_vague(error: &Error) -> bool {
+    !is_timeout(error) && io_error(error.details()).is_none() && !is_of_server(error.details())
 }
 
 /// An error of TLS is an I/O error around one whose text does not give it back.
 #[cfg(feature = "tls")]
-fn is_of_tls(error: &FredError) -> bool {
+fn is_of_tls(error: &Error) -> bool {
     let around = error.details().strip_prefix("Custom { kind: InvalidData, error: ");
-    *error.kind() == FredErrorKind::Tls || around.is_some_and(|inner| !inner.starts_with('"'))
-}
-
-/// Error replies begin with a code in capitals: `NOAUTH`, `WRONGPASS`, `ERR`.
-pub(super) fn is_of_server(details: &str) -> bool {
-    let code = details.split(' ').next().unwrap_or_default();
-    code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
+    *error.kind() == ErrorKind::Tls || around.is_some_and(|inner| !inner.starts_with('"'))
 }
 
 /// The error that has this text as `{:?}`.
@@ -131,17 +135,17 @@ mod tests {
         ];
         for error in errors {
             let (text, kind) = (error.to_string(), error.kind());
-            let cause = cause(&FredError::from(error));
+            let cause = cause(&Error::from(error));
             assert_eq!((cause.to_string(), cause.io_kind()), (text, Some(kind)));
         }
-        let refused = cause(&FredError::from(io::Error::from_raw_os_error(111)));
+        let refused = cause(&Error::from(io::Error::from_raw_os_error(111)));
         assert_eq!(refused.to_string(), "Connection refused (os error 111)");
         assert_eq!(refused.io_kind(), Some(io::ErrorKind::ConnectionRefused));
     }
 
     #[test]
     fn phrases_of_the_library_are_not_passed_on() {
-        use FredErrorKind as Kind;
+        use ErrorKind as Kind;
         let rows = [
             (Kind::Routing, "Failed to route command.", "the connection was lost"),
             (Kind::Unknown, "Failed to route command.", "the connection was lost"),
@@ -155,7 +159,7 @@ mod tests {
             (Kind::Unknown, "something new", "the connection was lost"),
         ];
         for (kind, details, expected) in rows {
-            let cause = cause(&FredError::new(kind, details));
+            let cause = cause(&Error::new(kind, details));
             assert_eq!(cause.to_string(), expected);
             assert!(cause.io_kind().is_some(), "{details}");
         }
@@ -169,7 +173,7 @@ mod tests {
             "ERR DB index is out of range",
             "LOADING Redis is loading the dataset in memory",
         ] {
-            let cause = cause(&FredError::new(FredErrorKind::Auth, words));
+            let cause = cause(&Error::new(ErrorKind::Auth, words));
             assert_eq!((cause.to_string().as_str(), cause.source().is_none()), (words, true));
         }
     }

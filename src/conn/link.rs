@@ -4,68 +4,40 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use fred::clients::Client;
-use fred::error::{Error as FredError, ErrorKind as FredErrorKind};
-use fred::types::{ClusterHash, CustomCommand, Resp3Frame};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::address::Address;
-use super::execute::{Executing, execute, force_reconnection, quit};
+use super::client::{Client, Executing};
 use super::expect::{Expect, FOREIGN};
-use super::op_error::without_position;
+use super::op_error::{is_wrong_type, without_position};
 use super::options::Source;
-use super::reply::NoReply;
-use super::session::{Connected, Supervisor, Trouble, replaced};
+use super::reply::{Frame, NoReply};
+use super::role::Role;
+use super::session::Session;
+use super::shared::Shared;
 use super::silence::{IDLE, Silence, Verdict};
-use super::topology::Topology;
-use super::wrong_type::is_wrong_type;
-use super::{Cause, Command, OpError, Options, Reply, Session, Shared, library};
+use super::supervised::Supervised;
+use super::supervisor::Supervisor;
+use super::topology::replaced;
+use super::{Cause, Command, OpError, Options, Reply, library};
 
 /// How long `QUIT` may take. The library's call hangs when the connection is lost meanwhile.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a caller waits until an idle connection has proved that it lives. After that, it is replaced.
 const TEST: Duration = Duration::from_millis(500);
-/// How soon an idle connection is looked at again at the earliest.
+/// How soon an idle connection is checked again at the earliest.
 const SOON: Duration = Duration::from_secs(1);
-/// How long a test waits for its answer if nobody else waits. The connection is given up before.
+/// How long a test waits for its answer if no caller waits. The connection is given up before.
 const PATIENT: Duration = Duration::from_secs(3600);
 
 /// The number of the next try of a script.
 static TAG: AtomicU32 = AtomicU32::new(1);
-
-/// The purpose of a connection. It decides which timeouts can work on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Every command has a timeout, and a silent server is noticed by it.
-    Commands,
-    /// A command may block for any time. The owner of the link watches the time.
-    Blocking,
-    /// Receives messages. The owner of the link sends pings.
-    Subscriber,
-    /// As `Commands`. The server tells when a key changes that was read on it.
-    Tracker,
-    /// As `Commands`, to a sentinel. It receives messages, too.
-    Sentinel,
-}
-
-impl Role {
-    /// The name in events and errors.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Commands => "commands",
-            Self::Blocking => "pops",
-            Self::Subscriber => "announcements",
-            Self::Tracker => "lists",
-            Self::Sentinel => "a sentinel",
-        }
-    }
-}
 
 /// What is remembered of a command until its reply comes.
 struct Sent {
@@ -80,30 +52,18 @@ struct Sent {
 /// A connection that reconnects by itself. Dropping it closes it, without `QUIT`.
 ///
 /// A caller that waits for a reply watches the [`Silence`], and gives up a connection that is silent for too
-/// long. While nobody waits, a task tests the connection from time to time: a network may forget it, and tell
-/// neither side.
+/// long. While no caller waits, a task tests the connection from time to time: a network may forget it, and
+/// tell neither side.
 pub(crate) struct Link {
     role: Role,
-    /// The client library's own handle, and where it is connected.
-    connected: Arc<RwLock<Connected>>,
-    /// What to say of a server that refuses, or does not answer.
-    topology: Option<Topology>,
+    connection: Supervised,
     /// For messages; `None` if it is where it is connected.
     server: Option<String>,
     shared: Shared,
     command_timeout: Duration,
-    /// Why there is no session, while there is none.
-    trouble: Trouble,
-    session: watch::Receiver<Option<Session>>,
-    /// To end a session. The supervisor owns it: after its end there are no further sessions.
-    sessions: Weak<watch::Sender<Option<Session>>>,
     supervisor: AbortOnDropHandle<()>,
-    /// Whether the next loss of the connection is our own choice.
-    expected_loss: Arc<AtomicBool>,
     /// Whether a task is finding out if the server still answers.
     checking: AtomicBool,
-    /// It was closed on purpose. Otherwise, the supervisor connects again, whatever has ended the connection.
-    closed: Arc<AtomicBool>,
     /// Another server has replaced the one that it was connected to.
     abandoned: AtomicBool,
     /// The number of the last session with a reply that belongs to another command, plus one.
@@ -121,28 +81,21 @@ pub(crate) struct Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("session", &*self.session.borrow()).finish_non_exhaustive()
+        f.debug_struct("Link").field("session", &*self.connection.session.borrow()).finish_non_exhaustive()
     }
 }
 
 impl Link {
     /// The link to a client that has connected.
     pub(super) fn new(options: &Options, supervisor: Supervisor, role: Role, shared: Shared) -> Arc<Self> {
-        let (session, sessions) = supervisor.sessions();
         // The owner of a subscriber sends pings of another kind.
         let is_watched = role != Role::Subscriber;
         Arc::new_cyclic(|link: &Weak<Self>| Self {
             role,
-            connected: supervisor.connected(),
-            topology: options.topology().cloned(),
+            connection: supervisor.supervised(),
             server: (!matches!(options.source, Source::Cluster(_))).then(|| options.server()),
             shared,
             command_timeout: options.command_timeout,
-            trouble: supervisor.trouble(),
-            session,
-            sessions,
-            expected_loss: supervisor.expected_loss(),
-            closed: supervisor.closed(),
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.run())),
             checking: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
@@ -212,8 +165,8 @@ impl Link {
         self.call_in(session, command, left, is_patient).await
     }
 
-    /// Runs a command that may block. The caller must await the future to its end: an element popped for a future that
-    /// was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
+    /// Runs a command that may block. The caller must await the future to its end: an element popped for a
+    /// future that was dropped is lost. [`Link::reconnect`] ends it when the server has fallen silent.
     pub(crate) async fn call_blocking(&self, command: &Command) -> Result<Reply, OpError> {
         self.is_blocked.store(true, Ordering::Relaxed);
         let reply = self.send(command, None, true).await;
@@ -221,8 +174,8 @@ impl Link {
         reply
     }
 
-    /// Finds out in the background whether the server still answers on this connection, and replaces the connection if
-    /// not: for a caller that did not wait long enough to know.
+    /// Finds out in the background whether the server still answers on this connection, and replaces the
+    /// connection if not: for a caller that did not wait long enough to know.
     pub(super) fn check_soon(self: &Arc<Self>, runtime: &Handle) {
         if self.checking.swap(true, Ordering::Relaxed) {
             return;
@@ -254,13 +207,12 @@ impl Link {
         within: Option<Duration>,
         is_patient: bool,
     ) -> Result<(Sent, Executing), OpError> {
-        if self.closed.load(Ordering::Relaxed) {
+        if self.connection.is_closed() {
             return Err(OpError::Closed);
         }
         if self.is_abandoned() {
             return Err(OpError::NotExecuted(replaced()));
         }
-        let blocking = command.name.starts_with('B');
         let command_name = command.name;
         let mut args = Vec::with_capacity(command.args.len() + 1);
         args.extend_from_slice(&command.args);
@@ -271,26 +223,25 @@ impl Link {
         } else {
             Expect::of(command_name, &args)
         };
-        let custom = CustomCommand::new_static(command_name, ClusterHash::FirstKey, blocking);
         let client = self.client();
         let sent = Sent { command_name, expect, session: self.session(), at: self.micros(), is_patient };
-        Ok((sent, execute(client, custom, args, within)))
+        Ok((sent, client.execute(command_name, args, within)))
     }
 
     #[inline(never)]
-    fn finish(&self, sent: Sent, executed: Result<Resp3Frame, FredError>) -> Result<Reply, OpError> {
+    fn finish(&self, sent: Sent, executed: Result<Frame, library::Error>) -> Result<Reply, OpError> {
         let Sent { command_name, expect, session, at, is_patient } = sent;
         let error = match executed {
             Ok(frame) => {
                 self.silence.replied(self.micros(), at);
                 let mut reply = self.check(expect.read(frame), session);
-                if let (None, Err(error)) = (&self.topology, &mut reply) {
+                if let (None, Err(error)) = (&self.shared.topology, &mut reply) {
                     error.end_without_cluster();
                 }
                 if let Err(error) = &reply {
                     self.note(command_name, error);
                 }
-                if let (Some(topology), Err(error)) = (&self.topology, &reply)
+                if let (Some(topology), Err(error)) = (&self.shared.topology, &reply)
                     && error.is_not_here()
                 {
                     topology.refused(error, &self.address());
@@ -304,14 +255,14 @@ impl Link {
             }
             Err(error) => error,
         };
-        if *error.kind() == FredErrorKind::Timeout {
+        if library::is_timeout(&error) {
             if is_patient {
                 let waited = Duration::from_micros(self.micros().saturating_sub(at));
                 self.on_silence(session, at, waited.min(self.command_timeout));
             }
         } else {
-            // The connection is lost. The supervisor may notice it later than the caller, whose retry must not get in
-            // front of the handshake of the next connection.
+            // The connection is lost. The supervisor may notice it later than the caller, whose retry must
+            // not get in front of the handshake of the next connection.
             self.end(session);
         }
         let error = library::of_sent(&error);
@@ -390,7 +341,7 @@ impl Link {
                 // Any reply to a test shows that the server lives.
                 || command == "PING"
         };
-        let is_redirect = self.topology.is_some() && error.is_redirect();
+        let is_redirect = self.shared.topology.is_some() && error.is_redirect();
         if !is_redirect && !matches!(error, OpError::Server(why) if is_normal(why)) {
             self.shared.counters.failed(command, without_position(&error.to_string()));
         }
@@ -407,7 +358,7 @@ impl Link {
 
     /// The error that there is no connection, and why.
     pub(crate) fn no_connection(&self) -> OpError {
-        let why = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = self.connection.trouble();
         if self.is_abandoned() {
             return OpError::NotExecuted(replaced());
         }
@@ -421,12 +372,7 @@ impl Link {
 
     /// Waits until there is a connection. [`OpError::Closed`] when there will be none any more.
     pub(crate) async fn connected(&self) -> Result<Session, OpError> {
-        let mut session = self.session.clone();
-        let session = match self.has_ended() {
-            false => session.wait_for(Option::is_some).await.ok().and_then(|session| *session),
-            true => None,
-        };
-        session.ok_or_else(|| match self.is_abandoned() {
+        self.connection.next_session().await.ok_or_else(|| match self.is_abandoned() {
             true => OpError::NotExecuted(replaced()),
             false => OpError::Closed,
         })
@@ -434,16 +380,11 @@ impl Link {
 
     /// The session, while there is a connection.
     pub(crate) fn session(&self) -> Option<Session> {
-        if self.has_ended() { None } else { *self.session.borrow() }
+        self.connection.session()
     }
 
-    /// Whether the supervisor is gone, which ends with its runtime and leaves the last session behind.
-    fn has_ended(&self) -> bool {
-        self.sessions.strong_count() == 0
-    }
-
-    /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends with
-    /// [`OpError::Unknown`], and what follows with [`OpError::NotExecuted`].
+    /// Ends it, because another server has replaced the one that it is connected to. What is in flight ends
+    /// with [`OpError::Unknown`], and what follows with [`OpError::NotExecuted`].
     pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.supervisor.abort();
@@ -455,12 +396,12 @@ impl Link {
 
     /// Where it is connected, or tries to be.
     pub(super) fn address(&self) -> Arc<Address> {
-        self.connected.read().unwrap_or_else(PoisonError::into_inner).at.clone()
+        self.connection.address()
     }
 
     /// Follows the sessions from here on.
     pub(crate) fn sessions(&self) -> watch::Receiver<Option<Session>> {
-        self.session.clone()
+        self.connection.sessions()
     }
 
     /// Replaces the connection. What is in flight ends with [`OpError::Unknown`].
@@ -468,8 +409,8 @@ impl Link {
         self.give_up(self.session());
     }
 
-    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too. Returns the
-    /// error of the call that got it.
+    /// Replaces the connection, because a reply on it belongs to another command: those that follow may, too.
+    /// Returns the error of the call that got it.
     pub(crate) fn desynchronised(&self) -> OpError {
         self.distrust(self.session());
         NoReply::Impossible(FOREIGN).into()
@@ -498,22 +439,21 @@ impl Link {
 
     /// Says that the connection is about to be replaced and is not at fault.
     pub(super) fn expect_loss(&self) {
-        self.expected_loss.store(true, Ordering::Relaxed);
+        self.connection.expect_loss();
     }
 
     /// Requests a new connection, unless another caller has: once for each session is enough.
     fn give_up(&self, session: Option<Session>) {
         if self.end(session) {
             // The caller need not wait for it.
-            force_reconnection(self.client());
+            self.client().force_reconnection();
         }
     }
 
-    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended before.
+    /// Ends a session at once: commands wait for the next one from now on. Returns whether it had not ended
+    /// before.
     fn end(&self, session: Option<Session>) -> bool {
-        let Some((session, sessions)) = session.zip(self.sessions.upgrade()) else { return false };
-        let is_first =
-            sessions.send_if_modified(|present| present.take_if(|present| *present == session).is_some());
+        let is_first = self.connection.end(session);
         if is_first {
             self.silence.lost();
         }
@@ -522,13 +462,13 @@ impl Link {
 
     /// The client library's own handle. After a failover, it is another one.
     pub(super) fn client(&self) -> Client {
-        self.connected.read().unwrap_or_else(PoisonError::into_inner).client.clone()
+        self.connection.client()
     }
 
     /// Closes the connection: with `QUIT`, within one second, else without.
     pub(crate) async fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
-        let _ = timeout(QUIT_TIMEOUT, quit(self.client())).await;
+        self.connection.close();
+        let _ = timeout(QUIT_TIMEOUT, self.client().quit()).await;
         self.supervisor.abort();
     }
 }

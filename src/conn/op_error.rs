@@ -7,8 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::address::Address;
-use super::library;
-use super::slots::Slot;
+use super::slot::Slot;
 
 /// How an error reply of our own scripts begins. A script sends one before it has written anything.
 const REJECTED: &str = "REDELAY ";
@@ -35,7 +34,8 @@ pub(crate) enum OpError {
     NotExecuted(Cause),
     /// The command was sent and its reply is lost: the server may or may not have run it.
     Unknown(Cause),
-    /// The server has run the command, but replicas have not confirmed it: if the master fails now, it may be lost.
+    /// The server has run the command, but replicas have not confirmed it: if the master fails now, it may be
+    /// lost.
     Unconfirmed(Cause),
     /// One of our scripts rejected its arguments and wrote nothing.
     Rejected(String),
@@ -101,7 +101,8 @@ impl OpError {
         Some((Slot::numbered(slot.parse().ok()?)?, Address::new(host, port.parse().ok()?)))
     }
 
-    /// The error of a call whose last try ended with this one, after an earlier one that the server may have executed.
+    /// The error of a call whose last try ended with this one, after an earlier one that the server may have
+    /// executed.
     pub(crate) fn after_a_lost_try(self) -> Self {
         Self::Unknown(self.into_cause())
     }
@@ -144,8 +145,19 @@ pub(crate) fn line_of(message: &str) -> Option<usize> {
     rest[..digits].parse().ok()
 }
 
+/// Whether the server refuses a command for the type of a key, which it does not name.
+pub(super) fn is_wrong_type(why: &str) -> bool {
+    why.contains("WRONGTYPE Operation")
+}
+
 fn begins_with(message: &str, codes: &[&str]) -> bool {
     codes.iter().any(|code| message.starts_with(code))
+}
+
+/// Error replies begin with a code in capitals: `NOAUTH`, `WRONGPASS`, `ERR`.
+pub(super) fn is_of_server(details: &str) -> bool {
+    let code = details.split(' ').next().unwrap_or_default();
+    code.len() >= 3 && code.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 /// The words of a server, as far as they are worth keeping: they end up in errors, stats and events.
@@ -170,6 +182,11 @@ pub(crate) type Source = dyn StdError + Send + Sync;
 impl Cause {
     pub(super) fn new(text: impl Into<Cow<'static, str>>, source: Option<Arc<Source>>) -> Self {
         Self { text: text.into(), source }
+    }
+
+    /// The server did not answer within the time that it may take.
+    pub(super) fn silence() -> Self {
+        Self::of_kind(io::ErrorKind::TimedOut, "the server does not answer")
     }
 
     /// The text is the error's own.
@@ -213,10 +230,10 @@ impl Cause {
 
     /// Whether the server has said it.
     pub(super) fn is_of_server(&self) -> bool {
-        self.source.is_none() && library::is_of_server(&self.text)
+        self.source.is_none() && is_of_server(&self.text)
     }
 
-    /// Whether the reason is that nobody answers, or that the connection has ended.
+    /// Whether the reason is that the server does not answer, or that the connection has ended.
     pub(super) fn is_of_network(&self) -> bool {
         use io::ErrorKind::{InvalidData, Other};
         self.io_kind().is_some_and(|kind| !matches!(kind, InvalidData | Other))
@@ -264,7 +281,8 @@ mod tests {
             "LOADING Redis is loading the dataset in memory",
             "READONLY You can't write against a read only replica.",
             "MASTERDOWN Link with MASTER is down",
-            "ERR Error running script (call to f_1): @user_script:3: READONLY You can't write against a read only replica.",
+            "ERR Error running script (call to f_1): @user_script:3: READONLY You can't write against a read \
+            only replica.",
         ] {
             assert_eq!(OpError::of_reply(message), OpError::NotExecuted(message.into()));
         }
@@ -286,7 +304,8 @@ mod tests {
                 "WRONGTYPE Operation",
             ),
             (
-                "ERR Error running script (call to f_{sha1}): @user_script:12: @user_script: 12: Unknown Redis command",
+                "ERR Error running script (call to f_{sha1}): @user_script:12: @user_script: 12: Unknown \
+                Redis command",
                 "Unknown Redis command",
             ),
             ("@user_script: 12: -MISCONF Redis is", "MISCONF Redis is"),

@@ -43,14 +43,15 @@ mod tls {
     use std::io;
     use std::time::Duration;
 
-    use fred::rustls::{ClientConnection, Error as TlsError};
+    use crate::conn::library::rustls::{ClientConnection, Error as TlsError};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
     use tokio::time::timeout;
 
     use crate::conn::tls::Handshake;
 
-    /// How long a server may take to reject the client's certificate, after its own part of the handshake is done.
+    /// How long a server may take to reject the client's certificate, after its own part of the handshake is
+    /// done.
     const VERDICT: Duration = Duration::from_secs(1);
 
     pub(super) enum Failure {

@@ -3,11 +3,12 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use fred::clients::Client;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
-use super::{Link, Session};
+use super::Link;
+use super::client::Client;
+use super::session::Session;
 
 /// What has come.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,14 +22,15 @@ pub(super) enum Push<T> {
 
 /// All that the server sends on a link from its opening on, whatever becomes of its connections.
 ///
-/// When the link is led to another server, the library's client is replaced, and nothing more comes from the old one.
+/// When the link is led to another server, the library's client is replaced, and nothing more comes from the
+/// old one.
 #[derive(Debug)]
 pub(super) struct Pushed<T> {
     link: Arc<Link>,
     receive: fn(&Client) -> broadcast::Receiver<T>,
     receiver: broadcast::Receiver<T>,
     sessions: watch::Receiver<Option<Session>>,
-    /// The last session of which `next` has told, or the one at the beginning.
+    /// The last session that `next` has reported, or the one at the beginning.
     session: Option<Session>,
 }
 
@@ -61,7 +63,7 @@ impl<T: Clone> Pushed<T> {
         }
     }
 
-    /// The present session, if `next` has told of it: what is asked for in it is not missed.
+    /// The present session, if `next` has reported it: what is asked for in it is not missed.
     pub(super) fn session(&self) -> Option<Session> {
         self.link.session().filter(|present| self.session == Some(*present))
     }
@@ -69,14 +71,14 @@ impl<T: Clone> Pushed<T> {
 
 #[cfg(test)]
 mod tests {
-    use fred::interfaces::{EventInterface, PubsubInterface};
     use redelay_fixture::{Server, until_async};
     use redelay_support::soon;
 
     use super::super::Options;
     use super::super::address::Address;
-    use super::super::link::Role;
-    use super::super::slots::{Slot, Table};
+    use super::super::role::Role;
+    use super::super::slot::Slot;
+    use super::super::slots::Table;
     use super::super::tests::{settings, shared};
     use super::super::topology::Topology;
     use super::*;
@@ -96,7 +98,7 @@ mod tests {
         let options = Options::new(settings(&servers[0].url())).expect("options");
         let lead = Some(topology.lead(Slot::ANY));
         let link = Link::open_once(&options, Role::Subscriber, &shared(), lead).await.expect("a connection");
-        let mut pushed = Pushed::of(&link, |client| client.message_rx());
+        let mut pushed = Pushed::of(&link, Client::messages);
         for server in [&servers[0], &servers[1], &servers[0]] {
             lead_to(server);
             while pushed.session().is_none() || link.address().port != server.port() {

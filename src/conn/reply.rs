@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 
 use bytes::Bytes;
-use fred::types::Resp3Frame;
 
 use super::{Cause, OpError};
 use crate::wire::time;
+
+/// A reply as the client library passes it on.
+pub(super) use fred::types::Resp3Frame as Frame;
 
 /// How deep arrays may be nested. No command here is answered with more than two levels.
 const DEPTH: usize = 16;
@@ -52,39 +54,38 @@ impl From<NoReply> for OpError {
 }
 
 impl Reply {
-    pub(super) fn of_frame(frame: Resp3Frame) -> Result<Self, NoReply> {
+    pub(super) fn of_frame(frame: Frame) -> Result<Self, NoReply> {
         Self::of_nested(frame, DEPTH, false)
     }
 
-    /// What a sentinel says of servers. In the older protocol, its maps are arrays of names and values, and so they are here.
-    pub(super) fn of_sentinel(frame: Resp3Frame) -> Result<Self, NoReply> {
+    /// What a sentinel says of servers. In the older protocol, its maps are arrays of names and values, and
+    /// so they are here.
+    pub(super) fn of_sentinel(frame: Frame) -> Result<Self, NoReply> {
         Self::of_nested(frame, DEPTH, true)
     }
 
     /// With at most this many levels of arrays.
-    fn of_nested(frame: Resp3Frame, depth: usize, has_maps: bool) -> Result<Self, NoReply> {
+    fn of_nested(frame: Frame, depth: usize, has_maps: bool) -> Result<Self, NoReply> {
         let error = |message: &str| Err(NoReply::Error(OpError::of_reply(message)));
         Ok(match frame {
-            Resp3Frame::BlobString { data, .. } => Self::Bytes(data),
-            Resp3Frame::SimpleString { data, .. } => Self::Bytes(data),
+            Frame::BlobString { data, .. } => Self::Bytes(data),
+            Frame::SimpleString { data, .. } => Self::Bytes(data),
             // `CLIENT INFO`, on the connection that speaks the newer protocol.
-            Resp3Frame::VerbatimString { data, .. } => Self::Bytes(data),
-            Resp3Frame::Number { data, .. } => Self::Int(data),
-            Resp3Frame::Null => Self::Nil,
-            Resp3Frame::Array { data, .. } | Resp3Frame::Push { data, .. } => {
-                Self::of_items(data, depth, has_maps)?
-            }
-            Resp3Frame::Map { data, .. } if has_maps => {
+            Frame::VerbatimString { data, .. } => Self::Bytes(data),
+            Frame::Number { data, .. } => Self::Int(data),
+            Frame::Null => Self::Nil,
+            Frame::Array { data, .. } | Frame::Push { data, .. } => Self::of_items(data, depth, has_maps)?,
+            Frame::Map { data, .. } if has_maps => {
                 Self::of_items(data.into_iter().flat_map(|(name, value)| [name, value]), depth, has_maps)?
             }
-            Resp3Frame::SimpleError { data, .. } => return error(&data),
-            Resp3Frame::BlobError { data, .. } => return error(&String::from_utf8_lossy(&data)),
+            Frame::SimpleError { data, .. } => return error(&data),
+            Frame::BlobError { data, .. } => return error(&String::from_utf8_lossy(&data)),
             _ => return Err(NoReply::Impossible("the reply is of a kind that no command here has")),
         })
     }
 
     fn of_items(
-        items: impl IntoIterator<Item = Resp3Frame>,
+        items: impl IntoIterator<Item = Frame>,
         depth: usize,
         has_maps: bool,
     ) -> Result<Self, NoReply> {

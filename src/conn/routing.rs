@@ -1,14 +1,16 @@
 //! Which server a command is sent to, and what a queue's server is, where there are several.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::{Cluster, ServerId};
-use super::slots::Slot;
+use super::shared::Shared;
+use super::slot::Slot;
 use super::topology::Lead;
-use super::{Command, Conn, ConnectError, OpError, Options, Reply, Servers, Shared, connect};
+use super::{Command, Conn, ConnectError, Link, OpError, Options, Reply, Servers, open};
 use crate::pacing::backoff;
 use crate::wire::keys::Keys;
 
@@ -67,7 +69,7 @@ impl Conn {
 
     /// Leads a connection to the queue's server, unless the URL alone says where it is.
     pub(super) fn lead(&self) -> Option<Lead> {
-        self.base.options.lead(self.slot.unwrap_or(Slot::ANY))
+        self.base.shared.lead(self.slot.unwrap_or(Slot::ANY))
     }
 
     /// For a connection to the server of the slot.
@@ -83,17 +85,39 @@ impl Conn {
         match (&self.base.servers, self.lead()) {
             (Servers::Cluster(_), Some(mut lead)) => {
                 let server = lead.next().await;
-                let server = server.map_err(|cause| ConnectError::Failed(cause, connect::SERVERS))?;
+                let server = server.map_err(|cause| ConnectError::Failed(cause, open::SERVERS))?;
                 Ok((self.base.options.at(&server), None))
             }
             (_, lead) => Ok((self.base.options.clone(), lead)),
         }
     }
 
-    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another one serves it, or soon
-    /// will. Compiled once: see [`execute`](super::execute).
+    /// Sends a command at most once, or in a cluster until a server accepts it.
+    pub(super) async fn call_within(&self, command: &Command, within: Duration) -> Result<Reply, OpError> {
+        match &self.base.servers {
+            Servers::One(commands) => self.call_on(&commands.link, command, within).await,
+            // In a box, or the futures of callers become so deep that the compiler refuses some.
+            Servers::Cluster(cluster) => self.call_in_cluster(cluster, command, within).await,
+        }
+    }
+
+    async fn call_on(&self, link: &Arc<Link>, command: &Command, within: Duration) -> Result<Reply, OpError> {
+        let result = match self.long {
+            None => link.call(command, within).await,
+            Some(bytes) => link.call_long(command, within, bytes).await,
+        };
+        let is_timeout = matches!(&result, Err(OpError::Unknown(cause)) if cause.is_timeout());
+        if is_timeout && within < self.base.options.command_timeout {
+            // A caller that waits for less than that cannot tell whether the server still answers.
+            link.check_soon(&self.base.runtime);
+        }
+        result
+    }
+
+    /// Sends the command to the server of its slot; and again, as long as servers refuse it because another
+    /// one serves it, or soon will. Compiled once: see [`client`](super::client).
     #[inline(never)]
-    pub(super) fn call_in_cluster<'a>(
+    fn call_in_cluster<'a>(
         &'a self,
         cluster: &'a Cluster,
         command: &'a Command,
@@ -122,7 +146,8 @@ impl Conn {
                 }
                 result => return result,
             };
-            // The connection has told the topology. Nothing was executed, so that the command can be sent again.
+            // The connection has notified the topology. Nothing was executed, so that the command can be sent
+            // again.
             let pause = pause_after_refusal(refusals);
             // A try that has no time for its reply would end with an unknown outcome.
             if Instant::now() + 2 * pause >= deadline {
@@ -138,8 +163,8 @@ impl Conn {
     }
 }
 
-/// The pause before a command is sent again that a server has refused because another one serves it, or it does in a moment. The
-/// first refusals mostly name the server.
+/// The pause before a command is sent again that a server has refused because another one serves it, or it
+/// does in a moment. The first refusals mostly name the server.
 fn pause_after_refusal(refusals: u32) -> Duration {
     match refusals {
         0 | 1 => Duration::ZERO,

@@ -7,9 +7,9 @@ use std::time::Duration;
 pub(super) const IDLE: Duration = Duration::from_secs(30);
 /// The slowest link, in bytes a second: it says how long a long command may be on its way.
 const SLOWEST: u64 = 500;
-/// How much longer than otherwise a connection may be silent while a long command, or a long reply, is on its way. Nobody sees
-/// the bytes move: if there was no reply by then, the connection is given up, and the next one has twice as
-/// long.
+/// How much longer than otherwise a connection may be silent while a long command, or a long reply, is on its
+/// way. The bytes that move are not seen: if there was no reply by then, the connection is given up, and the
+/// next one has twice as long.
 pub(super) const LONGER: Duration = Duration::from_secs(8);
 
 /// All times are in µs since the link was opened.

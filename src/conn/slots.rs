@@ -1,6 +1,6 @@
-//! The slots of keys, and which server serves each of them. Pure.
+//! Which server serves each slot. Pure.
 //!
-//! A cluster divides its keys into 16,384 slots. One server is described by the same table: it serves all of them.
+//! One server is described by the same table as a cluster: it serves all slots.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,32 +8,11 @@ use bytes::Bytes;
 
 use super::address::Address;
 use super::reply::Shape;
+use super::slot::{LAST, Slot};
 use super::{OpError, Reply};
 
-const LAST: u16 = 16_383;
 /// The most servers of a cluster. Redis suggests no more than this.
 const MOST: usize = 1_000;
-
-/// The slot of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Slot(u16);
-
-impl Slot {
-    /// Any slot, where one server serves all of them.
-    pub(super) const ANY: Self = Self(0);
-
-    pub(crate) fn of(key: &[u8]) -> Self {
-        Self(fred::util::redis_keyslot(key))
-    }
-
-    pub(super) fn numbered(number: u16) -> Option<Self> {
-        (number <= LAST).then_some(Self(number))
-    }
-
-    pub(crate) fn number(self) -> u16 {
-        self.0
-    }
-}
 
 /// Which server serves each slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,8 +40,8 @@ impl Table {
         Self { ranges, servers: vec![server] }
     }
 
-    /// Reads the replies to `CLUSTER SLOTS` and `CLUSTER NODES` of the server at `asked`. Without the second one, all epochs are
-    /// equal.
+    /// Reads the replies to `CLUSTER SLOTS` and `CLUSTER NODES` of the server at `asked`. Without the second
+    /// one, all epochs are equal.
     pub(super) fn of_replies(slots: Reply, nodes: Option<&str>, asked: &Address) -> Result<Self, OpError> {
         let epochs = nodes.map(epochs).unwrap_or_default();
         let (mut table, mut servers) = (Self::default(), BTreeSet::new());
@@ -98,7 +77,8 @@ impl Table {
         self.range_of(slot).map(|at| &self.ranges[at].server)
     }
 
-    fn range_of(&self, Slot(slot): Slot) -> Option<usize> {
+    fn range_of(&self, slot: Slot) -> Option<usize> {
+        let slot = slot.number();
         let at = self.ranges.partition_point(|range| range.last < slot);
         self.ranges.get(at).filter(|range| range.first <= slot).map(|_| at)
     }
@@ -128,7 +108,8 @@ impl Table {
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let contradicts = |range: &Range| {
             let overlaps = |other: &&Range| range.first <= other.last && other.first <= range.last;
-            // Two servers have the same epoch only if one of them was named by another one (`MOVED`), or if no epochs are known.
+            // Two servers have the same epoch only if one of them was named by another one (`MOVED`), or if
+            // no epochs are known.
             let is_older =
                 |other: &Range| range.epoch < other.epoch || range.epoch == other.epoch && range.epoch > 0;
             let mut others = other.ranges.iter().filter(overlaps);
@@ -147,17 +128,18 @@ impl Table {
         };
         let known = self.ranges.iter().find(|range| range.server == server);
         let mut epoch = known.map(|range| range.epoch).unwrap_or_default();
+        let number = slot.number();
         if let Some(at) = self.range_of(slot) {
             let old = self.ranges.remove(at);
             epoch = epoch.max(old.epoch);
-            let before = (old.first < slot.0).then(|| Range { last: slot.0 - 1, ..old.clone() });
-            let behind = (slot.0 < old.last).then(|| Range { first: slot.0 + 1, ..old });
+            let before = (old.first < number).then(|| Range { last: number - 1, ..old.clone() });
+            let behind = (number < old.last).then(|| Range { first: number + 1, ..old });
             self.ranges.extend(before.into_iter().chain(behind));
         }
         if !self.servers.contains(&server) {
             self.servers.push(server.clone());
         }
-        self.ranges.push(Range { first: slot.0, last: slot.0, server, epoch });
+        self.ranges.push(Range { first: number, last: number, server, epoch });
         self.ranges.sort_unstable_by_key(|range| range.first);
     }
 }
@@ -197,6 +179,10 @@ mod tests {
         Address::new("10.0.0.1", port)
     }
 
+    fn slot(number: u16) -> Slot {
+        Slot::numbered(number).expect("a slot")
+    }
+
     fn text(text: &'static str) -> Reply {
         Reply::Bytes(text.into())
     }
@@ -224,7 +210,7 @@ mod tests {
     }
 
     fn ports(table: &Table, slots: &[u16]) -> Vec<Option<u16>> {
-        slots.iter().map(|slot| table.server_of(Slot(*slot)).map(|server| server.port)).collect()
+        slots.iter().map(|number| table.server_of(slot(*number)).map(|server| server.port)).collect()
     }
 
     #[test]
@@ -238,17 +224,19 @@ mod tests {
         ]);
         let slots = Reply::Array(vec![
             range(100, 16_383, vec![server(ip(), 2, "b")]),
-            // Old servers give no id; one that does not know its address gives nil, an empty text or a question mark.
+            // Old servers give no id; one that does not know its address gives nil, an empty text or a
+            // question mark.
             range(5, 5, vec![Reply::Array(vec![text("?"), Reply::Int(3)])]),
             range(0, 4, vec![server(Reply::Nil, 1, "a"), server(text(""), 7, "c"), named]),
         ]);
-        let nodes = "a 10.0.0.1:1@10001,host myself,master - 0 0 12 connected 0-4\nb :2@1 master - 0 0 3 connected\n\nx\n";
+        let nodes = "a 10.0.0.1:1@10001,host myself,master - 0 0 12 connected 0-4\nb :2@1 master - 0 0 3 \
+            connected\n\nx\n";
         let table = Table::of_replies(slots, Some(nodes), &Address::new("asked", 1)).unwrap();
         assert_eq!(
             ports(&table, &[0, 4, 5, 6, 99, 100, 16_383]),
             [Some(1), Some(1), Some(3), None, None, Some(2), Some(2)]
         );
-        assert_eq!(table.server_of(Slot(0)).unwrap().host, "asked");
+        assert_eq!(table.server_of(slot(0)).unwrap().host, "asked");
         assert_eq!(table.ranges.iter().map(|range| range.epoch).collect::<Vec<_>>(), [12, 0, 3]);
         assert_eq!(table.masters().len(), 3);
         assert_eq!(table.servers().len(), 5);
@@ -303,24 +291,24 @@ mod tests {
 
     #[test]
     fn a_moved_slot_is_split_off() {
-        for (slot, parts) in [(0, 3), (50, 4), (99, 3), (16_383, 3)] {
+        for (number, parts) in [(0, 3), (50, 4), (99, 3), (16_383, 3)] {
             let mut moved = table(&[(0, 99, 1, 5), (100, 16_383, 2, 7)]);
-            moved.moved(Slot(slot), at(3));
+            moved.moved(slot(number), at(3));
             assert_eq!(moved.ranges.len(), parts);
-            assert_eq!(ports(&moved, &[slot]), [Some(3)]);
+            assert_eq!(ports(&moved, &[number]), [Some(3)]);
             let others: Vec<u16> =
-                [1, 49, 51, 98, 100, 16_382].into_iter().filter(|other| *other != slot).collect();
+                [1, 49, 51, 98, 100, 16_382].into_iter().filter(|other| *other != number).collect();
             let expected: Vec<_> = others.iter().map(|slot| Some(if *slot < 100 { 1 } else { 2 })).collect();
             assert_eq!(ports(&moved, &others), expected);
         }
         let mut none = table(&[]);
-        none.moved(Slot(7), at(1));
+        none.moved(slot(7), at(1));
         assert_eq!(ports(&none, &[6, 7, 8]), [None, Some(1), None]);
     }
 
     #[test]
     fn the_server_of_every_slot_is_found() {
         let table = Table::of_one(at(1));
-        assert!((0..=LAST).all(|slot| table.server_of(Slot(slot)).is_some()));
+        assert!((0..=LAST).all(|number| table.server_of(slot(number)).is_some()));
     }
 }

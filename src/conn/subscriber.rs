@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::interfaces::{ClientLike, EventInterface, PubsubInterface};
-use fred::types::{ClusterHash, CustomCommand, Message, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 
-use super::link::{Link, Role};
+use super::client::{Client, Message, content};
+use super::link::Link;
 use super::pushed::{Push, Pushed};
-use super::session::silence;
+use super::role::Role;
+use super::shared::Shared;
 use super::topology::Lead;
-use super::{OpError, Options, Shared, library};
+use super::{Cause, OpError, Options, library};
 use crate::pacing::backoff;
 use crate::telemetry::events;
 
@@ -25,8 +25,8 @@ const BATCH: usize = 500;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a silent connection is tested. A half-open one would otherwise never be noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// The first and the longest pause before refused channels are tried again. Meanwhile the sweeps find due entries. Each
-/// retry costs a connection, and a check of every queue.
+/// The first and the longest pause before refused channels are tried again. Meanwhile the sweeps find due
+/// entries. Each retry costs a connection, and a check of every queue.
 const REFUSED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Notices that may wait for a busy reader. Beyond it the library's own buffer fills, and then follows
 /// [`Notice::Missed`].
@@ -62,16 +62,16 @@ impl Channels {
         (Self(wish), wishes)
     }
 
-    /// Channels that nobody listens to, until the wishes are read.
+    /// Channels without a listener, until the wishes are read.
     #[cfg(test)]
     pub(crate) fn unheard() -> (Self, impl Send) {
         Self::new()
     }
 
-    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is listened to already, the
-    /// server confirms that again.
+    /// Listens to a channel: a [`Notice::Confirmed`] follows, now and after each reconnection. If it is
+    /// listened to already, the server confirms that again.
     pub(crate) fn subscribe(&self, channel: Arc<str>) {
-        // Nobody listens any more only when the client shuts down.
+        // There is no listener any more only when the client shuts down.
         let _ = self.0.send(Wish::Subscribe(channel));
     }
 
@@ -96,7 +96,7 @@ pub(super) async fn subscriber(
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
     };
-    let messages = Pushed::of(&link, |client| client.message_rx());
+    let messages = Pushed::of(&link, Client::messages);
     let ping = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let subscriber = Subscriber {
         link,
@@ -127,8 +127,8 @@ struct Subscriber {
     wanted: HashSet<Arc<str>>,
     /// Wanted, and not yet confirmed in this session.
     unconfirmed: Vec<Arc<str>>,
-    /// Those of the unconfirmed that the server has refused when they were alone. They must not keep the others waiting:
-    /// one channel without ACL permission makes the server refuse the whole command.
+    /// Those of the unconfirmed that the server has refused when they were alone. They must not keep the
+    /// others waiting: one channel without ACL permission makes the server refuse the whole command.
     refused: HashSet<Arc<str>>,
     /// Subscribed to, and no longer wanted.
     unwanted: Vec<Arc<str>>,
@@ -163,7 +163,7 @@ impl Subscriber {
         self.link.close().await;
     }
 
-    /// One event; `None` when nobody listens any more.
+    /// One event; `None` when there is no listener any more.
     async fn step(&mut self) -> Option<Step> {
         let connected = self.messages.session().is_some();
         let next = self.next_try().filter(|_| connected);
@@ -175,10 +175,10 @@ impl Subscriber {
             }
             () = std::future::ready(()), if subscribe => Some(Step::Subscribe),
             message = self.messages.next() => Some(match message? {
-                Push::Message(message) => Step::Notice(Notice::Message {
-                    channel: message.channel.to_string(),
-                    payload: message.value.into_bytes().unwrap_or_default(),
-                }),
+                Push::Message(message) => {
+                    let (channel, payload) = content(message);
+                    Step::Notice(Notice::Message { channel, payload })
+                }
                 Push::Missed => Step::Notice(Notice::Missed),
                 Push::Session => {
                     // The subscriptions of the old connection ended with it.
@@ -229,8 +229,8 @@ impl Subscriber {
         (!self.unconfirmed.is_empty()).then(|| self.refused_until.max(self.not_before))
     }
 
-    /// The channels to subscribe to next. Refused ones follow when no others are left, and then one at random, since any
-    /// of them may be allowed by now.
+    /// The channels to subscribe to next. Refused ones follow when no others are left, and then one at
+    /// random, since any of them may be allowed by now.
     fn next_batch(&self) -> Vec<Arc<str>> {
         let fresh = self.unconfirmed.iter().filter(|channel| !self.refused.contains(*channel));
         let batch: Vec<_> = fresh.take(self.batch).cloned().collect();
@@ -240,7 +240,8 @@ impl Subscriber {
         fastrand::choice(&self.unconfirmed).cloned().into_iter().collect()
     }
 
-    /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed both.
+    /// Unsubscribes from unwanted channels, subscribes to one batch, and waits until the server has confirmed
+    /// both.
     async fn confirm(&mut self) -> Option<Vec<Arc<str>>> {
         let session = self.link.session()?;
         let batch = self.next_batch();
@@ -289,32 +290,19 @@ impl Subscriber {
         }
     }
 
-    /// Sends the request, and waits until the server confirms on this same connection that it has executed it.
+    /// Sends the request, and waits until the server confirms on this same connection that it has executed
+    /// it.
     async fn exchange(&self, batch: &[Arc<str>]) -> Result<(), OpError> {
         let names = |channels: &[Arc<str>]| channels.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let exchange = async {
-            let pipeline = self.link.client().pipeline();
-            if !self.unwanted.is_empty() {
-                pipeline.unsubscribe(names(&self.unwanted)).await?;
-            }
-            if !batch.is_empty() {
-                pipeline.subscribe(names(batch)).await?;
-            }
-            // The library expects no reply to those, and passes a refusal to the next command that has one. That command
-            // must be sent with them, in a pipeline: otherwise the refusal would be lost.
-            let ping = CustomCommand::new_static("PING", ClusterHash::Random, false);
-            pipeline.custom::<(), &str>(ping, vec![]).await?;
-            pipeline.last::<Value>().await
-        };
+        let client = self.link.client();
+        let exchange = client.resubscribe(names(&self.unwanted), names(batch));
         let is_pong = match timeout(ANSWER_TIMEOUT, exchange).await {
-            Err(_) => return Err(OpError::Unknown(silence())),
+            Err(_) => return Err(OpError::Unknown(Cause::silence())),
             Ok(Err(error)) if ["NOPERM ", "ERR "].iter().any(|code| error.details().starts_with(code)) => {
                 return Err(OpError::Server(error.details().to_owned()));
             }
             Ok(Err(error)) => return Err(library::of_sent(&error)),
-            // While subscribed it is `["pong", ""]`.
-            Ok(Ok(Value::Array(parts))) => parts.first().and_then(Value::as_bytes) == Some(b"pong"),
-            Ok(Ok(pong)) => pong.as_bytes() == Some(b"PONG"),
+            Ok(Ok(is_pong)) => is_pong,
         };
         // Any other reply belongs to an earlier command.
         if is_pong { Ok(()) } else { Err(OpError::Unknown("the reply was to another command".into())) }

@@ -1,7 +1,7 @@
 //! Listening to channels: one subscriber, or in a cluster one for each master.
 //!
-//! A message reaches all servers of a cluster, but only by their bus, which promises nothing. So each channel is listened to at the
-//! server on which it is published, which has the channel's slot.
+//! A message reaches all servers of a cluster, but only by their bus, which promises nothing. So each channel
+//! is listened to at the server on which it is published, which has the channel's slot.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,9 +11,10 @@ use tokio::sync::mpsc;
 
 use super::address::Address;
 use super::cluster::Cluster;
-use super::slots::Slot;
+use super::shared::Shared;
+use super::slot::Slot;
 use super::subscriber::{Channels, NOTICES, Notice, Wish, subscriber};
-use super::{Conn, Options, Servers, Shared};
+use super::{Conn, Options, Servers};
 
 impl Conn {
     /// Opens the connections for subscriptions, in tasks that end when [`Channels`] is dropped.
@@ -23,7 +24,7 @@ impl Conn {
         let (options, shared) = (self.base.options.clone(), self.base.shared.clone());
         match &self.base.servers {
             Servers::One(_) => {
-                let lead = options.lead(Slot::ANY);
+                let lead = shared.lead(Slot::ANY);
                 tokio::spawn(subscriber(options, lead, shared, wishes, notices));
             }
             Servers::Cluster(cluster) => {
@@ -43,7 +44,7 @@ struct Subscribers {
     options: Options,
     shared: Shared,
     notices: mpsc::Sender<Notice>,
-    /// Where each channel is listened to; `None` while nobody serves its slot.
+    /// Where each channel is listened to; `None` while no server has its slot.
     at: HashMap<Arc<str>, Option<Address>>,
     servers: HashMap<Address, Channels>,
 }

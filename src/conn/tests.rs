@@ -1,4 +1,5 @@
-//! What this module relies on in the client library, on a real server. The list is in the module's documentation.
+//! What this module relies on in the client library, on a real server. The list is in the module's
+//! documentation.
 
 use std::future::Future;
 use std::io;
@@ -8,6 +9,8 @@ use futures::future::join_all;
 use redelay_fixture::{Proxy, Server, until_async};
 use redelay_support::leap;
 use tokio::time::{Instant, sleep};
+
+use bytes::Bytes;
 
 use super::*;
 
@@ -35,12 +38,7 @@ pub(super) fn settings(url: &str) -> Settings<'_> {
 }
 
 pub(super) fn shared() -> Shared {
-    Shared {
-        demotion: Demotion::none_yet(),
-        counters: ClientCounters::new(),
-        begun: Arc::default(),
-        queue: None,
-    }
+    Shared::new(None)
 }
 
 async fn connect_within(url: &str, command_timeout: Duration) -> Conn {
@@ -54,15 +52,6 @@ async fn connect(url: &str) -> Conn {
 
 fn push(value: impl Into<Bytes>) -> Command {
     Command::new("RPUSH").arg("q").arg(value)
-}
-
-#[test]
-fn version_is_read_from_info() {
-    let info = "# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n";
-    assert_eq!(parse_version(info), Some(("6.0.16".into(), (6, 0))));
-    assert!(parse_version(info).unwrap().1 < OLDEST_SERVER);
-    assert!(parse_version("redis_version:7.0.15").unwrap().1 > OLDEST_SERVER);
-    assert_eq!(parse_version("nothing"), None);
 }
 
 /// The connection for commands.

@@ -3,17 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fred::rustls::client::WebPkiServerVerifier;
-use fred::rustls::crypto::{CryptoProvider, ring};
-use fred::rustls::pki_types::pem::PemObject;
-use fred::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use fred::rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore};
-use fred::rustls_native_certs::load_native_certs;
-use fred::types::config::{Config, ServerConfig, TlsConnector};
-
 use super::ConnectError;
+use super::address::{Address, Place};
+use super::library::rustls::client::WebPkiServerVerifier;
+use super::library::rustls::crypto::{CryptoProvider, ring};
+use super::library::rustls::pki_types::pem::PemObject;
+use super::library::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use super::library::rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore,
+};
+use super::library::rustls_native_certs::load_native_certs;
 
-/// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived `Debug`.
+/// What the caller wants beyond the defaults, not yet checked. Holds a private key, so it has no derived
+/// `Debug`.
 #[derive(Clone, Default)]
 pub(crate) struct TlsOptions {
     /// PEM texts, one or more certificates in each.
@@ -47,9 +49,9 @@ pub(super) struct Handshake {
     missing_roots: Option<String>,
 }
 
-/// Tells the client library, if connections are to be made over TLS.
+/// What handshakes need, if connections are to be made over TLS.
 pub(super) fn configure(
-    config: &mut Config,
+    place: &Place,
     is_tls: bool,
     options: Option<&TlsOptions>,
 ) -> Result<Option<Handshake>, ConnectError> {
@@ -59,22 +61,16 @@ pub(super) fn configure(
             Some(_) => Err(refuse("there are TLS options, but the URL is not for TLS; write rediss://…")),
         };
     }
-    let ServerConfig::Centralized { server } = &mut config.server else {
-        return Err(refuse("TLS needs a host"));
-    };
+    let Place::Host(Address { host, .. }) = place else { return Err(refuse("TLS needs a host")) };
     let default = TlsOptions::default();
     let options = options.unwrap_or(&default);
-    if let Some(name) = &options.server_name {
-        server.tls_server_name = Some(name.as_str().into());
-    }
-    let name = options.server_name.as_deref().unwrap_or(&server.host);
+    let name = options.server_name.as_deref().unwrap_or(host);
     let name = ServerName::try_from(name.to_owned()).map_err(|_| {
         refuse(&format!("the server name `{name}` for TLS is neither a DNS name nor an IP address"))
     })?;
     let (client_config, missing_roots) = options.client_config()?;
     let is_given = options.server_name.is_some();
     let handshake = Handshake { config: Arc::new(client_config), name, is_given, missing_roots };
-    config.tls = Some(TlsConnector::Rustls(handshake.config.clone().into()).into());
     Ok(Some(handshake))
 }
 
@@ -100,14 +96,17 @@ impl TlsOptions {
             return Ok((builder.with_no_client_auth(), missing_roots));
         };
         let chain = certificates(chain, "client_certificate_pem")?;
-        let config = builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
-            refuse(&match error {
+        let config =
+            builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+                refuse(&match error {
                 TlsError::InconsistentKeys(_) => {
-                    "client_certificate_pem: the private key does not belong to the first certificate of the chain".to_owned()
+                    "client_certificate_pem: the private key does not belong to the first certificate of the \
+                    chain".to_owned()
                 }
-                error => format!("client_certificate_pem: the certificate or its key cannot be used: {error}"),
+                error => format!("client_certificate_pem: the certificate or its key cannot be used: \
+                    {error}"),
             })
-        })?;
+            })?;
         Ok((config, missing_roots))
     }
 
@@ -129,7 +128,8 @@ impl TlsOptions {
         if store.is_empty() {
             let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
             return Err(refuse(&format!(
-                "no root certificates were found{problem}, so no server could be trusted; install the system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
+                "no root certificates were found{problem}, so no server could be trusted; install the \
+                system's, name a file in SSL_CERT_FILE, or use Tls::root_certificate_pem"
             )));
         }
         Ok((store, problem))
@@ -157,7 +157,8 @@ fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, ConnectError> {
         } else if has(pem, "PRIVATE KEY-----") {
             "client_certificate_pem: the private key is not valid PEM"
         } else {
-            "client_certificate_pem: expected a private key (-----BEGIN PRIVATE KEY-----) as the second argument, found none"
+            "client_certificate_pem: expected a private key (-----BEGIN PRIVATE KEY-----) as the second \
+            argument, found none"
         })
     })
 }
@@ -167,8 +168,8 @@ fn has(pem: &[u8], part: &str) -> bool {
 }
 
 impl Handshake {
-    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name, the name stays that of
-    /// the URL: few certificates have addresses.
+    /// Verifies the host that the connection is led to. Where that is an IP address and the URL has a name,
+    /// the name stays that of the URL: few certificates have addresses.
     pub(super) fn lead_to(&mut self, host: &str) {
         let is_address = |name: &ServerName<'_>| matches!(name, ServerName::IpAddress(_));
         let keeps = |name: &ServerName<'_>| self.is_given || is_address(name) && !is_address(&self.name);
@@ -194,7 +195,8 @@ fn explain(error: &TlsError) -> String {
     let (what, then) = match error {
         TlsError::InvalidCertificate(Of::UnknownIssuer) => (
             "the server's certificate is signed by an authority that is not trusted here".to_owned(),
-            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name its file in SSL_CERT_FILE",
+            "add the authority's certificate with ClientBuilder::tls (Tls::root_certificate_pem), or name \
+            its file in SSL_CERT_FILE",
         ),
         TlsError::InvalidCertificate(Of::Expired | Of::ExpiredContext { .. }) => (
             "the server's certificate has expired".to_owned(),
@@ -224,7 +226,8 @@ fn explain(error: &TlsError) -> String {
             | AlertDescription::AccessDenied,
         ) => (
             format!("the server rejected the client certificate ({error})"),
-            "check the one of ClientBuilder::tls (Tls::client_certificate_pem), and the authorities that the server trusts",
+            "check the one of ClientBuilder::tls (Tls::client_certificate_pem), and the authorities that the \
+            server trusts",
         ),
         TlsError::InvalidMessage(_) => (
             "the server does not speak TLS on this port".to_owned(),
@@ -287,13 +290,13 @@ mod tests {
 
     #[test]
     fn options_that_do_not_fit_the_address_are_refused() {
-        let configure = |url: &str, is_tls, options: &TlsOptions| {
-            let mut config = Config::from_url(url).unwrap();
-            configure(&mut config, is_tls, Some(options)).map(drop).unwrap_err().to_string()
+        let configure = |is_tls, options: &TlsOptions| {
+            let place = Place::Host(Address::new("host", 6379));
+            configure(&place, is_tls, Some(options)).map(drop).unwrap_err().to_string()
         };
         let options = TlsOptions::default();
-        assert!(configure("redis://host", false, &options).contains("rediss://"));
+        assert!(configure(false, &options).contains("rediss://"));
         let options = TlsOptions { server_name: Some("no name".into()), ..options };
-        assert!(configure("redis://host", true, &options).contains("`no name`"));
+        assert!(configure(true, &options).contains("`no name`"));
     }
 }

@@ -14,7 +14,7 @@ use super::{Command, Conn, OpError, Reply};
 /// No server has smaller limits.
 const LARGE: usize = 1 << 20;
 const LIMITS: [&str; 2] = ["proto-max-bulk-len", "client-query-buffer-limit"];
-/// How long the server may take to tell what an error is about, with a new connection.
+/// How long the server may take to say what an error is about, with a new connection.
 const TELL: Duration = Duration::from_secs(2);
 /// The same if the caller has no time left.
 const AFTER: Duration = Duration::from_millis(200);
@@ -38,11 +38,12 @@ impl Size {
         is_cut_off && self.0 >= LARGE
     }
 
-    /// The error of a call whose connection was lost, if the server does not tell its limits.
+    /// The error of a call whose connection was lost, if the server does not say its limits.
     fn suspected(self, error: OpError) -> OpError {
         let OpError::Unknown(cause) = error else { return error };
         let text = format!(
-            "{cause}, while an argument of {} bytes was sent: it may be larger than the server accepts ({}); {ADVICE}",
+            "{cause}, while an argument of {} bytes was sent: it may be larger than the server accepts ({}); \
+            {ADVICE}",
             self.0,
             LIMITS.join(", ")
         );

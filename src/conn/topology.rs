@@ -1,6 +1,8 @@
 //! Where the servers are at present: sentinels or the servers of a cluster say so, connections follow.
 
 use std::fmt;
+use std::future::pending;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,11 +11,12 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::Address;
-use super::slots::{Slot, Table};
+use super::slot::Slot;
+use super::slots::Table;
 use super::{Cause, OpError};
 use crate::pacing::jittered;
 
-/// How long somebody who knows may take to answer.
+/// How long a sentinel or a server of the cluster may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// How often each of them is asked.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
@@ -50,7 +53,7 @@ impl fmt::Debug for Topology {
 }
 
 impl Topology {
-    /// `unknown` says what is not known, and `trouble` why, as long as nobody has answered.
+    /// `unknown` says what is not known, and `trouble` why, as long as none has answered.
     pub(super) fn new(unknown: String, trouble: &str) -> Self {
         Self(Arc::new(Shared {
             table: watch::Sender::new(None),
@@ -87,8 +90,8 @@ impl Topology {
         self.0.table.borrow().as_ref()?.server_of(slot).cloned()
     }
 
-    /// There is a sign that another server serves a slot: a lost connection, or a server that refuses. Those who know are asked
-    /// at once.
+    /// There is a sign that another server serves a slot: a lost connection, or a server that refuses.
+    /// Sentinels and servers of the cluster are asked at once.
     pub(super) fn doubt(&self) {
         self.0.doubted.store(self.0.begun.elapsed().as_millis() as u64, Relaxed);
         self.0.raised.notify_waiters();
@@ -132,12 +135,12 @@ impl Topology {
         self.doubt();
     }
 
-    /// Somebody who should know did not answer.
+    /// A sentinel or a server of the cluster did not answer.
     pub(super) fn failed(&self, why: String) {
         *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
-    /// The error that nobody knows the server, and why.
+    /// The error that the server is not known, and why.
     pub(super) fn unknown(&self) -> Cause {
         let why = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         format!("{}: {why}", self.0.unknown).into()
@@ -161,7 +164,7 @@ pub(super) struct Lead {
 impl Lead {
     /// Waits until another server than the connection's serves the slot. Cancel safe.
     pub(super) async fn is_outdated(&self) {
-        let Some(led_to) = &self.led_to else { return std::future::pending().await };
+        let Some(led_to) = &self.led_to else { return pending().await };
         let is_other = |table: &Option<Table>| {
             table.as_ref().and_then(|table| table.server_of(self.slot)).is_some_and(|server| server != led_to)
         };
@@ -169,7 +172,7 @@ impl Lead {
         let _ = self.topology.tables().wait_for(is_other).await.map(drop);
     }
 
-    /// Where to connect now. Waits a while for somebody who knows.
+    /// Where to connect now. Waits a while for an answer.
     pub(super) async fn next(&mut self) -> Result<Address, Cause> {
         let mut tables = self.topology.tables();
         let server = |table: &Option<Table>| table.as_ref()?.server_of(self.slot).cloned();
@@ -182,6 +185,19 @@ impl Lead {
         self.led_to = Some(address.clone());
         Ok(address)
     }
+}
+
+/// Waits until the connection is one to an old master.
+pub(super) async fn outdated(lead: Option<&Lead>) {
+    match lead {
+        Some(lead) => lead.is_outdated().await,
+        None => pending().await,
+    }
+}
+
+/// A failover has taken place.
+pub(super) fn replaced() -> Cause {
+    Cause::of_kind(ErrorKind::ConnectionAborted, "another server is the master now")
 }
 
 #[cfg(test)]

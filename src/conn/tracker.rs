@@ -1,15 +1,15 @@
-//! The connection on which the server tells which lists have changed (`CLIENT TRACKING`).
+//! The connection on which the server says which lists have changed (`CLIENT TRACKING`).
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fred::interfaces::TrackingInterface;
-use fred::types::client::Invalidation;
 use tokio::sync::watch;
 
-use super::link::Role;
+use super::client::{Client, Invalidation, changed_keys};
 use super::pushed::{Push, Pushed};
+use super::role::Role;
 use super::slots::Table;
+use super::topology::Topology;
 use super::{Conn, ConnectError, Link};
 
 /// What has changed.
@@ -24,18 +24,18 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Changes {
     notices: Pushed<Invalidation>,
-    /// In a cluster, a list may have gone to another server, which tells nobody.
+    /// In a cluster, a list may have gone to another server, which notifies no one.
     tables: Option<watch::Receiver<Option<Table>>>,
 }
 
 impl Conn {
-    /// Opens a connection that tracks the keys that are read on it, to the server that has the queue's slot now. Tries once. A user
-    /// may lack the permission.
+    /// Opens a connection that tracks the keys that are read on it, to the server that has the queue's slot
+    /// now. Tries once. A user may lack the permission.
     pub(crate) async fn open_tracker(&self) -> Result<(Arc<Link>, Changes), ConnectError> {
         let (options, lead) = self.options_here().await?;
-        let tables = options.topology().map(|topology| topology.tables());
+        let tables = self.base.shared.topology.as_ref().map(Topology::tables);
         let link = Link::open_once(&options, Role::Tracker, &self.shared_here(), lead).await?;
-        let notices = Pushed::of(&link, |client| client.invalidation_rx());
+        let notices = Pushed::of(&link, Client::invalidations);
         Ok((link, Changes { notices, tables }))
     }
 }
@@ -45,9 +45,7 @@ impl Changes {
     pub(crate) async fn next(&mut self) -> Option<Change> {
         tokio::select! {
             notice = self.notices.next() => Some(match notice? {
-                Push::Message(Invalidation { keys, .. }) => {
-                    Change::Lists(keys.into_iter().map(|key| key.into_bytes()).collect())
-                }
+                Push::Message(notice) => Change::Lists(changed_keys(notice)),
                 Push::Missed | Push::Session => Change::Any,
             }),
             Some(changed) = async { Some(self.tables.as_mut()?.changed().await) } => {

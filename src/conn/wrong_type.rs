@@ -4,25 +4,12 @@ use bytes::Bytes;
 use futures::future::join_all;
 use tokio::time::Instant;
 
+use super::op_error::is_wrong_type;
 use super::{Command, Conn, OpError};
 use crate::wire::keys::type_of;
 
-/// The most keys that are looked at.
+/// The most keys whose types are read.
 const MOST: usize = 100;
-
-impl Command {
-    /// Its keys.
-    pub(crate) fn keys(&self) -> &[Bytes] {
-        match self.name {
-            "EVAL" | "EVALSHA" => {
-                let count = self.args.get(1).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
-                self.args.get(2..2 + count.unwrap_or(0)).unwrap_or_default()
-            }
-            "RPOPLPUSH" | "LMOVE" => self.args.get(..2).unwrap_or_default(),
-            _ => self.args.get(..1).unwrap_or_default(),
-        }
-    }
-}
 
 impl Conn {
     /// The same error of a command that uses these keys, with the names of those that have another type, if
@@ -59,11 +46,6 @@ impl Conn {
             .collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
-}
-
-/// Whether the server refuses a command for the type of a key, which it does not name.
-pub(super) fn is_wrong_type(why: &str) -> bool {
-    why.contains("WRONGTYPE Operation")
 }
 
 /// The error of a key of another type.

@@ -5,47 +5,31 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Settings;
-use super::waiting::ToSettle;
+use super::claim::{Settled, Settlement, ToSettle};
+use super::forward::Destination;
+use super::plan::{News, Scope};
 use crate::conn::{OpError, Reply};
 use crate::scripts::{self, Call};
 use crate::wire::keys::{Keys, MessageKeys};
-use crate::wire::message::{Member, MessageId, Record};
+use crate::wire::message::{Member, MessageId, Policy, Record};
 
-/// How a delivery is settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Settlement {
-    Acknowledge,
-    /// It failed: retry after this time. The text says why.
-    Retry {
-        after_ms: u64,
-        error: String,
-    },
-    /// Deliver again after this time. It does not count as a failure.
-    Snooze {
-        after_ms: u64,
-    },
-    /// It is a dead letter.
-    Reject {
-        reason: &'static str,
-        error: String,
-    },
-    /// A lease of at least this length from now on.
-    Extend {
-        by_ms: u64,
-    },
-    /// No program has read it.
-    Unread,
+/// The settings of one receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) policy: Policy,
+    /// For how long leases are extended by themselves.
+    pub(crate) extend_for: Duration,
+    /// The most dead letters of the queue, and their greatest age in ms; 0 for no limit.
+    pub(crate) dead_letters: (u64, u64),
+    /// Where dead letters are sent; `None` if they are kept or discarded.
+    pub(crate) send_to: Option<Destination>,
 }
 
-/// What a settlement has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    Done,
-    /// The message is a dead letter now.
-    Dead,
-    /// The delivery no longer holds: the message was settled, or is another receiver's.
-    Gone,
+impl Settings {
+    /// The length of the leases.
+    pub(super) fn lease(&self) -> Duration {
+        Duration::from_millis(self.policy.lease_ms.into())
+    }
 }
 
 /// What is to be done in one call.
@@ -54,14 +38,7 @@ pub(super) struct Turn {
     pub(super) acknowledge: Vec<ToSettle>,
     pub(super) extend: Vec<Member>,
     pub(super) settle: Vec<ToSettle>,
-    /// The most messages to claim.
-    pub(super) most: usize,
-    /// Look for messages without lease and retry, and trim the dead letters.
-    pub(super) sweep: bool,
-    /// Claim retries before new messages, where only one can be claimed.
-    pub(super) retries_first: bool,
-    /// Put what is in the inbox back.
-    pub(super) empty_inbox: bool,
+    pub(super) scope: Scope,
 }
 
 /// When a receiver was last answered.
@@ -74,6 +51,15 @@ pub(super) struct LastAnswer {
 }
 
 impl Turn {
+    /// Whether it settles or extends anything.
+    pub(super) fn settles(&self) -> bool {
+        self.settlements() > 0
+    }
+
+    pub(super) fn settlements(&self) -> usize {
+        self.acknowledge.len() + self.extend.len() + self.settle.len()
+    }
+
     pub(super) fn add(&mut self, to_settle: ToSettle) {
         match &to_settle.settlement {
             Settlement::Acknowledge => self.acknowledge.push(to_settle),
@@ -92,9 +78,9 @@ impl Turn {
     ) -> Call {
         let (last_clock, pause) = last.map_or((0, 0), |last| (last.clock, last.sent.elapsed().as_millis()));
         let words = [
-            (self.sweep, "sweep "),
-            (self.retries_first, "retries "),
-            (self.empty_inbox, "inbox "),
+            (self.scope.sweep, "sweep "),
+            (self.scope.retries_first, "retries "),
+            (self.scope.empty_inbox, "inbox "),
             (settings.send_to.is_some(), "send"),
         ];
         let words: String = words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| *word).collect();
@@ -116,7 +102,7 @@ impl Turn {
             ])
             .arg(receiver.clone())
             .arg(Bytes::copy_from_slice(&token))
-            .number(self.most)
+            .number(self.scope.most)
             .arg(settings.policy.bytes())
             .number(most_dead)
             .number(dead_age)
@@ -156,15 +142,9 @@ impl Turn {
 
 /// What a reply says.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    /// What the server's clock showed, epoch ms.
-    pub(super) clock: u64,
-    /// Until the first lease of any receiver may be ended.
-    pub(super) lease_ends_in: Option<Duration>,
-    /// Until the first retry is due.
-    pub(super) retry_in: Option<Duration>,
-    /// Whether the call has left payloads; not said by one that claims nothing.
-    pub(super) left: bool,
+pub(super) struct Report {
+    /// What decides about the next step.
+    pub(super) news: News,
     /// Messages taken back from lost receivers.
     pub(super) recovered: u64,
     /// Messages that became dead letters.
@@ -175,10 +155,6 @@ pub(super) struct Outcome {
     pub(super) to_send: u64,
     /// Messages whose records somebody has deleted.
     pub(super) gone: u64,
-    /// Whether keys do not agree.
-    pub(super) disagree: bool,
-    /// For how long not as many messages may be claimed as were asked for: the queue is paused or limited.
-    pub(super) hold: Option<Duration>,
     /// Why nothing was claimed.
     pub(super) refused: Option<String>,
     /// Of each settlement, in the order of the call.
@@ -188,7 +164,7 @@ pub(super) struct Outcome {
     pub(super) unsent: Vec<Member>,
 }
 
-impl Outcome {
+impl Report {
     /// `None` if this is not the reply to such a call.
     pub(super) fn read(reply: Reply, settlements: usize) -> Option<Self> {
         let mut items = reply.into_array().ok()?.into_iter();
@@ -230,23 +206,17 @@ impl Outcome {
             claims.push((Member::new(id, record.delivery), record));
         }
         let refused = (!refused.is_empty()).then(|| String::from_utf8_lossy(&refused).into_owned());
-        let outcome = Self {
+        let news = News {
             clock: u64::try_from(clock).ok()?,
             lease_ends_in: after(lease_ends),
             retry_in: after(retry),
+            claimed: claims.len(),
             left,
-            recovered,
-            died,
-            trimmed,
-            to_send,
-            gone,
             disagree,
             hold,
-            refused,
-            settled,
-            claims,
-            unsent,
+            refused: refused.is_some(),
         };
-        (outcome.settled.len() == settlements).then_some(outcome)
+        let report = Self { news, recovered, died, trimmed, to_send, gone, refused, settled, claims, unsent };
+        (report.settled.len() == settlements).then_some(report)
     }
 }

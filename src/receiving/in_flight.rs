@@ -12,19 +12,14 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Settings;
-use super::call::{LastAnswer, Outcome, Turn};
+use super::call::{LastAnswer, Report, Settings, Turn};
 use super::pace::Pace;
-use super::waiting::{Demand, Waiting};
+use super::plan::{Demand, LONGEST_ROUND_TRIP};
+use super::waiting::Waiting;
 use crate::conn::{Command, Conn, OpError, Unconfirmed};
 use crate::pacing::backoff;
 use crate::scripts::Call;
 use crate::wire::keys::{Keys, MessageKeys, new_binary_id, new_binary_id_after};
-
-/// The most calls at a time.
-const MOST: usize = 2;
-/// What takes longer than this is no round trip, but an outage.
-pub(super) const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(1);
 
 pub(super) struct InFlight {
     shared: Arc<Shared>,
@@ -66,7 +61,7 @@ pub(super) struct Answered {
     /// When it ended.
     pub(super) ended: Instant,
     pub(super) unconfirmed: Option<Unconfirmed>,
-    pub(super) result: Result<Outcome, NoAnswer>,
+    pub(super) result: Result<Report, NoAnswer>,
 }
 
 impl Answered {
@@ -110,8 +105,8 @@ impl InFlight {
         self.calls.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.calls.len() >= MOST
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
     }
 
     /// The messages that the calls on their way are to claim.
@@ -128,7 +123,7 @@ impl InFlight {
         let new = || Caller { id: Bytes::copy_from_slice(&new_binary_id()), lost: false };
         let caller = self.idle.pop().unwrap_or_else(new);
         self.token = new_binary_id_after(self.token);
-        self.claiming += turn.most;
+        self.claiming += turn.scope.most;
         self.shared.waiting.call_begins();
         let is_slow = self.pace.is_slow();
         let mut call = self.shared.clone().make(caller, self.token, turn, demand, self.last, is_slow).boxed();
@@ -143,14 +138,14 @@ impl InFlight {
     pub(super) async fn next(&mut self) -> Answered {
         let Some((caller, answered)) = self.calls.next().await else { std::future::pending().await };
         self.idle.push(caller);
-        self.claiming -= answered.turn.most;
+        self.claiming -= answered.turn.scope.most;
         self.shared.waiting.call_ended(self.calls.is_empty());
-        if let Ok(outcome) = &answered.result {
+        if let Ok(report) = &answered.result {
             let command_timeout = self.shared.conn.command_timeout();
-            self.pace.answered(outcome.claims.len(), answered.round_trip(), command_timeout);
+            self.pace.answered(report.claims.len(), answered.round_trip(), command_timeout);
             // Calls that take equally long arrive as far apart as they are sent.
             let round_trip = answered.round_trip().unwrap_or_default().min(LONGEST_ROUND_TRIP);
-            self.last = Some(LastAnswer { clock: outcome.clock, sent: answered.ended - round_trip });
+            self.last = Some(LastAnswer { clock: report.news.clock, sent: answered.ended - round_trip });
         }
         answered
     }
@@ -168,17 +163,17 @@ impl InFlight {
 }
 
 impl Shared {
-    /// The same outcome, in which refusals name the keys of another type.
-    async fn explained(&self, mut outcome: Outcome, call: &Call) -> Outcome {
-        let refusals = outcome.settled.iter_mut().filter_map(|settled| match settled {
+    /// The same report, in which refusals name the keys of another type.
+    async fn explained(&self, mut report: Report, call: &Call) -> Report {
+        let refusals = report.settled.iter_mut().filter_map(|settled| match settled {
             Err(OpError::Server(why)) => Some(why),
             _ => None,
         });
         let deadline = Instant::now() + self.conn.command_timeout();
-        for why in outcome.refused.iter_mut().chain(refusals) {
+        for why in report.refused.iter_mut().chain(refusals) {
             *why = Box::pin(call.explained(&self.conn, std::mem::take(why), deadline)).await;
         }
-        outcome
+        report
     }
 
     /// Makes a call until it is answered. On a slow link, and if a reply was lost, a reply with messages has more time.
@@ -193,16 +188,16 @@ impl Shared {
     ) -> (Caller, Answered) {
         let sent = Instant::now();
         let call = turn.call(&caller.id, token, &self.keys, &self.of_messages, &self.settings, last);
-        let settlements = turn.acknowledge.len() + turn.extend.len() + turn.settle.len();
+        let settlements = turn.settlements();
         let (mut attempts, mut lost) = (0, false);
         let mut unconfirmed;
         let result = loop {
             unconfirmed = self.conn.before_write(&self.keys);
-            let is_long = turn.most > 0 && (is_slow || lost);
+            let is_long = turn.scope.most > 0 && (is_slow || lost);
             let conn = if is_long { &self.conn.for_long_reply() } else { &self.conn };
             match call.run_noting(conn, &mut lost).await {
-                Ok(reply) => match Outcome::read(reply, settlements) {
-                    Some(outcome) => break Ok(self.explained(outcome, &call).await),
+                Ok(reply) => match Report::read(reply, settlements) {
+                    Some(report) => break Ok(self.explained(report, &call).await),
                     None => drop(self.conn.desynchronised()),
                 },
                 Err(error @ OpError::Closed) => break Err(NoAnswer { error, lost, closed: true }),

@@ -14,13 +14,15 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::OnHead;
 use crate::agreement::Pair;
 use crate::conn::{Conn, OpError};
 use crate::recurrence::Step;
 use crate::schedules::{self, Found, Named};
 use crate::telemetry::events;
 use crate::wire::keys::Keys;
+
+/// What is told the head of a queue, epoch ms, if its transfer may have to be started.
+pub(crate) type OnHead = Arc<dyn Fn(&Keys, f64) + Send + Sync>;
 
 /// How many schedules one call reads at most.
 const PAGE: usize = 100;

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod blocking;
+mod circles;
 mod deployment;
 mod from_redisson;
 #[cfg(feature = "tracing")]

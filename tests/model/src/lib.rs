@@ -9,6 +9,18 @@
 //! * [`properties`]: what must hold in every state.
 //! * [`receiving`]: the same rooms for receivers.
 
+#[path = "../../../src/pacing.rs"]
+#[allow(dead_code)]
+mod pacing;
+/// The modules of redelay that the model runs, compiled into it. They contain their unit tests.
+#[path = "../../../src"]
+#[allow(dead_code, unreachable_pub)]
+mod real {
+    pub(crate) mod receiving {
+        pub(crate) mod plan;
+    }
+}
+
 pub mod client;
 pub mod model;
 pub mod properties;

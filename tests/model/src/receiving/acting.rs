@@ -94,9 +94,16 @@ impl Bounds {
         }
     }
 
+    /// Receivers block, if they have a reason.
+    pub(super) fn park(&self, state: &mut State) {
+        for (n, client) in state.clients.iter_mut().enumerate() {
+            client.park(self.capacity, self.pace(n));
+        }
+    }
+
     fn begin(&self, state: &mut State, n: usize) {
         let token = state.new_token();
-        let call = state.clients[n].turn(token, self.policy(n), self.capacity);
+        let call = state.clients[n].turn(token, self.policy(n), self.capacity, self.pace(n));
         state.clients[n].op = Some(Op {
             call,
             age: 0,
@@ -143,7 +150,7 @@ impl Bounds {
                 state.clients[n].pop = Some(Pop::Replied(popped));
             }
             Action::Wake(n) => {
-                let popped = state.clients[n].wake();
+                let popped = state.clients[n].wake(self.pace(n));
                 state.server.inbox.extend(popped);
             }
             Action::Expire(n) => state.clients[n].pop = None,
@@ -184,8 +191,7 @@ impl Bounds {
                 if state.clients[n].pop == Some(Pop::Blocked) {
                     self.linger(state, n, Call::Move);
                 }
-                state.clients[n].pop = None;
-                state.clients[n].woken = true;
+                state.clients[n].lose_pop(self.pace(n));
             }
             Action::Crash(n) => self.crash(state, n),
             Action::Stall(n) => {
@@ -200,10 +206,10 @@ impl Bounds {
                     state.clients[n].advance(by - rest, self.pace(n).lease);
                 }
                 state.server.clock += by;
-                for client in &mut state.clients {
+                for (n, client) in state.clients.iter_mut().enumerate() {
                     self.lose_reply(client);
-                    if client.pop.take().is_some() {
-                        client.woken = true;
+                    if client.pop.is_some() {
+                        client.lose_pop(self.pace(n));
                     }
                 }
             }

@@ -1,8 +1,17 @@
-//! What a receiver does between the calls.
+//! What a receiver does between the calls: what redelay's own plan decides (`src/receiving/plan.rs`).
+//!
+//! A plan has many times and a random number generator. Of what it knows, a [`Client`] keeps as much as the protocol depends
+//! on; to decide, a plan is made that has learned this, and afterwards asked what it knows.
 //!
 //! Backoff and jitter are left out: what waits for them may happen at any time. A receiver that runs pauses between its calls as
 //! long as its pace says, and no longer.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::real::receiving::plan::{Blocked, Demand, News, Plan, Scope, Step, View, Wake};
 use crate::receiving::protocol::{
     Delivery, Policy, Protocol, Receive, ReceiverId, Settled, Time, Token, Verb,
 };
@@ -162,6 +171,30 @@ impl Op {
     }
 }
 
+/// The unit of time, for the plan: half of its longest pause.
+const UNIT: Duration = Duration::from_secs(3);
+
+const AT_REST: View = View { calls: 0, claiming: 0, most: usize::MAX, settles: false, blocked: Blocked::No };
+
+fn length(time: Time) -> Duration {
+    UNIT * time.unsigned_abs().into()
+}
+
+/// When a plan has learned what it knows: the beginning of all times, for it.
+fn begun() -> Instant {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    *BEGUN.get_or_init(Instant::now)
+}
+
+/// When it decides: after all jitter.
+fn decided() -> Instant {
+    begun() + Duration::from_millis(100)
+}
+
+fn one_each(messages: u8) -> Demand {
+    Demand { messages: messages.into(), one_each: true, ..Demand::default() }
+}
+
 impl Client {
     /// A new receiver, whose user waits.
     #[must_use]
@@ -188,18 +221,62 @@ impl Client {
         if self.wants { capacity.saturating_sub(self.held.len() as u8) } else { 0 }
     }
 
+    /// The plan of redelay, of a receiver that knows this. It is asked at [`decided`].
+    fn plan(&self, pace: Pace) -> Plan {
+        // So that it pauses for as long as that. It decides nothing else by its lease.
+        let mut plan = Plan::new(length(5 * pace.pause), begun(), 0);
+        let Step::Call(scope) = plan.next(begun(), one_each(1), AT_REST) else {
+            unreachable!("the first call")
+        };
+        let news = News { left: !self.empty, lease_ends_in: Some(length(self.rest)), ..News::default() };
+        plan.on_answered(begun(), scope, news, true);
+        plan.set_woken(self.woken);
+        plan
+    }
+
+    /// Keeps what the plan knows: what it would do before anything is due.
+    fn keep(&mut self, mut plan: Plan) {
+        let next = |plan: &Plan, demand| plan.clone().next(begun(), demand, AT_REST);
+        self.woken = matches!(next(&plan, one_each(0)), Step::Call(_));
+        plan.set_woken(false);
+        self.empty = next(&plan, one_each(1)) == Step::Block;
+        let Step::Sleep(at) = next(&plan, one_each(0)) else { unreachable!("nothing is due") };
+        self.rest = (at.duration_since(begun()).as_secs() / UNIT.as_secs()) as Time;
+    }
+
+    /// What the plan has in hand.
+    fn view(&self, pace: Pace) -> View {
+        let extends = self.held.iter().any(|held| held.safe <= pace.lease - (pace.lease / 3).max(1));
+        View {
+            calls: usize::from(self.op.is_some()),
+            claiming: self.op.as_ref().map_or(0, |op| op.call.most.into()),
+            most: usize::MAX,
+            settles: extends || !self.to_settle.is_empty(),
+            blocked: if self.pop.is_some() { Blocked::Waits } else { Blocked::No },
+        }
+    }
+
+    /// What to do now.
+    fn next(&self, capacity: u8, pace: Pace) -> (Step, Plan) {
+        let mut plan = self.plan(pace);
+        let step = plan.next(decided(), one_each(self.demand(capacity)), self.view(pace));
+        (step, plan)
+    }
+
     /// Whether it has a reason for a call.
     #[must_use]
     pub fn needs_call(&self, capacity: u8, pace: Pace) -> bool {
-        let looks = self.demand(capacity) > 0 && !self.empty;
-        let extends = self.held.iter().any(|held| held.safe <= pace.lease - (pace.lease / 3).max(1));
-        self.rest == 0 || self.woken || looks || extends || !self.to_settle.is_empty()
+        matches!(self.next(capacity, pace).0, Step::Call(_))
     }
 
     /// The next call.
-    pub fn turn(&mut self, token: Token, policy: Policy, capacity: u8) -> Receive {
-        let most = self.demand(capacity);
+    pub fn turn(&mut self, token: Token, policy: Policy, capacity: u8, pace: Pace) -> Receive {
+        let (Step::Call(scope), plan) = self.next(capacity, pace) else {
+            unreachable!("a reason for a call")
+        };
+        // The plan sweeps less often, and alternates between retries and new messages.
         let is_due = self.rest == 0;
+        self.keep(plan);
         let last = self.last.map(|last| last.clock);
         let expected = self.last.map_or(0, |last| last.clock + last.age);
         let mut acknowledge = Vec::new();
@@ -212,8 +289,7 @@ impl Client {
         }
         let extend = self.held.iter().filter(|held| held.safe < policy.lease || held.exposed);
         let extend = extend.map(|held| held.delivery).collect();
-        let empty_inbox = most == 0 && (self.woken || is_due);
-        self.woken = false;
+        let (most, empty_inbox) = (scope.most as u8, scope.empty_inbox);
         let (receiver, sweep, retries_first) = (self.id, is_due, is_due);
         Receive {
             receiver,
@@ -267,15 +343,15 @@ impl Client {
         }
         let unsent = answer.unsent.into_iter();
         self.to_settle.extend(unsent.map(|delivery| (Settlement::Other(Verb::Unread), delivery)));
-        if call.most > 0 {
-            self.empty = answer.empty;
-        } else if call.empty_inbox {
-            self.empty = false;
-        }
-        self.last = Some(Last { clock: answer.clock, age: if repeated { 0 } else { call_age } });
+        let scope = Scope { most: call.most.into(), empty_inbox: call.empty_inbox, ..Scope::default() };
+        let lease_ends_in = answer.lease_ends.map(|ends| length((ends - now).max(0)));
+        let news = News { left: !answer.empty, lease_ends_in, ..News::default() };
+        let mut plan = self.plan(pace);
+        plan.on_answered(begun(), scope, news, true);
+        self.keep(plan);
         // If it is due again already, then in the next unit of time.
-        let rest = pace.pause - call_age;
-        self.rest = answer.lease_ends.map_or(rest, |ends| rest.min(ends - now)).max(1);
+        self.rest = self.rest.max(1);
+        self.last = Some(Last { clock: answer.clock, age: if repeated { 0 } else { call_age } });
         told
     }
 
@@ -288,21 +364,33 @@ impl Client {
         }
     }
 
-    /// Blocks, if nothing is ready and its user waits.
-    pub fn park(&mut self, capacity: u8) {
-        let waits = self.demand(capacity) > 0 && self.empty && !self.woken;
-        if self.condition == Condition::Runs && self.pop.is_none() && waits {
+    /// Blocks, if the plan says so.
+    pub fn park(&mut self, capacity: u8, pace: Pace) {
+        if self.condition == Condition::Runs && self.next(capacity, pace).0 == Step::Block {
             self.pop = Some(Pop::Blocked);
         }
     }
 
     /// The blocked pop has ended. Returns a payload to be recorded.
-    pub fn wake(&mut self) -> Option<u8> {
-        self.woken = true;
-        match self.pop.take() {
+    pub fn wake(&mut self, pace: Pace) -> Option<u8> {
+        let pop = self.pop.take();
+        self.on_woken(Wake::Moved(true), pace);
+        match pop {
             Some(Pop::Replied(popped)) => popped,
             _ => None,
         }
+    }
+
+    /// The connection of the blocked pop was lost.
+    pub fn lose_pop(&mut self, pace: Pace) {
+        self.pop = None;
+        self.on_woken(Wake::Unknown, pace);
+    }
+
+    fn on_woken(&mut self, wake: Wake, pace: Pace) {
+        let mut plan = self.plan(pace);
+        plan.on_woken(begun(), wake, false);
+        self.keep(plan);
     }
 
     /// Time passes.

@@ -27,7 +27,7 @@ impl Bounds {
             let mut steps = 0;
             while let Some(action) = self.next_of_itself(&state) {
                 self.act(&mut state, action);
-                state.clients.iter_mut().for_each(|client| client.park(self.capacity));
+                self.park(&mut state);
                 steps += 1;
                 if steps > STEPS {
                     return false;

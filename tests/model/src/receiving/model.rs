@@ -337,7 +337,7 @@ impl Model for Bounds {
         {
             self.act(&mut state, Action::Receive(n));
         }
-        state.clients.iter_mut().for_each(|client| client.park(self.capacity));
+        self.park(&mut state);
         state.normalize(self);
         Some(state)
     }

@@ -1,0 +1,84 @@
+//! Commands and their arguments.
+
+use bytes::Bytes;
+
+use super::slot::Slot;
+
+/// One command and its arguments, binary safe. Each try borrows it, and copies only the list of arguments, so
+/// it is still there when an error is to be explained.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    pub(super) name: &'static str,
+    pub(super) args: Vec<Bytes>,
+    pub(super) is_tagged: bool,
+}
+
+impl Command {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, args: Vec::with_capacity(4), is_tagged: false }
+    }
+
+    /// A call of a script that the server knows. Each try has a number, its *tag*, as the last argument, and
+    /// the reply is an array that begins with it: any other reply belongs to another command.
+    pub(crate) fn script(sha1: &'static str) -> Self {
+        let mut args = Vec::with_capacity(16);
+        args.extend([Bytes::from_static(sha1.as_bytes()), Bytes::from_static(b"0")]);
+        Self { name: "EVALSHA", args, is_tagged: true }
+    }
+
+    /// More keys of a script, which has no other arguments yet.
+    #[must_use]
+    pub(crate) fn script_keys(mut self, keys: impl IntoIterator<Item = Bytes>) -> Self {
+        self.args.extend(keys);
+        self.args[1] = (self.args.len() - 2).to_string().into();
+        self
+    }
+
+    /// The same call with the text of the script, for a server that does not know it.
+    #[must_use]
+    pub(crate) fn script_text(&self, text: String) -> Self {
+        let mut command = Self { name: "EVAL", ..self.clone() };
+        command.args[0] = text.into();
+        command
+    }
+
+    #[must_use]
+    pub(crate) fn arg(mut self, arg: impl Into<Bytes>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn number(self, number: impl ToString) -> Self {
+        self.arg(number.to_string())
+    }
+
+    #[must_use]
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item = Bytes>) -> Self {
+        self.args.extend(args);
+        self
+    }
+
+    /// The slot of its keys, if it has any: all are of one queue.
+    pub(super) fn slot(&self) -> Option<Slot> {
+        let key = match self.name {
+            "EVAL" | "EVALSHA" if self.args.get(1).is_some_and(|keys| keys == "0") => None,
+            "EVAL" | "EVALSHA" => self.args.get(2),
+            "CLIENT" | "CLUSTER" | "CONFIG" | "INFO" | "PING" | "SENTINEL" | "TIME" | "WAIT" => None,
+            _ => self.args.first(),
+        };
+        key.map(|key| Slot::of(key))
+    }
+
+    /// Its keys.
+    pub(crate) fn keys(&self) -> &[Bytes] {
+        match self.name {
+            "EVAL" | "EVALSHA" => {
+                let count = self.args.get(1).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+                self.args.get(2..2 + count.unwrap_or(0)).unwrap_or_default()
+            }
+            "RPOPLPUSH" | "LMOVE" => self.args.get(..2).unwrap_or_default(),
+            _ => self.args.get(..1).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! How a session begins and ends on the server.
+//!
+//! A connection that was given up may still have commands on their way to the server, and the network may
+//! deliver them late: after their retry, or after a claim was deleted. So the server is asked to close the
+//! old connection before the new one is used.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::expect::Expect;
+use super::reply::{Frame, NoReply, Reply};
+use super::role::Role;
+use super::topology::{Lead, outdated, replaced};
+use super::{Cause, OpError, library};
+
+/// How long the handshake of a new connection may take.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How the server tells a connection from all others, those before a restart of the server included.
+pub(super) struct Peer {
+    id: String,
+    address: String,
+}
+
+impl Peer {
+    /// Reads the reply of `CLIENT INFO`: `id=7 addr=127.0.0.1:43210 laddr=...`. All clients of a Unix socket
+    /// have the same address, so it cannot tell them apart; but nothing is delivered late there.
+    fn of_info(info: &str) -> Option<Self> {
+        let field = |name: &str| info.split_whitespace().find_map(|field| field.strip_prefix(name));
+        let address = field("addr=").filter(|address| !address.starts_with('/'))?;
+        Some(Self { id: field("id=")?.to_owned(), address: address.to_owned() })
+    }
+}
+
+/// What the server has answered.
+pub(super) struct Answered {
+    /// Its id of this connection, for `CLIENT UNBLOCK`; `None` if that is missing or forbidden.
+    pub(super) client_id: Option<i64>,
+    /// `None` if the server does not name it.
+    pub(super) peer: Option<Peer>,
+    /// The reply to `INFO memory`, if it was asked for.
+    pub(super) memory: Option<Frame>,
+}
+
+/// Begins a session on a connection: ends the one before it (`last`) on the server, names this one, and
+/// learns its id. Refuses a server that is no master, if the connection is led to masters.
+pub(super) async fn handshake(
+    client: &Client,
+    role: Role,
+    client_name: &str,
+    last: Option<&Peer>,
+    lead: Option<&Lead>,
+) -> Result<Answered, OpError> {
+    let mut words = vec![vec!["SETNAME", client_name]];
+    if let Some(Peer { id, address }) = last {
+        // Both, because after a restart of the server the id may be another client's. The caller is spared
+        // (SKIPME), should it turn out to be the same connection.
+        words.push(vec!["KILL", "ID", id, "ADDR", address]);
+    }
+    words.push(vec!["INFO"]);
+    match role {
+        Role::Tracker => words.push(vec!["TRACKING", "ON"]),
+        // There is no such client: it shows whether the command works.
+        Role::Blocking => words.push(vec!["UNBLOCK", "0", "TIMEOUT"]),
+        Role::Commands | Role::Subscriber | Role::Sentinel => {}
+    }
+    words.push(vec!["ID"]);
+    let expect: Vec<_> =
+        words.iter().map(|words| Expect::of("CLIENT", &[words[0].to_owned().into()])).collect();
+    let ask = |name, args| client.clone().execute(name, args, None);
+    let server_role = async {
+        match lead {
+            Some(_) => ask("ROLE", Vec::new()).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    // In this order on one connection, and without a pause: each is handed over when it is first polled.
+    let replies = futures::future::try_join_all(words.into_iter().map(|words| {
+        let words = words.into_iter().map(|word| Bytes::copy_from_slice(word.as_bytes()));
+        ask("CLIENT", words.collect())
+    }));
+    let memory = async {
+        match role {
+            Role::Commands => ask("INFO", vec!["memory".into()]).await.map(Some),
+            _ => Ok(None),
+        }
+    };
+    let all = timeout(HANDSHAKE_TIMEOUT, futures::future::try_join3(replies, server_role, memory));
+    let (replies, server_role, memory) = tokio::select! {
+        all = all => all
+            .map_err(|_| OpError::Unknown(Cause::silence()))?
+            .map_err(|error| library::of_sent(&error))?,
+        () = outdated(lead) => return Err(OpError::NotExecuted(replaced())),
+    };
+    ensure_master(server_role)?;
+    let mut answers = Vec::with_capacity(replies.len());
+    for (frame, expect) in replies.into_iter().zip(expect) {
+        answers.push(match expect.read(frame) {
+            Ok(reply) => Ok(reply),
+            Err(NoReply::Error(error)) => Err(error),
+            Err(why) => return Err(why.into()),
+        });
+    }
+    let mut next = || answers.pop().expect("a reply for each command");
+    // Without `CLIENT ID`, or without what it is for, a pop is not interrupted: it blocks for shorter.
+    let mut client_id = next().ok().and_then(|id| id.into_int().ok());
+    match (role, client_id.is_some()) {
+        (Role::Tracker, _) => drop(next()?),
+        (Role::Blocking, _) if next().is_err() => client_id = None,
+        _ => {}
+    }
+    // A server may lack the others, or a user the permission: then the connection has no name, or the old
+    // one stays.
+    let info = next().ok().and_then(|info| info.into_bytes().ok());
+    let peer = info.and_then(|info| Peer::of_info(&String::from_utf8_lossy(&info)));
+    Ok(Answered { client_id, peer, memory })
+}
+
+/// Returns an error if the server says that it is no master. A user may lack the permission to ask.
+fn ensure_master(role: Option<Frame>) -> Result<(), OpError> {
+    let Some(role) = role.and_then(|role| Reply::of_frame(role).ok()) else { return Ok(()) };
+    match role.into_array().ok().and_then(|role| role.into_iter().next()) {
+        Some(Reply::Bytes(role)) if role != "master" => Err(OpError::NotExecuted(Cause::of_kind(
+            ErrorKind::ConnectionAborted,
+            "the server is not the master",
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peer_is_read_from_client_info() {
+        let rows = [
+            ("id=7 addr=127.0.0.1:43210 laddr=127.0.0.1:6379 fd=8 name=\n", Some(("7", "127.0.0.1:43210"))),
+            ("id=7 addr=[::1]:43210 laddr=[::1]:6379", Some(("7", "[::1]:43210"))),
+            ("id=7 addr=/run/redis.sock:0 laddr=/run/redis.sock:0", None),
+            ("id=7 laddr=127.0.0.1:6379", None),
+            ("", None),
+        ];
+        for (info, expected) in rows {
+            let peer = Peer::of_info(info);
+            assert_eq!(
+                peer.as_ref().map(|peer| (peer.id.as_str(), peer.address.as_str())),
+                expected,
+                "{info}"
+            );
+        }
+    }
+}

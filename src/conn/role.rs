@@ -1,0 +1,29 @@
+//! The purposes of connections.
+
+/// The purpose of a connection. It decides which timeouts can work on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Every command has a timeout, and a silent server is noticed by it.
+    Commands,
+    /// A command may block for any time. The owner of the link watches the time.
+    Blocking,
+    /// Receives messages. The owner of the link sends pings.
+    Subscriber,
+    /// As `Commands`. The server notifies it when a key changes that was read on it.
+    Tracker,
+    /// As `Commands`, to a sentinel. It receives messages, too.
+    Sentinel,
+}
+
+impl Role {
+    /// The name in events and errors.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Blocking => "pops",
+            Self::Subscriber => "announcements",
+            Self::Tracker => "lists",
+            Self::Sentinel => "a sentinel",
+        }
+    }
+}
