@@ -1,5 +1,5 @@
-//! What an operator sees and changes: dead letters, messages that are not settled, pops whose arrival nobody has
-//! confirmed, malformed entries.
+//! What an operator sees and changes: dead letters, messages that are not settled, pops whose arrival no client
+//! has confirmed, malformed entries.
 //!
 //! The handles have the same verbs, where these have a meaning; so has [`Schedules`](crate::delayed_queue::Schedules). None of
 //! them keeps anything: each call asks the server.

@@ -1,4 +1,4 @@
-//! Pairs of keys that have the same ids: what becomes of them when somebody has deleted one of the two, or
+//! Pairs of keys that have the same ids: what becomes of them when one of the two was deleted by hand, or
 //! something in it.
 //!
 //! `docs/keys.md` says it for each pair. One script makes the pairs in this module agree, a part in each

@@ -57,7 +57,7 @@ impl<Q: Copy + PartialEq> Announcements<Q> {
         }
     }
 
-    /// Whether there is a connection: somebody listens, or has listened.
+    /// Whether there is a connection: a queue listens, or has listened.
     pub(crate) fn is_open(&self) -> bool {
         self.listening.is_some()
     }

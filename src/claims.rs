@@ -43,7 +43,7 @@ pub(crate) async fn run_until_answered(pop: Call, conn: &Conn) -> Result<Reply, 
         match pop.run(if attempts > 0 { &patient } else { conn }).await {
             Err(OpError::Unknown(_)) => {}
             Err(OpError::NotExecuted(_)) if attempts > 0 => {}
-            // The first try may have taken payloads, and nobody else asks for them.
+            // The first try may have taken payloads, and no other call asks for them.
             Err(OpError::Server(_)) if attempts > 0 && refusals < REFUSALS => refusals += 1,
             result => return result,
         }

@@ -27,20 +27,8 @@ pub use tls::Tls;
 /// queues. Cloning is cheap. All clones share the connections.
 ///
 /// # Connections
-/// | connection | open |
-/// |---|---|
-/// | commands | always |
-/// | announcements | from the first queue that this client transfers |
-/// | blocking pops | from the first taker that waits |
-/// | another for blocking pops | when takers wait on more than 64 lists |
-/// | pops from the tail | while a taker waits at the tail of a list |
-/// | moves from list to list, one connection for each pair of lists | while a move waits for a payload |
-/// | receivers and workers, one connection for each queue, up to 64; one more for all further queues | while a receiver or worker waits on it |
-/// | one connection to each sentinel | always, if the URL names sentinels |
-/// | one for confirmations by replicas | always, with [`ClientBuilder::replicas`] |
-///
-/// In a cluster, there is one for commands to each master, one for announcements to each master whose queues this client transfers,
-/// and one for blocking pops for each slot on which takers wait, up to 64 to a master; the takers of all further slots share one.
+/// A client opens one connection for commands, one for announcements, one for takers that wait, and one for each queue, up to 64,
+/// on which receivers wait. `docs/scaling.md` has the others, and those of Sentinel and a cluster.
 ///
 /// The client restores lost connections automatically, however long that takes.
 ///
@@ -50,7 +38,7 @@ pub use tls::Tls;
 /// only workers needs no `stop_taking`: they end on a signal.)
 ///
 /// Dropping the last clone, and all handles made from it, starts a shutdown without waiting for it. Popped payloads
-/// that nobody read then return to their lists only as long as the Tokio runtime runs.
+/// that no taker has read then return to their lists only as long as the Tokio runtime runs.
 #[doc(alias = "RedissonClient")]
 #[doc(alias = "Redisson")]
 #[derive(Clone)]
@@ -255,7 +243,7 @@ impl Client {
     /// of a [`BlockingQueue`] gets `Closed`. Payloads that were popped and that no taker has read go back to their lists.
     /// Everything else works as before: offers, the delayed queue with its `poll`, transfers, reads and removals.
     ///
-    /// Receives end with `Closed`, too, and messages that nobody has read go back. Deliveries in hand are still extended, and
+    /// Receives end with `Closed`, too, and messages that no receiver has read go back. Deliveries in hand are still extended, and
     /// can be settled. Each [`Worker`](crate::Worker) stops as after a signal: its handlers get the
     /// [grace](crate::Worker::grace).
     ///
@@ -299,7 +287,7 @@ impl Client {
     /// 1. Waiting takers and receives end with [`Closed`](crate::ErrorKind::Closed). From now on, every method that needs the server
     ///    returns `Closed`, including a `take` whose future is polled later.
     /// 2. Transfers in flight finish.
-    /// 3. Popped payloads that nobody read return to their lists. If the server cannot be reached, they are lost.
+    /// 3. Popped payloads that no taker has read return to their lists. If the server cannot be reached, they are lost.
     /// 4. Settlements that have begun finish, for up to the command timeout. All other deliveries can no longer be settled:
     ///    their messages are delivered again when their leases end.
     /// 5. The connections close.

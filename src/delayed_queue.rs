@@ -122,7 +122,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// let ready = client.blocking_queue("jobs", codec::Long);
-    /// assert_eq!(client.delayed_queue(&ready).name(), "jobs"); // It has no name of its own.
+    /// assert_eq!(client.delayed_queue(&ready).name(), "jobs"); // The name of its target.
     /// # Ok(())
     /// # }
     /// ```

@@ -1,7 +1,7 @@
 //! Polls of delayed queues, which take entries before they are due.
 //!
-//! Each poll runs in a task of its own, so that dropping the caller's future does not lose the reply of the script. The
-//! result is held in an [`Outbox`]. If nobody reads it, its entries return to the queue. After a lost reply the same
+//! Each poll runs in a separate task, so that dropping the caller's future does not lose the reply of the script. The
+//! result is held in an [`Outbox`]. If no caller reads it, its entries return to the queue. After a lost reply the same
 //! poll is sent again, and gets what the first one took.
 
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Polled {
         self.entries.into_iter().map(|Entry { bytes, .. }| entry::payload_in(&bytes).unwrap_or_default())
     }
 
-    /// Retries until it is done, because nobody else has these entries. The last entry comes first: each one is put in
+    /// Retries until it is done, because no other task has these entries. The last entry comes first: each one is put in
     /// front of the list.
     async fn return_to_queue(self, conn: Conn, on_head: OnHead) {
         let mut failing = false;

@@ -114,7 +114,7 @@ impl Engine {
         self.wait(self.pops.stop()).await;
     }
 
-    /// Waits for background tasks, no longer than they may take: nobody may be driving their runtime.
+    /// Waits for background tasks, no longer than they may take: no thread may be driving their runtime.
     pub(crate) async fn wait(&self, tasks: impl Future<Output = ()>) {
         let timeout = self.conn.command_timeout();
         at_most((2 * timeout).max(timeout + CLOSING), tasks).await;
@@ -156,7 +156,7 @@ impl Engine {
             if !missing.is_empty() {
                 let missing: Vec<_> = missing.iter().map(|part| String::from_utf8_lossy(part)).collect();
                 let mut missing = missing.join("; ");
-                // Each receipt has a key of its own: the pattern of an ACL is what is missing.
+                // Each receipt has a separate key: the pattern of an ACL is what is missing.
                 for receipt in [&offered, &returned] {
                     let receipt = String::from_utf8_lossy(receipt);
                     if let Some((queue, _)) = receipt.rsplit_once(':') {

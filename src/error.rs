@@ -426,7 +426,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0.source {
             Source::None => None,
-            // The codec's error has no meaning of its own beyond its text.
+            // The codec's error means no more than its text.
             Source::Codec(source) => source.source(),
             Source::Connection(source) => Some(source.as_ref()),
         }

@@ -30,7 +30,7 @@ impl Lease {
         Self { safe_until: Mutex::new(safe_until), state: AtomicU8::default(), changed: Notify::new() }
     }
 
-    /// Whether it is certainly over, also if nobody has looked since: this process may have stood still.
+    /// Whether it is certainly over, also if it was not checked since: this process may have stood still.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         *self.safe_until() <= now
     }
@@ -301,7 +301,7 @@ mod tests {
         assert!(second.is_told() && !first.is_told());
         leases.end(after(begun, 1000));
         assert!(first.is_told());
-        // The server says that it holds all the same.
+        // The server says that it still holds.
         leases.on_extended(&member(2), after(begun, 1001), true);
         assert_eq!(leases.end(after(begun, 1002)), Some(after(begun, 1031)));
     }

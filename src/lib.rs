@@ -48,6 +48,7 @@
 //!
 //! | file | about |
 //! |---|---|
+//! | `docs/tour.md` | one service as code: ids, retries, dead letters, metrics, shutdown |
 //! | `docs/guarantees.md` | storing, delivery, leases, crashes, cancel safety, lost connections |
 //! | `docs/recipes.md` | workers, shutdown, idempotent handlers, retries, dead letters, cancel unless paid, jobs by id, recurring jobs, pause and limits, several queues |
 //! | `docs/patterns.md` | well-known delayed queues, and how to build them with redelay; when to use which |
@@ -72,9 +73,9 @@
 //! | receive | one background task per [`Receiver`] | a script moves messages to redelay's own keys, with leases; `BLMOVE` while receives wait |
 //! | settle, extend | the same task, in the same calls | the script deletes the message, moves it to the retries or the dead letters, or extends its lease |
 //!
-//! Every client that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], transfers, unless
-//! [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)` turned that off. So does every Redisson that holds an `RDelayedQueue`. The first one
-//! to call the script moves due entries. The others find nothing.
+//! Every process that holds a [`DelayedQueue`], or takes or receives from a [`BlockingQueue`], moves due entries to the ready
+//! list, unless [`ClientBuilder::transfer`](client::ClientBuilder::transfer)`(false)` turned that off. So does every Redisson that
+//! holds an `RDelayedQueue`. The first one to call the script moves them; the others find nothing.
 //!
 //! | word | means |
 //! |---|---|
@@ -147,6 +148,7 @@ mod documents {
         Patterns "docs/patterns.md"
         Recipes "docs/recipes.md"
         Scaling "docs/scaling.md"
+        Tour "docs/tour.md"
         Troubleshooting "docs/troubleshooting.md"
     }
 }

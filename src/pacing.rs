@@ -27,7 +27,7 @@ pub(crate) async fn yield_once() {
 }
 
 /// Waits for a future for this time at most, in any context: there may be no Tokio runtime, or one without a timer, and
-/// nobody may be driving the runtime of the tasks that the future waits for. A thread measures the time.
+/// no thread may be driving the runtime of the tasks that the future waits for. A thread measures the time.
 pub(crate) async fn at_most(time: Duration, future: impl Future<Output = ()>) {
     // The thread ends when this is dropped.
     let (_waiting, has_ended) = mpsc::channel::<()>();

@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::telemetry::QueueStats;
 use crate::{BlockingQueue, DelayedQueue, Worker};
 
-/// The most partitions of a queue. Each has connections and calls of its own.
+/// The most partitions of a queue. Each has separate connections and calls.
 const MOST: usize = 1024;
 /// How many payloads go to the same partition in turn. Those that are offered at the same time share a call.
 const RUN: usize = 16;
@@ -309,7 +309,7 @@ impl<T: 'static> PartitionedQueue<T> {
             turns.push(partition);
         }
         let offering = self.delayed_queues().zip(batches).map(|(queue, batch)| queue.offer_all(batch));
-        // To the end, even if one fails: of a batch that is dropped, nobody knows whether it is stored.
+        // To the end, even if one fails: of a batch that is dropped, no caller learns whether it is stored.
         let offered = join_all(offering).await.into_iter().collect::<Result<Vec<_>>>()?;
         let mut tickets: Vec<_> = offered.into_iter().map(Vec::into_iter).collect();
         Ok(turns.into_iter().filter_map(|partition| tickets[partition].next()).collect())
@@ -569,7 +569,7 @@ async fn record(queue: &Queue, count: usize) -> Result<Vec<u8>> {
     let (op, key) = (queue.op("partitioned_queue"), queue.keys.partitions());
     op.call_idempotent(Command::new("SET").arg(key.clone()).number(count).arg("NX")).await?;
     let recorded = op.query(Command::new("GET").arg(key)).await?;
-    // Somebody has deleted it just now.
+    // Deleted between `SET` and `GET`.
     Ok(op.optional_bytes(recorded)?.map_or_else(|| count.to_string().into(), |recorded| recorded.to_vec()))
 }
 

@@ -1,4 +1,4 @@
-//! Schedules on the server: how they are read, and changed if nobody else has changed them.
+//! Schedules on the server: how they are read, and changed if no other client has changed them.
 
 use bytes::Bytes;
 
@@ -30,7 +30,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Its state, if there is one: somebody may have deleted the record. An error says why the record cannot be read, and what
+    /// Its state, if there is one: the record may have been deleted by hand. An error says why the record cannot be read, and what
     /// to do.
     pub(crate) fn state(&self) -> Result<Option<State>, &'static str> {
         let Some(bytes) = self.bytes.clone() else { return Ok(None) };
@@ -94,7 +94,7 @@ fn found(reply: Reply) -> Result<Found, OpError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Changed,
-    /// Somebody else has changed the schedule. Nothing was changed.
+    /// Another client has changed the schedule. Nothing was changed.
     Differs,
     /// The entry that was to be withdrawn is not there any more. Nothing was changed.
     Gone,

@@ -146,7 +146,7 @@ scripts! {
 }
 
 /// What surrounds the source of each script. The tag is the last argument, and not one of the script's own. It becomes the
-/// first element of a reply that is an array; any other reply is put into an array of its own, behind the tag. So is an
+/// first element of a reply that is an array; any other reply is put into a new array, behind the tag. So is an
 /// array of one array, which would look like that.
 const TAG_BEFORE: &str = "local tag = tonumber(table.remove(ARGV)) local function script()";
 const TAG_BEHIND: &str = "end local reply = script()

@@ -170,14 +170,14 @@ impl DeadLetters {
         op.len(op.query(Command::new("ZCARD").arg(self.keys.dead.clone())).await?)
     }
 
-    /// How many fields somebody else has written, as far as it is known.
+    /// How many fields another program has written, as far as it is known.
     async fn foreign(&self, op: Op<'_>) -> usize {
         let foreign = Command::new("HGET").arg(self.keys.control.clone()).arg("foreign");
         let foreign = op.query(foreign).await.ok().and_then(|reply| reply.into_bytes().ok());
         foreign.and_then(|foreign| std::str::from_utf8(&foreign).ok()?.parse().ok()).unwrap_or_default()
     }
 
-    /// The number of letters. If somebody has deleted a key of theirs, what can still be read is listed again first.
+    /// The number of letters. If a key of theirs was deleted by hand, what can still be read is listed again first.
     async fn agreed_count(&self, op: Op<'_>) -> Result<usize> {
         let count = self.count(op).await?;
         let contents = Command::new("HLEN").arg(self.keys.dead_messages.clone());

@@ -103,7 +103,7 @@ impl fmt::Debug for UnconfirmedPop {
 /// this handle.
 ///
 /// The server keeps a copy of what a pop took until the client has confirmed that the reply arrived, usually for 20 ms
-/// or less. A process that dies in between leaves the copy. Nobody can know whether it had started to work on these
+/// or less. A process that dies in between leaves the copy. No client can know whether it had started to work on these
 /// payloads, so they do not come back automatically: delivery is at-most-once. The copies stay until a call of this
 /// handle requeues or removes them, or until seven days after the queue's last pop that does not block, when the server
 /// deletes them. (A field of the hash that no pop has written is ignored.)
@@ -139,7 +139,7 @@ impl fmt::Debug for UnconfirmedPops {
     }
 }
 
-/// # Pops that nobody has confirmed
+/// # Pops that were not confirmed
 impl<T: 'static> BlockingQueue<T> {
     /// The pops of this queue, of at least this age by the server's clock, whose replies no client has confirmed: what a dead
     /// process had popped. No command is sent.

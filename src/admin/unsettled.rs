@@ -122,7 +122,7 @@ impl<T: 'static> BlockingQueue<T> {
     ///
     /// If a receiver was active within the last 10 s, only messages that wait for a retry go back: living receivers
     /// take back what the dead have left, and may still extend leases that ended during an outage. So call it 10 s
-    /// after the last receiver has ended, and when the leases have ended. If somebody has deleted `redelay:control`, the
+    /// after the last receiver has ended, and when the leases have ended. If `redelay:control` was deleted by hand, the
     /// first call counts as a sign of life: call it again 10 s later.
     ///
     /// # Errors
@@ -283,7 +283,7 @@ impl Unsettled {
             };
             cursor = [score.clone(), member.clone()];
             let members = leases.chunks_exact(3).filter_map(|lease| match lease {
-                // What somebody else wrote there is no lease.
+                // What another program wrote there is no lease.
                 [Reply::Bytes(member), ..] => Some(Member(member[..].try_into().ok()?).id()),
                 _ => None,
             });
@@ -494,7 +494,7 @@ impl Unsettled {
     }
 }
 
-/// The messages of triples of member, score and record, each with its place. What somebody else wrote is no message.
+/// The messages of triples of member, score and record, each with its place. What another program wrote is no message.
 fn read_messages(clock: i64, reply: Vec<Reply>) -> Option<Vec<(Cursor, Option<UnsettledMessage>)>> {
     let mut reply = reply.into_iter();
     let mut messages = Vec::new();

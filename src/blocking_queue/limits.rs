@@ -277,7 +277,7 @@ impl<T: 'static> BlockingQueue<T> {
         Ok(interval.filter(|interval| *interval > 0).map(|interval| {
             let given = messages.and_then(small).zip(per.map(Duration::from_nanos));
             let given = given.map(|(messages, per)| RateLimit { messages, per, burst });
-            // Otherwise, somebody has written the time of one message by hand.
+            // Otherwise, the time of one message was written by hand.
             let given = given.filter(|given| given.interval(op).is_ok_and(|given| given == interval.into()));
             given.unwrap_or(RateLimit { messages: 1, per: Duration::from_micros(interval), burst })
         }))

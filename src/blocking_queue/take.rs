@@ -149,7 +149,7 @@ impl<T: 'static> BlockingQueue<T> {
     }
 
     /// Waits up to this time for the next payload; `None` when there was none. The time is exact to the millisecond.
-    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits for ever on zero.) The server looks
+    /// (Redisson's `poll(timeout, unit)` truncates it to whole seconds, and waits indefinitely on zero.) The server looks
     /// at the list at least once, even when the time is zero. At most once, as [`BlockingQueue::take`].
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl<T: 'static> BlockingQueue<T> {
     /// # use redelay::{Client, codec};
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let orders = client.blocking_queue("orders", codec::Long);
-    /// // Zero looks once. In Redisson it would wait for ever.
+    /// // Zero tries once. In Redisson it would wait indefinitely.
     /// let newest = orders.poll_last_timeout(Duration::ZERO).await?;
     /// # Ok(())
     /// # }

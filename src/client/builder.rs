@@ -372,8 +372,8 @@ impl ClientBuilder {
     }
 
     /// Sets how often the transfer of an idle queue runs without an announcement (default 60 s, at least 1 s,
-    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: overdue entries are looked
-    /// for every 5 s.
+    /// plus up to 25 % jitter). It is a safety net and rarely needs to be changed: clients check for overdue
+    /// entries every 5 s.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.min(LONGEST);
         self
@@ -390,7 +390,7 @@ impl ClientBuilder {
     /// ```no_run
     /// # use redelay::Client;
     /// # async fn example() -> redelay::Result<()> {
-    /// // Every queue here has receivers for ever.
+    /// // Every queue here always has receivers.
     /// let client = Client::builder().release_abandoned_after(None).connect().await?;
     /// # Ok(())
     /// # }

@@ -3,7 +3,7 @@
 //! | event | consequence |
 //! |---|---|
 //! | a caller is dropped before the batch is sent | its request is not sent |
-//! | a caller is dropped later | its request is executed all the same: the call belongs to the task |
+//! | a caller is dropped later | its request is still executed: the call belongs to the task |
 //! | the client's runtime does not run, or has ended | the caller stops waiting, and says whether the request may have been sent |
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -78,7 +78,7 @@ impl<R, A> OpenBatch<R, A> {
                 }
             }
         };
-        // The task says first that it sends, and then drops requests that nobody waits for.
+        // The task says first that it sends, and then drops requests that no caller waits for.
         receiver.close();
         match receiver.try_recv() {
             Ok(answer) => answer,
@@ -113,7 +113,7 @@ impl<R, A> OpenBatch<R, A> {
 }
 
 impl<R, A> Requests<R, A> {
-    /// Closes the batch. Returns the requests that somebody waits for, in their order.
+    /// Closes the batch. Returns the requests that a caller waits for, in their order.
     pub(super) async fn take(mut self) -> Vec<Request<R, A>> {
         self.requested.close();
         let mut requests = Vec::with_capacity(self.requested.len());

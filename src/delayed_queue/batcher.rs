@@ -27,7 +27,7 @@ use crate::scripts::Call;
 use crate::transfer::Transfer;
 use crate::wire::keys::Keys;
 
-/// The most entries in one call: the server serves nobody else meanwhile.
+/// The most entries in one call: the server serves no other client meanwhile.
 const ENTRIES: usize = 256;
 /// The most bytes in one call, unless it has only one entry.
 const BYTES: usize = 1 << 18;
@@ -52,7 +52,7 @@ impl Batcher {
         Self { store, transfer, after: Arc::default(), at: Arc::default() }
     }
 
-    /// The same with another command timeout, and with batches of its own.
+    /// The same with another command timeout, and with separate batches.
     pub(super) fn with_timeout(&self, timeout: Duration) -> Self {
         let store = self.store.with_timeout(timeout);
         Self { store, after: Arc::default(), at: Arc::default(), ..self.clone() }

@@ -33,7 +33,7 @@ use crate::wire::time;
 /// * [`Unavailable`](crate::ErrorKind::Unavailable): no connection within the command timeout. The payload is not stored.
 /// * [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): no try was answered in time, so the payload is stored once
 ///   or not at all. A lost reply alone is no error: the offer is sent again, for about another command timeout. The
-///   server recognizes a second try by a receipt, even if the payload was delivered or removed in the meantime: `Ok`
+///   server recognizes a second try by a key that the first one left, even if the payload was delivered or removed in the meantime: `Ok`
 ///   means that it was stored once. `docs/guarantees.md` has the details.
 ///
 /// # Cancel safety

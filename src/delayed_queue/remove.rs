@@ -372,7 +372,7 @@ impl<T: 'static> DelayedQueue<T> {
     /// # async fn example(client: Client) -> redelay::Result<()> {
     /// # let jobs = client.delayed_queue(&client.blocking_queue("jobs", codec::Long));
     /// jobs.offer(&7, Duration::from_secs(60)).await?;
-    /// // Deleted before it is due: nobody gets it. What is offered in the meantime is deleted, too.
+    /// // Deleted before it is due: no worker gets it. What is offered in the meantime is deleted, too.
     /// assert!(jobs.expire(Duration::from_secs(30)).await?);
     /// # Ok(())
     /// # }

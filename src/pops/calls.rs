@@ -208,7 +208,7 @@ pub(super) async fn try_pop(
         }
     };
     let mut popped = Vec::new();
-    // Takers do not wait for ever, and payloads that arrive too late would have to return to the list.
+    // Takers do not wait indefinitely, and payloads that arrive too late would have to return to the list.
     let deadline = Instant::now() + conn.command_timeout();
     while popped.len() < count && (popped.is_empty() || Instant::now() < deadline) {
         let limit = CALL.min(count - popped.len());

@@ -368,7 +368,7 @@ impl Dispatcher {
         answered.into_iter().for_each(|id| self.answer(id, answer()));
     }
 
-    /// Answers the takers before `before` that wait for a refused list. A later taker gets a pop of its own, because the
+    /// Answers the takers before `before` that wait for a refused list. A later taker gets a separate pop, because the
     /// key may be a list by then.
     fn answer_refused(&mut self, before: WaiterId, refused: &HashMap<Keys, OpError>) {
         self.answer_all(|id, waiter| {

@@ -139,7 +139,7 @@ impl PopsOfKind {
             PopOutcome::Failed(error @ (OpError::Unknown(_) | OpError::NotExecuted(_))) => {
                 self.on_failure(kind, error);
             }
-            // A pop that was not sent had a connection all the same. Where takers do not wait for long, none may ever be
+            // A pop that was not sent still had a connection. Where takers do not wait for long, none may ever be
             // sent: each taker gets the failure, and leaves before the pause is over.
             _ => {
                 if self.failing.take().is_some() {

@@ -33,12 +33,12 @@ const BATCH: usize = 256;
 const CONFIRM_AFTER: Duration = Duration::from_millis(20);
 /// How long an unused connection for a rare kind of pop is kept.
 const KEEP: Duration = Duration::from_secs(30);
-/// The most connections to a server of a cluster that block, of takers.
+/// The most blocking connections that takers hold to one master of a cluster.
 const PARKED: usize = 64;
 /// How often they are counted, at most.
 const RECOUNT: Duration = Duration::from_millis(100);
 
-/// How long each pop has a connection of its own after the server has refused to track lists.
+/// How long each pop has a separate connection after the server has refused to track lists.
 const UNLIMITED: Duration = Duration::from_secs(60);
 
 /// How many connections block on pops, in a cluster.
@@ -156,7 +156,7 @@ impl Task {
                 Some(completed) = self.running.next() => changed.extend(self.on_completed(completed)),
                 _ = closing_idle.tick() => self.close_idle(),
             }
-            // Takers that were served just now begin again, and share one try pop.
+            // Takers that were served begin again at once, and share one try pop.
             yield_once().await;
             for _ in 0..BATCH {
                 let Some(Some(completed)) = self.running.next().now_or_never() else { break };
@@ -205,7 +205,7 @@ impl Task {
         match completed {
             Completed::BlockingPop { kind, tier, link, outcome, claim } => {
                 let outcome = match outcome {
-                    // The next one blocks on a connection of its own.
+                    // The next one blocks on a separate connection.
                     PopOutcome::Failed(OpError::Server(why)) if why.starts_with(UNTRACKED) => {
                         self.parked.unlimited_until = Some(Instant::now() + UNLIMITED);
                         PopOutcome::NotSent
@@ -346,7 +346,7 @@ impl Task {
         }
     }
 
-    /// Whether pops of this kind may block on a connection of their own.
+    /// Whether pops of this kind may block on a separate connection.
     fn may_park(&mut self, kind: &Kind) -> bool {
         let Kind::Take(_, Some(_)) = kind else { return true };
         let is_unlimited = self.parked.unlimited_until.is_some_and(|until| Instant::now() < until);

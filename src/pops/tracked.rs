@@ -1,4 +1,4 @@
-//! Waits for payloads on a shared connection, on which the server tells which lists have changed. A blocked pop needs a connection of
+//! Waits for payloads on a shared connection, on which the server reports which lists have changed. A blocked pop needs a connection of
 //! its own. So from the 65th queue on, the receivers of a client wait here; and in a cluster, takers from the 65th slot of a server
 //! on.
 //!
@@ -27,7 +27,7 @@ pub(super) const UNTRACKED: &str = "lists cannot be tracked";
 const PLACES: usize = 64;
 /// How often the task forgets those that wait no more.
 const TICK: Duration = Duration::from_secs(10);
-/// How long the connection is kept when nobody waits.
+/// How long the connection is kept when no pop waits.
 const KEEP: Duration = Duration::from_secs(30);
 
 /// The queues whose receivers may block, and how many receivers each of them has.
@@ -82,7 +82,7 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    /// The tasks start when somebody waits, and end with `stop`.
+    /// The tasks start when a pop waits, and end with `stop`.
     pub(super) fn new(conn: Conn, stop: CancellationToken) -> Self {
         Self { conn, stop, servers: Arc::default() }
     }
@@ -94,7 +94,7 @@ impl Tracked {
         // Of tasks that had nothing to do for a while.
         servers.retain(|_, server| !server.is_closed());
         let server = servers.entry(self.conn.server_of(keys.target())).or_insert_with(|| self.start(keys));
-        // Fails only if the task has ended just now. The drop is an answer, too.
+        // Fails only if the task has ended meanwhile. The drop is an answer, too.
         let _ = server.send(Wait { list: keys.target().clone(), changed });
         receiver
     }
@@ -115,7 +115,7 @@ impl Tracked {
     }
 }
 
-/// Until nobody has waited for a while, or the server that `conn` is for is another one. The drop answers those that wait.
+/// Until no pop has waited for a while, or the server that `conn` is for is another one. The drop answers those that wait.
 async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wait>) {
     let mut failures = 0;
     while let Ok(Some(first)) = timeout(KEEP, waits.recv()).await {
@@ -152,7 +152,7 @@ async fn run(conn: Conn, server: ServerId, mut waits: mpsc::UnboundedReceiver<Wa
     }
 }
 
-/// The lists that somebody waits for.
+/// The lists that a pop waits for.
 struct Lists {
     link: Arc<Link>,
     /// How long a command may take.
@@ -163,7 +163,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// Until nobody has waited for a while, or the connection is to be left.
+    /// Until no pop has waited for a while, or the connection is to be left.
     async fn follow(
         &mut self,
         mut changes: Changes,

@@ -1,4 +1,4 @@
-//! A blocking pop without a connection of its own, for a cluster: there, one connection blocks on the lists of one slot only, so
+//! A blocking pop on a shared connection, for a cluster: there, one connection blocks on the lists of one slot only, so
 //! takers of a thousand queues would need a thousand. Beyond some of them for each server, a pop waits on the connection on which the
 //! server tells which lists have changed, and then pops without blocking.
 
@@ -19,7 +19,7 @@ use crate::conn::{Conn, OpError};
 use crate::pacing::{backoff, jittered};
 use crate::wire::keys::Keys;
 
-/// After this time it looks without a sign, in case that one was lost: a server that hands a slot over tells nobody, and `FLUSHALL`
+/// After this time it looks without a sign, in case that one was lost: a server that hands a slot over notifies no client, and `FLUSHALL`
 /// ends the tracking of all lists.
 const AGAIN: Duration = Duration::from_secs(20);
 
@@ -51,7 +51,7 @@ impl TrackedPop {
             let mut waiting: FuturesUnordered<_> = self.keys.iter().map(|keys| self.changed(keys)).collect();
             let mut again = pin!(sleep(jittered(AGAIN)));
             let lists = tokio::select! {
-                // A list may have changed just now.
+                // A list may have changed meanwhile.
                 () = self.interrupt.cancelled() => return self.look(&self.keys).await,
                 () = &mut again => &self.keys[..],
                 Some((keys, changed)) = waiting.next() => match changed {
@@ -60,7 +60,7 @@ impl TrackedPop {
                 },
             };
             match self.look(lists).await {
-                // Somebody else was quicker, or it is only time to read the lists again.
+                // Another client was quicker, or it is only time to read the lists again.
                 (PopOutcome::Empty, _) => {}
                 ended => return ended,
             }

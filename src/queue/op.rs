@@ -200,7 +200,7 @@ impl Op<'_> {
         }
     }
 
-    /// A call that changes due times has failed. If it was executed all the same, nobody may know of the new head.
+    /// A call that changes due times has failed. If it was executed nevertheless, no client may know of the new head.
     pub(crate) fn on_lost(self, error: &Error) {
         if let (Some(transfer), true) = (&self.queue.engine.transfer, error.is_outcome_unknown()) {
             transfer.head_unknown(&self.queue.keys);

@@ -13,7 +13,7 @@
 //!   meanwhile may hide as many elements from it, and nothing else does.
 //! * **[`Entries`]: from the head to the tail.** No two entries are equal. A transfer brings entries that are
 //!   overdue to the front; so from the tail, the last few of a page might be found there, behind others that
-//!   nobody has read. From the head, what was read is always in front of everything else. So a page is right
+//!   were not read. From the head, what was read is always in front of everything else. So a page is right
 //!   if it begins with a known entry. At the end, the front is read again, for the overdue ones.
 
 use std::collections::HashSet;
@@ -35,7 +35,7 @@ const KNOWN_BYTES: usize = 65_536;
 /// The most payloads that are sent with each part of a list, and their bytes.
 const SENT: usize = 1000;
 const SENT_BYTES: usize = 1_048_576;
-/// How often the reading begins again. Takers that are faster than it would keep it going for ever.
+/// How often the reading begins again. Takers that are faster than it would keep it going indefinitely.
 const RESTARTS: usize = 2;
 
 /// The page to read next.
@@ -183,7 +183,7 @@ struct Payloads {
     /// The index of the last one that was read; `None` at the beginning.
     low: Option<usize>,
     /// How far before the last elements that were read the next page begins. More than 0 if the last page did
-    /// not begin with known elements: somebody has put others in front, or removed some of them.
+    /// not begin with known elements: other clients have put others in front, or removed some of them.
     back: usize,
     /// The index of the first one to read.
     from: usize,
@@ -218,7 +218,7 @@ impl Payloads {
     }
 
     /// Nothing of what was read is found. What was in front of it is still in front of that index: it moves
-    /// towards the head alone, unless somebody puts elements in front.
+    /// towards the head alone, unless another client puts elements in front.
     fn go_on(&mut self, length: usize) {
         self.restarts += 1;
         self.back = 0;

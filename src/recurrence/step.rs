@@ -52,7 +52,7 @@ impl Step {
     pub(crate) fn advance(state: &State, now: u64) -> Result<Option<Self>, String> {
         let Some(due) = state.next.filter(|due| *due <= now) else { return Ok(None) };
         let mut record = state.record.clone();
-        // Somebody may have changed the time by hand.
+        // The time may have been changed by hand.
         record.last = due.max(record.last);
         let rule = state.record.recurrence.rule()?;
         let mut missed = rule.missed(record.last, now);

@@ -1,4 +1,4 @@
--- Lets a sorted set and a hash that have the same ids agree again, a part of them, after somebody has deleted one of the keys, or
+-- Lets a sorted set and a hash that have the same ids agree again, a part of them, after one of the keys was deleted by hand, or
 -- something in it. What has no content any more is forgotten, and what only has a content is in the set again. Idempotent.
 -- KEYS   1 set: ids, sorted   2 hash: id -> content   3 control: how many fields of the content of dead letters are none
 -- ARGV   1 what they have: 'dead' letters, 'schedules', or 'retries', which need not have all messages
@@ -65,7 +65,7 @@ end
 for i = 1, #again, 1000 do
     redis.call('ZADD', KEYS.set, 'NX', unpack(again, i, math.min(i + 999, #again)))
 end
--- Nobody looks at these fields again while there are so many. Without the permission, everybody does.
+-- No client reads these fields again while there are so many. Without the permission, each client does.
 local is_news = false
 if kind == 'dead' and rank < 0 and cursor == '' then
     local known = redis.pcall('HGET', KEYS.control, 'foreign')

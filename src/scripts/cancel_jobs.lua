@@ -39,7 +39,7 @@ if from < 0 or pending == 0 then
 end
 
 local SLICE, marked = 1000, 0
--- To find the entries of a thousand ids takes a time of its own, in each call.
+-- To find the entries of a thousand ids takes as long again, in each call.
 local till = spent() + budget
 local is_far = 2 * from > redis.call('LLEN', KEYS.ordered_list)
 repeat

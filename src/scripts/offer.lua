@@ -3,7 +3,7 @@
 -- ARGV   1 what the times count from, epoch ms; or 'now': from the server's clock   2 ms for which the receipt is kept
 --        3.. time in ms, entry, time, entry, ...
 -- Reply  {what the times counted from, epoch ms; the head, if its transfer may have to be started, or false}
---        or {false, why the server refused, 1 if nothing is stored or 0 if the entries are due all the same}
+--        or {false, why the server refused, 1 if nothing is stored or 0 if the entries are due nevertheless}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) per entry
 -- When a reply is lost, the call is sent again with the same receipt. The try that comes first is executed and leaves its

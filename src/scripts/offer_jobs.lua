@@ -9,8 +9,8 @@
 --        or {false, why the server refused, 1 if nothing is stored or 0 if some of them may be}
 -- Clock  the server's (TIME), rounded up, so that nothing is due early
 -- Cost   O(log n) for each; if a payload is replaced, also a native scan of the ordered list from its nearer end
--- An entry that is pending under the id of a job, with its payload, is that job, also if somebody has deleted
--- its field.
+-- An entry that is pending under the id of a job, with its payload, is that job, also if its field was deleted
+-- by hand.
 local time = redis.call('TIME')
 local now = math.ceil(time[1] * 1000 + time[2] / 1000)
 local base = tonumber(ARGV[1]) or now
@@ -152,7 +152,7 @@ for i, change in ipairs(changes) do
             return refuse(i, length.err, true)
         end
     else
-        -- It is the pending entry, or one whose field somebody has deleted.
+        -- It is the pending entry, or one whose field was deleted by hand.
         local due = change.id ~= '' and change.old ~= change.entry and redis.pcall('ZSCORE', KEYS.timeout_set, change.entry)
         if type(due) == 'table' then
             return refuse(i, due.err)

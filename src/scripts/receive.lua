@@ -17,14 +17,14 @@
 --        -1, why no message was claimed or '', results of the settlements, refusals..., id, record, id, record, ...
 --        member of the leases, '', ... for claims whose records are not sent}
 --        Results: a character each, in order: '1' done, '0' no longer held, 'd' a dead letter now, 'r' refused; why is in
---        the refusals, which follow in a number that the results tell.
+--        the refusals, one for each `r` in the results.
 -- Clock  the server's (TIME)
 -- Cost   O(log n) for each message
 -- What this call finds out.
 local noted = {
     is_retry_earlier = false, -- whether the first retry is due earlier than before this call
     has_room = false, -- whether there were too many messages in flight before this call, and are no longer
-    gone = 0, -- messages that had a lease or a retry, and whose records somebody has deleted
+    gone = 0, -- messages that had a lease or a retry, and whose records were deleted by hand
 }
 local receiver, token, most, policy, words = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[7]
 local last, pause = tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -117,7 +117,7 @@ if receipt and string.sub(receipt, 1, 16) == token then
 end
 if receipt and #receipt >= 16 then
     -- Tokens are in the order of the calls. The network may deliver a try after its retry and a later call were answered: it
-    -- must not claim messages for nobody, under ids that its retry has given to others.
+    -- must not claim messages that no receiver gets, under ids that its retry has given to others.
     local last_time, last_count = struct.unpack('>I6I6', receipt)
     local time_of_this, count_of_this = struct.unpack('>I6I6', token)
     if last_time > time_of_this or last_time == time_of_this and last_count > count_of_this then

@@ -1,5 +1,5 @@
 -- Gives what receivers have left back to the target, bare, where every taker finds it: what waits for a
--- retry; and, if no receiver was active just now, the inbox and the messages whose leases have ended. Up to
+-- retry; and, if no receiver was active in the last 10 s, the inbox and the messages whose leases have ended. Up to
 -- 1,000 a call, and no more than 4 MB unless one of them is longer.
 -- KEYS   1 target   2 inbox   3 messages   4 leases   5 retries   6 control   7 scratch
 -- ARGV   1 ms for which receivers must have given no sign of life, or 0
@@ -40,7 +40,7 @@ local ended = redis.call('ZRANGE', KEYS.leases, string.format('%.0f', now), '-in
 local waiting = redis.call('LLEN', KEYS.inbox)
 if is_alive then
     if not seen and not silent and #ended + waiting > 0 then
-        -- Somebody has deleted the signs of life. Receivers that live show it until the next call, and this is not one.
+        -- The signs of life were deleted by hand. Receivers that live show it until the next call, and this is not one.
         redis.call('HSET', KEYS.control, 'silent', string.format('%.0f', now))
     end
     ended, waiting = {}, 0

@@ -1,4 +1,4 @@
--- Pushes popped payloads that nobody received back to the end of the target where they were popped.
+-- Pushes popped payloads that no taker received back to the end of the target where they were popped.
 -- KEYS   1 target   2 receipt: says that this return was done   3 scratch
 -- ARGV   1 'LPUSH' | 'RPUSH'   2 ms for which the receipt is kept   3.. payloads, in the order of the pushes
 -- Reply  1, or 0 if an earlier try did it and its reply was lost

@@ -1,4 +1,4 @@
--- Removes the ids of jobs that are no longer pending, a part of them. Whoever moved or removed the entries has left them.
+-- Removes the ids of jobs that are no longer pending, a part of them. Clients that moved or removed the entries have left them.
 -- KEYS   1 timeout set   2 jobs   3 control: where the next call goes on, and when   4 dead letters   5 dead messages: their content
 -- ARGV   1 fields to look at, about
 -- Reply  {how many were removed, ms until the next call, or -1 if all have been looked at, 1 if the dead letters and their content do

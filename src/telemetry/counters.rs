@@ -244,7 +244,7 @@ impl QueueCounters {
         }
     }
 
-    /// An entry was overdue, and nobody had tried to move it.
+    /// An entry was overdue, and no client had tried to move it.
     pub(crate) fn transfer_stalled(&self) {
         for counts in [&self.counts, &self.client.0.counts] {
             counts.stalled_transfers.fetch_add(1, Relaxed);

@@ -54,7 +54,7 @@ pub struct ClientStats {
     pub stalled_transfers: u64,
     /// Payloads that this client moved to their targets.
     pub transferred: u64,
-    /// Transfer calls that found nothing due: sweeps of idle queues, and wake-ups when another client was faster.
+    /// Transfer calls that found nothing due: those of idle queues, about once a minute, and wake-ups when another client was faster.
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to a quarantine.
     pub quarantined: u64,
@@ -127,7 +127,8 @@ pub struct QueueStats {
     pub stalled_transfers: u64,
     /// Payloads that this client moved to the target.
     pub transferred: u64,
-    /// Transfer calls of this client that found nothing due: sweeps, and wake-ups when another client was faster.
+    /// Transfer calls of this client that found nothing due: about one a minute if it is idle, and wake-ups
+    /// when another client was faster.
     pub empty_transfers: u64,
     /// Malformed entries that this client moved to the quarantine.
     pub quarantined_by_this_client: u64,
@@ -213,8 +214,8 @@ pub struct ReceivingStats {
     pub recovered: u64,
     /// Messages that became dead letters in calls of this client.
     pub died: u64,
-    /// Messages and dead letters that this client has found to be without content on the server: somebody
-    /// deleted it.
+    /// Messages and dead letters that this client has found to be without content on the server: it was
+    /// deleted by hand.
     pub vanished: u64,
 }
 

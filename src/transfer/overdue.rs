@@ -1,4 +1,4 @@
-//! A look at the server's clock, and at whether entries are overdue that nobody moves.
+//! Reads the server's clock, and whether entries are overdue that no client moves.
 //!
 //! Nothing should be overdue for long while the server answers: announcements, replies and sweeps wake the
 //! transfer. Where one of these fails without a sign, a client would seem to be well and do nothing. So it
@@ -57,7 +57,7 @@ pub(super) async fn look(
             let overdue = queues.iter().zip(is_overdue).filter(|(_, is_overdue)| *is_overdue);
             (Some(micros), Ok(overdue.map(|((id, _), _)| *id).collect()))
         }
-        // The clock is needed all the same.
+        // The clock is still needed.
         Err(error @ OpError::Server(_)) => {
             (timeout(within, conn.time()).await.ok().and_then(Result::ok), Err(error))
         }

@@ -231,7 +231,7 @@ impl Schedule {
         self.queues.get(&queue).is_some_and(|state| state.failures > 0)
     }
 
-    /// Whether nobody has tried to transfer since then, as far as this client knows, and it does not mean to
+    /// Whether no client has tried to transfer since then, as far as this client knows, and it does not mean to
     /// do so now. A run that fails is tried again, and one that is on its way ends.
     pub(crate) fn is_idle_since(&self, queue: QueueId, since: Instant, now: Instant) -> bool {
         let is_idle = |state: &Timing| {

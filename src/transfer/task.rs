@@ -44,7 +44,7 @@ struct Watched {
     follows_peers: bool,
     /// Where the next call continues.
     cursor: i64,
-    /// When somebody last looked whether an entry is overdue.
+    /// When a call last checked whether an entry is overdue.
     looked: Instant,
     upkeep: Upkeep,
 }
@@ -247,7 +247,7 @@ impl Task {
     }
 
     /// A connection for commands is back, maybe with another server: queues whose server this concerns are
-    /// swept, even if nobody can listen there.
+    /// swept, even if no client can listen there.
     fn on_session(&mut self) {
         let (now, mut back) = (Instant::now(), HashSet::new());
         let mut known = HashSet::new();
@@ -412,7 +412,7 @@ impl Task {
         }
     }
 
-    /// A run has no reply, and nobody knows why: the next one begins with another connection.
+    /// A run has no reply, for an unknown reason: the next one begins with another connection.
     fn on_hang(&mut self, report: &Report) {
         self.count_stalled(report.queue, report.received);
         let Some(queue) = self.queues.get(&report.queue) else { return };

@@ -96,7 +96,7 @@ async fn keep(conn: Conn, keys: Keys, on_head: OnHead, signals: Arc<Signals>) {
         };
         if is_empty {
             signals.has_ended.store(true, Ordering::SeqCst);
-            // Whoever signals now sees that, or the signal is seen here.
+            // A task that signals now sees that, or the signal is seen here.
             if signals.changed.notified().now_or_never().is_none() {
                 return;
             }
@@ -195,7 +195,7 @@ enum Failure {
 async fn advance(conn: &Conn, keys: &Keys, schedule: &Named, now: u64) -> Result<Option<f64>, Failure> {
     let step = match schedule.state().map_err(|why| Failure::Unreadable(why.into()))? {
         Some(state) => Step::advance(&state, now).map_err(Failure::Unreadable)?,
-        // Somebody has deleted the record: the name follows.
+        // The record was deleted by hand: the name follows.
         None => Some(Step::default()),
     };
     let Some(step) = step else { return Ok(None) };

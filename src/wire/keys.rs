@@ -1,4 +1,4 @@
-//! The keys of one queue: Redisson's, byte for byte, and the side keys of redelay.
+//! The keys of one queue: Redisson's, byte for byte, and redelay's.
 //!
 //! | content | key |
 //! |---|---|
@@ -184,12 +184,12 @@ impl Keys {
         self.marked("redelay:partitions:")
     }
 
-    /// Whether the name has a brace of its own.
+    /// Whether the name itself has a brace.
     pub(crate) fn has_tag(&self) -> bool {
         self.0.tag.len() == self.0.target.len()
     }
 
-    /// `q` and `{q}` have the same tag, but different targets. A second colon marks names with a brace of their own.
+    /// `q` and `{q}` have the same tag, but different targets. A second colon marks names that have a brace themselves.
     fn marked(&self, what: &str) -> Bytes {
         let mark = if self.has_tag() { ":" } else { "" };
         [what.as_bytes(), mark.as_bytes(), &self.0.tag].concat().into()
@@ -203,7 +203,7 @@ impl Keys {
 /// The keys of the messages that receivers of a queue claimed.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageKeys {
-    /// The list to which parked receivers move payloads. Nobody has claimed them yet.
+    /// The list to which parked receivers move payloads. No receiver has claimed them yet.
     pub(crate) inbox: Bytes,
     /// The hash of records, by message ids.
     pub(crate) messages: Bytes,

@@ -10,4 +10,5 @@ mod from_redisson;
 mod observability;
 mod operators;
 mod patterns;
+mod tour;
 mod troubleshooting;

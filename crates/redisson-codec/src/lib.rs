@@ -1,5 +1,5 @@
 //! The codecs of Java [Redisson](https://github.com/redisson/redisson): they turn values into the bytes that Redisson stores in
-//! Redis, and back. The crate has no Redis client and no I/O of its own.
+//! Redis, and back. The crate has no Redis client and does no I/O.
 //!
 //! Every codec is a type that implements [`Codec<T>`] for the values it can hold. Use the codec that the Java side uses:
 //! nothing in a payload says which codec wrote it.

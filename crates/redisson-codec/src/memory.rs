@@ -61,7 +61,7 @@ pub(crate) fn take(bytes: usize) -> Result<(), TooMuch> {
     }
 }
 
-/// Appends to a list that nobody knows the length of.
+/// Appends to a list of unknown length.
 #[cfg(feature = "_java")]
 #[inline]
 pub(crate) fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), TooMuch> {
@@ -84,7 +84,7 @@ fn grow<T>(list: &mut Vec<T>) -> Result<(), TooMuch> {
     Ok(())
 }
 
-/// Counts an element that somebody else appends to a list. `left` is how many are still to come.
+/// Counts an element that the caller appends to a list. `left` is how many are still to come.
 #[cfg(feature = "_java")]
 #[inline]
 pub(crate) fn element<T>(left: usize) -> Result<(), TooMuch> {

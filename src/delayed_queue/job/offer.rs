@@ -445,7 +445,7 @@ impl<R> Prepared<R> {
         let limits = self.limits(op)?;
         let count = self.parts.iter().map(|part| part.jobs.len()).sum();
         let mut offered = vec![None; count];
-        // To the end, even if one fails: of a part that is dropped, nobody knows what is stored.
+        // To the end, even if one fails: of a part that is dropped, no caller learns what is stored.
         let results = join_all(self.parts.iter().map(|part| self.offer_part(part, limits))).await;
         let (mut stored, mut failed) = (0, None::<Error>);
         for (part, (results, error)) in self.parts.iter().zip(results) {

@@ -1,4 +1,4 @@
-//! A change of a schedule: it is read, decided on, and written if nobody has changed it in between. Otherwise all of it is
+//! A change of a schedule: it is read, decided on, and written if no other client has changed it in between. Otherwise all of it is
 //! tried again.
 
 use std::time::Duration;

@@ -164,7 +164,7 @@ impl<T: 'static> Schedules<T> {
     }
 
     /// Reads up to `max` schedules with their names, in the order of the names: from the first one on, or behind the name `after`,
-    /// the last one that was read. A schedule that cannot be read or decoded is an error of its own.
+    /// the last one that was read. A schedule that cannot be read or decoded is an error in its row.
     ///
     /// The next runs change all the time, so they are no order in which to read on. The names have no order on the server: each
     /// call of this method reads all of them, about a hundred at a time.

@@ -73,7 +73,7 @@ fn missed_runs_are_made_up_for_as_the_policy_says() {
         at = state(&step);
     }
     assert_eq!(steps, [vec![2_000, 3_000], vec![4_000, 5_000], vec![6_000, 7_000]]);
-    // Somebody has set the next run back by hand.
+    // The next run was set back by hand.
     let mut record = every(SECOND);
     (record.recurrence.missed, record.last) = (Missed::UpTo(1000), 3_000);
     let next = Some(1_000);

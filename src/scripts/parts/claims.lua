@@ -15,7 +15,7 @@ local function claim(id, earlier, kind, payloads, ms)
     redis.call('HDEL', KEYS.claims, earlier)
     local time = redis.call('TIME')
     redis.call('HSET', KEYS.claims, id, cmsgpack.pack({kind, time[1] * 1000 + math.floor(time[2] / 1000), payloads}))
-    -- Without this permission, claims that a dead process left are kept for ever.
+    -- Without this permission, claims that a dead process left are kept indefinitely.
     redis.pcall('PEXPIRE', KEYS.claims, ms)
 end
 

@@ -1,7 +1,7 @@
 -- Finds jobs by their ids. A part of the scripts about jobs.
 -- Provides  field_of, first_of, due_of, entry_of, job_of
 -- The hash of jobs has for each id: when the job was offered first, when its entry was due at first (epoch ms, 6 bytes each,
--- big-endian), and its entry. Whoever moved or removed the entry may have left the field, so it counts only while the entry is
+-- big-endian), and its entry. A client that moved or removed the entry may have left the field, so it counts only while the entry is
 -- pending. To reschedule a job changes its score alone.
 
 local function field_of(first, due, entry)

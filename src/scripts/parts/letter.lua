@@ -2,7 +2,7 @@
 -- Provides  letter_of
 
 -- {reason, error, failures, losses, first claim and death in epoch ms, delivery number, payload}; nil if
--- there is none, or if somebody else wrote it.
+-- there is none, or if another program wrote it.
 local function letter_of(content)
     local ok, letter = pcall(cmsgpack.unpack, content or '')
     if not ok or type(letter) ~= 'table' or #letter ~= 8 then

@@ -74,8 +74,8 @@ function Claims.retries(claims, most, now)
     end
 end
 
--- Whether new messages may have these ids, the next `count` ones of the call. If somebody has deleted the
--- receipt, another try may have given them to messages, which must not be overwritten: they are delivered
+-- Whether new messages may have these ids, the next `count` ones of the call. If the receipt was
+-- deleted by hand, another try may have given them to messages, which must not be overwritten: they are delivered
 -- again when their leases end.
 local function are_free(claims, count)
     local ids = {}

@@ -20,7 +20,7 @@ local function bury(id, record, now, reason, error)
         -- A negative score says that it is to be sent on. They are in the order of time, too.
         local added = redis.pcall('ZADD', KEYS.dead, string.format('%.0f', mode == 's' and now - 1e15 or now), named)
         if type(added) == 'table' then
-            -- The message may be acknowledged later: then nobody would find this content.
+            -- The message may be acknowledged later: then no call would find this content.
             redis.pcall('HDEL', KEYS.dead_messages, named)
             return added
         end

@@ -38,7 +38,7 @@ local function payload_in(record)
 end
 
 -- An id that is not in a hash, of which `read` reads a field: this one, unless it is that of something else,
--- which must not be overwritten. Only what somebody wrote there by hand has it.
+-- which must not be overwritten. Only what was written there by hand has it.
 local function free_id(read, id)
     for number = 65535, 0, -1 do
         if type(read(id)) ~= 'string' then

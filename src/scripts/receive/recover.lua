@@ -71,8 +71,8 @@ local function look_at_the_clock(now, lease, has_ended, seen, known, last, expec
     return silences
 end
 
--- When a lease of this length that ends at `ends` may be ended. Without a silence, somebody has extended it
--- while half of it was left, or nobody will.
+-- When a lease of this length that ends at `ends` may be ended. Without a silence, its receiver has extended it
+-- while half of it was left, or never will.
 local function spared_until(silences, lease, ends)
     local till = 0
     for _, silence in ipairs(silences) do
@@ -163,7 +163,7 @@ local function recover(noted, now, silences, spared)
     return taken, dead, is_all and later or now
 end
 
--- Looks for messages that have neither a lease nor a retry, because somebody removed it or a write was refused: they are due for
+-- Searches for messages that have neither a lease nor a retry, because it was removed by hand or a write was refused: they are due for
 -- redelivery at once. There are none if the numbers agree. After the clock was set back, cuts leases that end too late, once.
 -- Up to a hundred messages a call. Returns whether other keys do not agree: see agree.lua.
 local function sweep(now)
@@ -180,7 +180,7 @@ local function sweep(now)
             local member = id .. string.sub(record, 2, 5)
             local till = redis.call('ZSCORE', KEYS.leases, member)
             if not till then
-                -- What is no id of a message was written by somebody else.
+                -- What is no id of a message was written by another program.
                 if #id == 16 and not redis.call('ZSCORE', KEYS.retries, id) then
                     redis.call('ZADD', KEYS.retries, string.format('%.0f', now), id)
                 end

@@ -194,7 +194,7 @@ pub(crate) fn keys_disagreed(keys: &Keys, what: &str, gone: u64, restored: u64) 
     );
 }
 
-/// Somebody else has written fields into a key of the queue. They stay, and nobody reads them.
+/// Another program has written fields into a key of the queue. They stay, and no client reads them.
 pub(crate) fn foreign_fields(keys: &Keys, what: &str, fields: u64) {
     warn!(
         name: "redelay.keys.foreign", target: "redelay", queue = %name(keys), what, fields,
@@ -282,7 +282,7 @@ impl Span {
         self.0.record("messaging.batch.message_count", messages);
     }
 
-    /// A delivery, from its arrival until somebody settles it.
+    /// A delivery, from its arrival until it is settled.
     pub(crate) fn process(keys: &Keys, id: MessageId, attempt: u32, payload: usize) -> Self {
         Self(tracing::info_span!(
             target: "redelay",

@@ -83,7 +83,7 @@ impl Task {
         }
     }
 
-    /// Sweeps queues with overdue entries that nobody has tried to move, and finds out whether this client hears
+    /// Sweeps queues with overdue entries that no client has tried to move, and finds out whether this client hears
     /// their announcements.
     pub(super) fn on_look(&mut self, look: Look) {
         let Look { server, reading, queues, overdue } = look;

@@ -38,7 +38,7 @@ pub(crate) enum Layout {
     Singleton,
 }
 
-/// Classes that have a type of their own in [`java`](super).
+/// Classes that have a type in [`java`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     BigInteger,

@@ -59,7 +59,7 @@ pub(super) fn read(input: &mut Input<'_>, class: &Class) -> Outcome<Value> {
     })
 }
 
-/// Nobody has longer numbers, and to print one takes more than linear time: 50 ms for one of these.
+/// Longer numbers have no use, and to print one takes more than linear time: 50 ms for one of these.
 const MAX_BIG: usize = 1 << 16;
 
 fn big(input: &mut Input<'_>) -> Outcome<BigInteger> {
