@@ -21,7 +21,7 @@ use redelay::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use private::transfer::schedule::{Next, Transferred, Schedule};
+use private::transfer::schedule::{Next, Schedule, Transferred};
 use private::wire::entry::{self, EntryFormat};
 
 fn main() {
